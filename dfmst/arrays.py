@@ -153,8 +153,6 @@ def _on_device(arrays: dict[str, Any]) -> bool:
 
 
 def _lies_on_device(values: Any) -> bool:
-    if isinstance(values, np.ndarray):
-        return False
     if _is_dlpack(values):
         return int(values.__dlpack_device__()[0]) in _CUDA_DEVICES
     return hasattr(values, "__cuda_array_interface__")
@@ -203,7 +201,5 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
 
 def _is_dlpack(values: Any) -> bool:
     """Whether DLPack is the only way to read an array."""
-    if isinstance(values, np.ndarray):
-        return False
     known = ("__array__", "__array_interface__", "__cuda_array_interface__")
     return hasattr(values, "__dlpack__") and not any(hasattr(values, name) for name in known)

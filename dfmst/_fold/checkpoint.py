@@ -353,9 +353,8 @@ class SavePace:
     def due(self, done: int) -> bool:
         """Whether it is time to save, when so much is done in all.
 
-        Either saving takes a small share of the time since the last save; or, early in a run, more than a third of
-        what is done would be lost if the run ended now. There are few such saves, as each holds over half as much again
-        as the one before.
+        Either saving takes a small share of the time since the last save; or, early in a run, more than a third of the
+        work would be lost if the run ended now.
         """
         if self._cost and done >= _GROWTH * self._done:
             return True

@@ -167,9 +167,7 @@ def _run_of_rows(directory: SpillDirectory | None, order: Order, grain: int, *co
 def write_sorted(engine: Engine, run: Run, order: Order, rows: Rows, positions: Array | None = None) -> None:
     """Sort rows, or those at ascending positions, and add them to a run; all come after those in it."""
     values = getattr(rows, order.column)
-    keys = order.keys(engine, values) if positions is None else order.keys(engine, values[positions])
-    places = sort_order(engine, keys)
-    del keys
+    places = sort_order(engine, order.keys(engine, values if positions is None else values[positions]))
     step = min(_PIECE, run.longest)
     move = engine.to_host if run.on_host else engine.from_host
     run.append(

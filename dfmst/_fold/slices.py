@@ -116,7 +116,8 @@ class SliceKruskal:
         if not len(rows):
             return Chosen(rows, self._engine.xp.empty(0, np.uint32))
         positions = forest_positions(self._engine, rows, self._flip, self.parent)
-        unite_rows(self._engine, rows, positions, self.parent)
+        self._engine.launch("unite", len(positions), rows.source, rows.target, positions, self.parent)
+        flatten(self._engine, self.parent)
         self.components -= len(positions)
         self._scanned = True
         return Chosen(rows, positions)
@@ -143,11 +144,6 @@ class RunIndex(NamedTuple):
     key: Array
     grain: int
 
-    @classmethod
-    def of_run(cls, run: Run) -> RunIndex:
-        """Take a run's index."""
-        return cls(run.index, run.grain)
-
 
 def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
     """Choose cuts with at most `rows` rows between them, or the grain of all runs together if that is more.
@@ -169,7 +165,7 @@ def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
 def cut_runs(runs: Sequence[Run], rows: int) -> Iterator[list[Span]]:
     """Yield slices of all runs in ascending order: a span of each run, at most `rows` rows together."""
     begins = [0] * len(runs)
-    cuts = cuts_of([RunIndex.of_run(run) for run in runs], rows)
+    cuts = cuts_of([RunIndex(run.index, run.grain) for run in runs], rows)
     for cut in [*cuts, None]:
         ends = [len(run) if cut is None else cut.place_in(run, number) for number, run in enumerate(runs)]
         if ends != begins:
@@ -203,12 +199,6 @@ def forest_positions(engine: Engine, rows: Rows, flip: int, parent: Array | None
     table = EdgeTable(number[:count], number[count:], rows.weight, len(occurring), bool(flip))
     del ends, occurring
     return solve_table(engine, table).astype(np.uint32)
-
-
-def unite_rows(engine: Engine, rows: Rows, positions: Array, parent: Array) -> None:
-    """Unite the ends of the rows at these positions; every vertex points at its root again."""
-    engine.launch("unite", len(positions), rows.source, rows.target, positions, parent)
-    flatten(engine, parent)
 
 
 _OUTSIDE = 255

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,11 +39,6 @@ class FrameRows(ForestRows):
     columns: EdgeColumns
     solved: Solved
     records: Trace | None
-
-    @property
-    def dropped(self) -> int:
-        """Number of invalid rows."""
-        return len(self.view) - len(self.solved.input.table)
 
     @cached_property
     def frame(self) -> Any:
@@ -83,8 +78,8 @@ class FrameRows(ForestRows):
     def arrow(self) -> pa.Table:
         table: pa.Table = open_host_frame(self.frame).to_arrow()
         locator = np.asarray(self.runner.to_host(self.positions)).astype(np.uint64)
-        record = Provenance(self.columns.names, self.columns.maximum, len(self.view), locator)
-        record = replace(record, conditions=tuple(self.columns.conditions.words))
+        conditions = tuple(self.columns.conditions.words)
+        record = Provenance(self.columns.names, self.columns.maximum, len(self.view), locator, conditions)
         return table.replace_schema_metadata(with_provenance(table.schema, record, len(locator)).metadata)
 
 
@@ -154,7 +149,7 @@ def solve(
         "memory",
         rows=len(found.solved.rows),
         source_rows=len(found.view),
-        dropped=found.dropped,
+        dropped=len(found.view) - len(found.solved.input.table),
         algorithm=name_of(found.solved.algorithm),
         engine=found.runner.name,
         threads=found.runner.threads,

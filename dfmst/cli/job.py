@@ -124,9 +124,9 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
     """Return the weight column's name, or ``None`` if all weights are equal."""
     if not unweighted:
         return "weight" if weight is None else weight
-    for option, present in (("--weight", weight is not None), ("--maximum", maximum)):
-        if present:
-            raise click.UsageError(f"--unweighted and {option} cannot be combined.")
+    if weight is not None or maximum:
+        option = "--maximum" if weight is None else "--weight"
+        raise click.UsageError(f"--unweighted and {option} cannot be combined.")
     return None
 
 

@@ -47,7 +47,7 @@ class Statistics(NamedTuple):
 
 def group_statistics(edges: GroupEdges) -> GroupStatistics:
     """Return the statistics of a group (a task)."""
-    indexes = [RunIndex.of_run(run) for run in edges.runs]
+    indexes = [RunIndex(run.index, run.grain) for run in edges.runs]
     return GroupStatistics(indexes, edges.kind, edges.encoder.dense, edges.encoder.type)
 
 

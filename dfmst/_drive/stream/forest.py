@@ -208,14 +208,13 @@ def _open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: Checkpoin
         message = "a checkpoint needs Parquet files: frames have no state that identifies them"
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
-    options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
-    options["conditions"] = columns.conditions.words
+    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
+    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
 
     def make_run(weight: np.dtype[Any]) -> Run:
         assert job.spill is not None
         return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
 
-    fingerprint = {"files": source.fingerprint, **options}
     return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 

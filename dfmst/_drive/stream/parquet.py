@@ -159,7 +159,10 @@ class SourceFile:
         """Read a file's state and footer."""
         state, metadata = existing_path(path).stat(), parquet_footer(path)
         with path.open("rb") as stream:
-            footer = _footer_hash(stream, state.st_size)
+            stream.seek(max(0, state.st_size - 8))
+            length = int.from_bytes(stream.read(4), "little")
+            stream.seek(max(0, state.st_size - 8 - length))
+            footer = hashlib.sha256(stream.read(length)).hexdigest()
         groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
         rows, nbytes = tuple(group.num_rows for group in groups), sum(group.total_byte_size for group in groups)
         schema = metadata.schema.to_arrow_schema()
@@ -227,11 +230,3 @@ class SourceFile:
             if len(taken):
                 yield batch.take(arrow_numbers(taken - np.uint64(first)))
             first += batch.num_rows
-
-
-def _footer_hash(stream: Any, size: int) -> str:
-    """Hash the footer, which describes every row group."""
-    stream.seek(max(0, size - 8))
-    length = int.from_bytes(stream.read(4), "little")
-    stream.seek(max(0, size - 8 - length))
-    return hashlib.sha256(stream.read(length)).hexdigest()

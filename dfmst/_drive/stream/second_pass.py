@@ -244,9 +244,9 @@ def gather_rows(
     )
     folded = _folded(forest, job, schema)
     missing = [name for name in schema.names if name not in folded]
-    pieces = _read(source, forest, missing) if missing else _nothing(len(forest.rows))
+    pieces = _read(source, forest, missing) if certifier is None or not missing else iter(())
     if certifier is not None:
-        pieces = certifier.pieces(missing) if missing else chain(certifier.pieces(missing), pieces)
+        pieces = chain(certifier.pieces(missing), pieces)
     return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, folded, schema))
 
 
@@ -283,20 +283,14 @@ def _read_weights(source: EdgeSource, forest: FoldedForest, name: Any) -> Iterat
 
 def _folded(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
     """Columns whose values the fold has unchanged, and their names in its rows."""
-    columns = {} if job.columns.joint_ids else {job.columns.source: "source", job.columns.target: "target"}
-    if not job.columns.keyed:
-        columns[job.columns.weight] = "weight"
-    ids = forest.encoder.type
-    return {
-        name: column
-        for name, column in columns.items()
-        if name is not None
-        and (_same_weights(schema.field(name).type) if column == "weight" else _same_ids(schema.field(name).type, ids))
-    }
-
-
-def _same_weights(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+    columns, ids = job.columns, forest.encoder.type
+    ends = {} if columns.joint_ids else {columns.source: "source", columns.target: "target"}
+    folded = {name: end for name, end in ends.items() if _same_ids(schema.field(name).type, ids)}
+    if columns.weight is not None and not columns.keyed:
+        kind = schema.field(columns.weight).type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+            folded[columns.weight] = "weight"
+    return folded
 
 
 def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
@@ -306,13 +300,12 @@ def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
     return bool(plain_type(kind) == known)
 
 
-def _nothing(rows: int) -> Iterator[Piece]:
-    for begin in range(0, rows, _PIECE):
-        yield min(_PIECE, rows - begin), {}
-
-
 def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
+    """Read columns of the forest's rows; without names, nothing but their number."""
     read, rows = 0, len(forest.rows)
+    if not names:
+        yield from ((min(_PIECE, rows - begin), {}) for begin in range(0, rows, _PIECE))
+        return
     for batch in source.take(Locators(forest.rows), names, _PIECE):
         read += batch.num_rows
         yield batch.num_rows, {name: batch.column(batch.schema.get_field_index(name)) for name in names}
@@ -330,11 +323,9 @@ def _joined(
             part = forest.rows.part(begin, begin + length)
             for name, column in folded.items():
                 values, kind = getattr(part, column), schema.field(name).type
-                columns[name] = _typed(values, kind) if column == "weight" else forest.encoder.decode(values).cast(kind)
+                if column == "weight":  # those that were widened or read as unsigned fit the type again
+                    columns[name] = arrow_numbers(values.astype(np.dtype(kind.to_pandas_dtype()), copy=False), kind)
+                else:
+                    columns[name] = forest.encoder.decode(values).cast(kind)
         yield pa.record_batch([columns[name] for name in schema.names], schema=schema)
         begin += length
-
-
-def _typed(values: Array, kind: pa.DataType) -> pa.Array:
-    """Arrow values of the column's own type: those that were widened or read as unsigned fit it again."""
-    return arrow_numbers(values.astype(np.dtype(kind.to_pandas_dtype()), copy=False), kind)
