@@ -24,8 +24,7 @@ def whole_number(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        message = f"{name} is {_shown(value)}; it must be a whole number"
-        raise TypeError(message) from None
+        raise TypeError(f"{name} is {_shown(value)}; it must be a whole number") from None
 
 
 def real_number(name: str, value: Any) -> float:
@@ -35,8 +34,7 @@ def real_number(name: str, value: Any) -> float:
             return float(value)
     except (TypeError, ValueError, ArithmeticError):
         pass
-    message = f"{name} is {_shown(value)}; it must be a number"
-    raise TypeError(message)
+    raise TypeError(f"{name} is {_shown(value)}; it must be a number")
 
 
 def with_numbers(
@@ -80,8 +78,7 @@ def yes_or_no(name: str, value: Any) -> bool:
     try:
         return bool(value)
     except Exception:  # objects may raise anything
-        message = f"{name} is {_shown(value)}; it must be True or False"
-        raise TypeError(message) from None
+        raise TypeError(f"{name} is {_shown(value)}; it must be True or False") from None
 
 
 def check_column_name(argument: str, value: Any) -> None:
@@ -90,15 +87,13 @@ def check_column_name(argument: str, value: Any) -> None:
         hash(value)
         bool(value == value)
     except Exception:  # objects may raise anything
-        message = f"{argument} is {_shown(value)}, which cannot be the name of a column"
-        raise TypeError(message) from None
+        raise TypeError(f"{argument} is {_shown(value)}, which cannot be the name of a column") from None
 
 
 def check_text(name: str, value: Any) -> None:
     """Raise if an argument is not a string."""
     if not isinstance(value, str):
-        message = f"{name} is {_shown(value)}; it must be a text"
-        raise TypeError(message)
+        raise TypeError(f"{name} is {_shown(value)}; it must be a text")
 
 
 def _shown(value: Any) -> str:

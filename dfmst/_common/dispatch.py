@@ -77,8 +77,7 @@ def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any])
     for option in lacking:
         value, default = named.pop(option), own[option].default
         if value is not default and not (isinstance(value, str) and value == default):
-            message = f"dfmst.{name} takes no {option}= for a {driver.kind} frame"
-            raise ValueError(message)
+            raise ValueError(f"dfmst.{name} takes no {option}= for a {driver.kind} frame")
     return target
 
 
@@ -98,8 +97,7 @@ def variant(like: _Function, function: Callable[..., Any], **fixed: Any) -> Call
                 try:
                     public.bind(*values, **named)
                 except TypeError as error:
-                    message = f"{described.__name__}(): {error}"
-                    raise TypeError(message) from None
+                    raise TypeError(f"{described.__name__}(): {error}") from None
             return function(*values, **named, **fixed)
 
         call.__signature__ = public  # type: ignore[attr-defined]

@@ -80,8 +80,7 @@ def showing(progress: Any, doing: str, limit: int | None = None) -> Iterator[Tel
     elif callable(progress):
         yield progress
     else:
-        message = f"progress is a {type(progress).__name__}; it must be True, or a function of two numbers"
-        raise TypeError(message)
+        raise TypeError(f"progress is a {type(progress).__name__}; it must be True, or a function of two numbers")
 
 
 def memory_now() -> int:

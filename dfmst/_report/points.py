@@ -96,8 +96,7 @@ def _names(coordinates: Any) -> list[Any]:
         return [coordinates]
     names = list(coordinates) if isinstance(coordinates, (list, tuple)) else []
     if not 0 < len(names) <= 2:
-        message = "coordinates must be one or two columns' names, such as ('lon', 'lat')"
-        raise TypeError(message)
+        raise TypeError("coordinates must be one or two columns' names, such as ('lon', 'lat')")
     for name in names:
         check_column_name("coordinates", name)
     return names

@@ -171,8 +171,7 @@ def _check_words(title: Any, note: Any, run: Any) -> None:
     check_text("title", "" if title is None else title)
     check_text("note", note)
     if run is not None and not isinstance(run, Mapping):
-        message = f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints"
-        raise TypeError(message)
+        raise TypeError(f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints")
 
 
 def _points(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coordinates: Any) -> Points | None:

@@ -232,16 +232,14 @@ def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
 def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, int]]:
     """Check the digest of a file; yield the file at its beginning, and the number of bytes before the digest."""
     if not is_trusted(Path(path)):
-        message = f"{path} is not a file of this user"
-        raise BrokenSealError(message)
+        raise BrokenSealError(f"{path} is not a file of this user")
     with open_native(path) as file:
         size = file.size() - _DIGEST
         digest = _hash_of_name(Path(path).name)
         for begin in range(0, size, _PIECE):
             digest.update(file.read_buffer(min(_PIECE, size - begin)))
         if size < 0 or file.read() != digest.digest():
-            message = f"{path} has a wrong digest"
-            raise BrokenSealError(message)
+            raise BrokenSealError(f"{path} has a wrong digest")
         file.seek(0)
         yield file, size
 

@@ -195,8 +195,11 @@ def _locked(path: Path, token: str) -> int:
                 state = os.fstat(lock)  # a hard link may point to any file of the user
                 if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
                     raise _foreign(path)
+                words = (_OURS, str(os.getpid()).encode(), socket.gethostname().encode(), os.fsencode(token))
                 try:
-                    _sign(lock, token)
+                    os.ftruncate(lock, 0)
+                    os.lseek(lock, 0, os.SEEK_SET)
+                    os.write(lock, b" ".join(words))
                 except BaseException:
                     path.unlink()
                     raise
@@ -257,13 +260,6 @@ def _lock(lock: int) -> bool:
             raise
         return False
     return True
-
-
-def _sign(lock: int, token: str) -> None:
-    words = (_OURS, str(os.getpid()).encode(), socket.gethostname().encode(), os.fsencode(token))
-    os.ftruncate(lock, 0)
-    os.lseek(lock, 0, os.SEEK_SET)
-    os.write(lock, b" ".join(words))
 
 
 def _words(lock: int) -> list[bytes]:

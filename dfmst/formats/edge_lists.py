@@ -149,8 +149,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
         first, skip = others[0], others[0].number - 1
     columns = len(first.words)
     if columns < 2:
-        message = "too few columns: an edge needs two vertices"
-        raise file.problem(message, first, "choose another format with format=")
+        raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
     numbered = all(map(is_whole, _texts(first)[:2]))
     ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
     layout = Layout(_fields((*ends, WEIGHT), columns, first.number, file), comments=COMMENTS)

@@ -296,7 +296,11 @@ def _column(file: GraphFile, name: str, values: list[Any]) -> pa.Array:
     if kinds <= {int}:
         return _whole(file, f"{name!r} holds", values)
     if kinds <= {int, float}:
-        return _floats(file, name, values)
+        for value in values:
+            if isinstance(value, int) and abs(value) > 2**53 and (abs(value) > MAX_FLOAT or int(float(value)) != value):
+                message = f"{name!r} holds {str(value)[:40]} and fractions, and a 64-bit float would round it"
+                raise file.problem(message, hint="write the fractions as whole numbers, in a smaller unit")
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
@@ -309,11 +313,3 @@ def _whole(file: GraphFile, what: str, values: list[Any]) -> pa.Array:
             return pa.array(values, kind)
     hint = "write the ids as texts, the weights as floats"
     raise file.problem(f"{what} a whole number beyond 38 digits", hint=hint)
-
-
-def _floats(file: GraphFile, name: str, values: list[Any]) -> pa.Array:
-    for value in values:
-        if isinstance(value, int) and abs(value) > 2**53 and (abs(value) > MAX_FLOAT or int(float(value)) != value):
-            message = f"{name!r} holds {str(value)[:40]} and fractions, and a 64-bit float would round it"
-            raise file.problem(message, hint="write the fractions as whole numbers, in a smaller unit")
-    return pa.array([None if value is None else float(value) for value in values], pa.float64())

@@ -48,7 +48,9 @@ def common_columns(
     kinds: dict[str, pa.DataType] = {}
     for name in dict.fromkeys(name for each in values.values() for name in each):
         if name not in common.schema.names:
-            kinds[name] = _path_type([value for each in values.values() if (value := each.get(name)) is not None])
+            found = [value for each in values.values() if (value := each.get(name)) is not None]
+            integers = all(_INTEGER.fullmatch(value) and -(1 << 31) <= int(value) < 1 << 31 for value in found)
+            kinds[name] = pa.int32() if integers and found else pa.string()
     common.append(kinds)
     typed: dict[Path, dict[str, object]] = {
         path: {
@@ -66,11 +68,6 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
     parts = () if folder is None else path.relative_to(folder).parts[:-1]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
-
-
-def _path_type(values: Sequence[str]) -> pa.DataType:
-    integers = all(_INTEGER.fullmatch(value) and -(1 << 31) <= int(value) < 1 << 31 for value in values)
-    return pa.int32() if integers and values else pa.string()
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -169,9 +166,10 @@ def parquet_size(
             rows += group.num_rows
             for column in map(group.column, range(group.num_columns)):
                 if column.path_in_schema in ends and group.num_rows:
-                    low, high = _range(column.statistics)
-                    bounded &= low is not None and low >= 0
-                    largest = max(largest, high or 0)
+                    found = column.statistics
+                    known = found is not None and found.has_min_max and isinstance(found.min, int)
+                    bounded &= known and found.min >= 0
+                    largest = max(largest, found.max if known else 0)
     return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None)
 
 
@@ -181,10 +179,3 @@ def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> None:
         if name not in names:
             option = "source= and target=", "-s and -t"
             raise missing_column(name, names, "name the id columns with source= and target=", path, option)
-
-
-def _range(statistics: Any) -> tuple[int | None, int | None]:
-    """Smallest and largest entry of a column of integers."""
-    if statistics is None or not statistics.has_min_max or not isinstance(statistics.min, int):
-        return None, None
-    return statistics.min, statistics.max

@@ -149,8 +149,7 @@ def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
             raise block.file.problem(f"a line that does not start with {marker!r}", line, REPAIR)
         if len(words) != len(layout.fields):
             few = "few" if len(words) < len(layout.fields) else "many"
-            message = f"too {few} columns: {len(words)} instead of {len(layout.fields)}"
-            raise block.file.problem(message, line, REPAIR)
+            raise block.file.problem(f"too {few} columns: {len(words)} instead of {len(layout.fields)}", line, REPAIR)
         yield line, words
 
 
@@ -192,15 +191,11 @@ def _whole(word: str, kind: pa.DataType) -> int:
     return value
 
 
-def _real(word: str, kind: pa.DataType) -> float:
+def _number(word: str, kind: pa.DataType) -> float | Decimal:
     if not is_number(word):
         raise ValueError("not a number")
-    return exact_real(word)
-
-
-def _decimal(word: str, kind: pa.DataType) -> Decimal:
-    if not is_number(word):
-        raise ValueError("not a number")
+    if kind == pa.float64():
+        return exact_real(word)
     if not kind.scale and not is_whole(word):
         raise ValueError("not a whole number")
     return exact_decimal(word, kind.scale)
@@ -210,9 +205,8 @@ def _decimal(word: str, kind: pa.DataType) -> Decimal:
 CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
     pa.int64(): _whole,
     pa.uint64(): _whole,
-    pa.float64(): _real,
     pa.string(): lambda word, kind: word,
-    **dict.fromkeys((WHOLE_DECIMAL, *DECIMALS), _decimal),
+    **dict.fromkeys((pa.float64(), WHOLE_DECIMAL, *DECIMALS), _number),
 }
 
 

@@ -82,8 +82,7 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
 def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
     """Write through a temporary file, so that a failure leaves nothing half-written in a pipe."""
     if not hasattr(stream, "write"):
-        message = f"path is a {type(stream).__name__}, neither a path nor a binary stream"
-        raise TypeError(message)
+        raise TypeError(f"path is a {type(stream).__name__}, neither a path nor a binary stream")
     folder = SpillDirectory(tempfile.gettempdir())
     try:
         spool = folder.path / "edges"

@@ -46,7 +46,6 @@ def rmat(
 
     Examples
     --------
-    >>> from dfmst.generate import rmat
     >>> rmat(10, 8).num_rows
     8192
 
@@ -83,7 +82,6 @@ def erdos_renyi(
 
     Examples
     --------
-    >>> from dfmst.generate import erdos_renyi
     >>> erdos_renyi(1000, 5000, weight=None).column_names
     ['source', 'target']
     """
@@ -120,7 +118,6 @@ def watts_strogatz(
 
     Examples
     --------
-    >>> from dfmst.generate import watts_strogatz
     >>> watts_strogatz(5, 2, rewire=0, weight=None).to_pydict()
     {'source': [0, 1, 2, 3, 4], 'target': [1, 2, 3, 4, 0]}
 
@@ -162,7 +159,6 @@ def exact_density(
 
     Examples
     --------
-    >>> from dfmst.generate import exact_density
     >>> exact_density(100, 0.25).num_rows
     1238
 
@@ -210,7 +206,6 @@ def road_grid(
 
     Examples
     --------
-    >>> from dfmst.generate import road_grid
     >>> road_grid(2, 3, keep=1, weight=None).to_pydict()
     {'source': [0, 0, 1, 1, 2, 3, 4], 'target': [1, 3, 2, 4, 5, 4, 5]}
     """
@@ -250,7 +245,6 @@ def complete_points(
 
     Examples
     --------
-    >>> from dfmst.generate import complete_points
     >>> complete_points(100).num_rows
     4950
     """
@@ -290,7 +284,6 @@ def ssca2(
 
     Examples
     --------
-    >>> from dfmst.generate import ssca2
     >>> ssca2(2, largest_clique=1, inter_clique=1, weight=None).to_pydict()["source"][:4]
     [0, 1, 2, 3]
 

@@ -95,13 +95,11 @@ def hash24(source: ArrayLike, target: ArrayLike) -> Array:
 
     Examples
     --------
-    >>> from dfmst.generate import hash24
     >>> hash24([0, 7], [7, 0])
     array([10010074, 10010074], dtype=int32)
     """
     try:
         first, second = (np.ascontiguousarray(column, np.int64) for column in (source, target))
     except OverflowError:
-        message = "vertices are integers of 64 bits"
-        raise ValueError(message) from None
+        raise ValueError("vertices are integers of 64 bits") from None
     return _weights(select_engine("cpu"), first, second, 0, "hash24")

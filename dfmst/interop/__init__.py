@@ -16,6 +16,5 @@ __all__ = ["from_igraph", "from_matrix", "from_sparse", "to_igraph", "to_sparse"
 def __getattr__(name: str) -> Any:
     """Load a function at its first use: NetworkX imports the backend next to them, which must stay light."""
     if name not in __all__:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{name.partition('_')[2]}"), name)

@@ -111,8 +111,7 @@ def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, i
 def _attribute(name: Any, column: Any) -> list[Any]:
     """Values of a column as Python has them; objects as they are, and times that Python does not hold as text."""
     if isinstance(column, np.ndarray) and column.dtype == object:
-        objects: list[Any] = column.tolist()
-        return objects
+        return list(column)
     values = arrow_column(name, column)
     try:
         listed: list[Any] = values.to_pylist()

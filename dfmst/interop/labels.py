@@ -62,6 +62,5 @@ def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int 
     found = np.asarray(column)
     bad = int(((found < 0) | (length is not None and found >= length)).sum())
     if bad:
-        message = f"column {name!r} has {bad:,} ids outside the shape"
-        raise InvalidEdgesError(message, "pass a larger shape, or ids=")
+        raise InvalidEdgesError(f"column {name!r} has {bad:,} ids outside the shape", "pass a larger shape, or ids=")
     return found.astype(np.int64)

@@ -58,8 +58,7 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     entries = stored_entries(matrix)
     engine = select_engine(on_device=entries.on_device)
     if entries.on_device and ids is not None:
-        message = "ids= are not read for a matrix on a GPU"
-        raise UnsupportedFrameError(message, "pass matrix.get(), or leave ids= out")
+        raise UnsupportedFrameError("ids= are not read for a matrix on a GPU", "pass matrix.get(), or leave ids= out")
     labels = None if ids is None else labels_of(ids, entries.size, "the matrix")
     with engine.guard():
         row, column, value = entries.row, entries.column, entries.value

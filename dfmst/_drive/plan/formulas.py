@@ -77,8 +77,7 @@ class Work:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value < (name != "device"):
-                message = f"{name} is {value}; it must be at least 1"
-                raise ValueError(message)
+                raise ValueError(f"{name} is {value}; it must be at least 1")
 
     @property
     def symbols(self) -> tuple[Term, Term, Term]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -111,13 +112,13 @@ def plan(
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if paths:
-        groups: RowGroups = [(file, None) for file in _parquet_files(paths)]
+        listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
+        groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
         n_vertices, n_edges, found = size_of_groups(groups, columns, n_vertices, n_edges)
         partitions = len(groups) if partitions is None else partitions
         id_bytes = found if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
-        message = "plan() needs n_vertices and n_edges, or files"
-        raise TypeError(message)
+        raise TypeError("plan() needs n_vertices and n_edges, or files")
     known = ("auto", *PLANS)
     check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
     device = _device(gpus, gpu_memory_limit, strategy)
@@ -135,10 +136,6 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
         message = f"gpus is {gpus!r} and gpu_memory_limit is {gpu_memory_limit!r}; a plan of a cluster needs both"
         raise ValueError(message)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit))
-
-
-def _parquet_files(paths: Sequence[PathLike]) -> list[PathLike]:
-    return [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
 
 
 def size_of_groups(

@@ -29,7 +29,7 @@ class Graph:
         self.__networkx_cache__: dict[str, Any] = {}
         self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
         self._graph, self._data = graph, data
-        self._columns: dict[tuple[Any, Any], Array | None] = {}
+        self._columns: dict[Any, Array | None] = {}
 
     @cached_property
     def original(self) -> Any:
@@ -98,12 +98,11 @@ class Graph:
         components = connected_components(edges, vertices=np.arange(len(self.nodes)))
         return np.asarray(components["component"])
 
-    def weights(self, attribute: Any, default: Any = 1) -> Array | None:
+    def weights(self, attribute: Any) -> Array | None:
         """Weights as a column; ``None`` if no column holds them exactly."""
-        name = (attribute, default)
-        if name not in self._columns:
-            self._columns[name] = _column(self.values(attribute, default))
-        return self._columns[name]
+        if attribute not in self._columns:
+            self._columns[attribute] = _column(self.values(attribute, 1))
+        return self._columns[attribute]
 
     def forest(self, weights: Array, rows: Array | None = None, *, maximum: bool = False) -> Array:
         """Return the forest's edges among those at `rows` (``None``: all), in Kruskal's order."""

@@ -8,16 +8,11 @@ __all__ = ["backend_info"]
 
 _ORDER = "Edges come in Kruskal's order, whichever algorithm is named. Weights that NumPy has no type for, such as \
 fractions, are left to NetworkX."
+_FORESTS = [f"{kind}_spanning_{result}" for kind in ("minimum", "maximum") for result in ("edges", "tree")]
+_COMPONENTS = ("connected_components", "number_connected_components", "is_connected", "node_connected_component")
 _FUNCTIONS = {
-    "minimum_spanning_edges": _ORDER,
-    "maximum_spanning_edges": _ORDER,
-    "minimum_spanning_tree": _ORDER,
-    "maximum_spanning_tree": _ORDER,
-    "partition_spanning_tree": _ORDER,
-    "connected_components": "",
-    "number_connected_components": "",
-    "is_connected": "",
-    "node_connected_component": "",
+    **dict.fromkeys([*_FORESTS, "partition_spanning_tree"], _ORDER),
+    **dict.fromkeys(_COMPONENTS, ""),
     "from_pandas_edgelist": "The graph is made of the columns without a loop over the edges, and keeps them.",
 }
 
