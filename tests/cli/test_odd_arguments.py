@@ -130,7 +130,7 @@ def test_columns_are_checked_before_workers_start(dfmst, parquet, monkeypatch):
     result = dfmst("forest", "roads.parquet", "-w", "wieght", "-o", "out", "--workers", "1", code=2)
     assert result.stderr == (
         "Error: roads.parquet has no column 'wieght'; its columns: 'source', 'target', 'weight'\n"
-        "Hint: did you mean 'weight'? Else name the columns with -s, -t and -w\n"
+        "Hint: did you mean 'weight'? Else name your columns with -s, -t and -w\n"
     )
 
 
