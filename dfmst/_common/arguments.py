@@ -6,15 +6,14 @@ import operator
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from dfmst._common.types import Array
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def whole_number(name: str, value: Any) -> int:
@@ -37,16 +36,14 @@ def real_number(name: str, value: Any) -> float:
     raise TypeError(f"{name} is {_shown(value)}; it must be a number")
 
 
-def with_numbers(
-    *whole: str, real: tuple[str, ...] = ()
-) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+def with_numbers(*whole: str, real: tuple[str, ...] = ()) -> Callable[[_Function], _Function]:
     """Decorate a function: the named arguments must be numbers, or ``None`` if that is their default."""
 
-    def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    def decorate(function: _Function) -> _Function:
         declared = signature(function)
 
         @wraps(function)
-        def call(*values: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        def call(*values: Any, **named: Any) -> Any:
             bound = declared.bind(*values, **named)
             for name, value in bound.arguments.items():
                 if value is None and declared.parameters[name].default is None:
@@ -57,7 +54,7 @@ def with_numbers(
                     bound.arguments[name] = real_number(name, value)
             return function(*bound.args, **bound.kwargs)
 
-        return call
+        return call  # type: ignore[return-value]
 
     return decorate
 

@@ -217,10 +217,8 @@ def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points 
 
 def _longest(forest: ForestFacts) -> list[tuple[str, ...]]:
     """Both ends and the weight of the edges that the picture numbers."""
-    edges = [] if forest.weight_name is None else forest.extreme(LONGEST).tolist()
-    return [
-        (*(clip(end, 60) for end in forest.ends(at)), forest.weight_words(float(forest.weight[at]))) for at in edges
-    ]
+    edges, words = [] if forest.weight_name is None else forest.extreme(LONGEST).tolist(), forest.weight_words
+    return [(*(clip(end, 60) for end in forest.ends(at)), words(float(forest.weight[at]))) for at in edges]
 
 
 def _edge_table(forest: ForestFacts) -> Card | None:

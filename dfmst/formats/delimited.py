@@ -52,9 +52,8 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
         raise file.problem("too few columns: an edge needs two vertices", line, hint)
     check_width(columns, skip + 1, file)
     header = has_header(rows)
-    layout = Layout(
-        name_columns(rows, header, file, skip + 1), separator, spaced=separator == " ", quoted=separator != " "
-    )
+    fields, spaced = name_columns(rows, header, file, skip + 1), separator == " "
+    layout = Layout(fields, separator, spaced=spaced, quoted=not spaced)
     return stream_rows(file, layout, skip + (first_lines if header else 0), counts)
 
 

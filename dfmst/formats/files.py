@@ -135,11 +135,7 @@ def existing_path(name: str | os.PathLike[str]) -> Path:
 
 
 def problem(
-    path: Path,
-    message: str,
-    line: Line | int | None = None,
-    hint: str = "",
-    option: tuple[str, str] | None = None,
+    path: Path, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] | None = None
 ) -> FormatError:
     """Build the error for a file that breaks its format; a :class:`Line` is quoted."""
     number = line.number if isinstance(line, Line) else line

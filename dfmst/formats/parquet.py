@@ -98,22 +98,16 @@ def _is_parquet(path: Path) -> bool:
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:
     """Path, schema and number of rows of a file."""
-    with file.seekable() as stream:
-        parquet = _opened(file, stream)
+    with file.seekable() as stream, refusing_damage(file.path, _KIND, _HINT):
+        parquet = open_buffered(stream)
         return file.path, parquet.schema_arrow, parquet.metadata.num_rows
 
 
-def _opened(file: GraphFile, stream: object) -> pyarrow.parquet.ParquetFile:
-    with refusing_damage(file.path, _KIND, _HINT):
-        return open_buffered(stream)
-
-
 def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
-    with file.seekable() as stream:
-        parquet = _opened(file, stream)
-        with refusing_damage(file.path, _KIND, _HINT):
-            size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
-            yield from parquet.iter_batches(batch_size=size)
+    with file.seekable() as stream, refusing_damage(file.path, _KIND, _HINT):
+        parquet = open_buffered(stream)
+        size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
+        yield from parquet.iter_batches(batch_size=size)
 
 
 _BATCH_BYTES = 16 << 20  # longer batches are not faster

@@ -59,9 +59,7 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     "rows": is_count,
     "forest": is_count,
     "locators": lambda value: isinstance(value, (str, NoneType)),
-    "conditions": lambda value: (
-        value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))
-    ),
+    "conditions": lambda value: value is None or (isinstance(value, list) and all(type(one) is str for one in value)),
 }
 _MOST_TEXT = 24 << 20  # Parquet holds the metadata twice, and readers refuse footers of 100 MB
 

@@ -225,9 +225,7 @@ def _progress(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) 
         yield lambda path, rows: tell(rows, total)
 
 
-def check_same_columns(
-    first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
-) -> None:
+def check_same_columns(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
     """Raise if the columns of a file differ from those of the first.
 
     Parameters
@@ -257,15 +255,13 @@ def check_same_columns(
             raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
 
 
-def check_same_names(
-    first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
-) -> None:
+def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
     """Raise if the column names of a file differ from those of the first."""
     if sorted(expected.names) != sorted(schema.names):
         raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
 
 
-def _other_columns(first: str | os.PathLike[str], path: str | os.PathLike[str], difference: str) -> InvalidEdgesError:
+def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
     message = f"{path} has other columns than {first}: {difference}"
     return InvalidEdgesError(message, "give all files the same columns, of the same types")
 
@@ -297,7 +293,7 @@ SIGNS = (
 LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
 
 
-def detect_format(path: str | os.PathLike[str]) -> str:
+def detect_format(path: FileName) -> str:
     r"""Return the name of a file's format, one of ``FORMATS``.
 
     Its first bytes decide, then its name, then its first lines; a directory holds Parquet files.
@@ -337,7 +333,7 @@ def format_of_file(file: GraphFile) -> str:
     return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)
 
 
-def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
+def format_of_suffix(path: FileName) -> str | None:
     """Return the format of a file by its name, or ``None`` if several formats fit; the file is not opened.
 
     Examples

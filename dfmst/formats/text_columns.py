@@ -16,23 +16,13 @@ from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block
-from dfmst.formats.text_rows import (
-    WHOLE_DECIMAL,
-    WHOLE_TYPES,
-    Field,
-    Layout,
-    converts,
-    large_floats,
-    parse_rows,
-    split_rows,
-    tidy_block,
-)
+from dfmst.formats.text_rows import EXACT, WHOLE_DECIMAL, WHOLE_TYPES, Field, Layout, converts, parse_rows, split_rows
 
 
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
     """Parse one block."""
     types = {name: field.type for _, name, field in layout.named}
-    block = tidy_block(block, layout)
+    block = layout.tidied(block)
     try:
         table = parse_columns(block, layout, types)
     except pa.ArrowInvalid:
@@ -65,10 +55,20 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
     return table
 
 
+def _large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a mask of the floats that may be rounded whole numbers, or ``None`` if there is none."""
+    if not pa.types.is_float64(column.type):
+        return None
+    limits = call_arrow("min_max", column).as_py()
+    if limits["min"] is None or max(-limits["min"], limits["max"]) < EXACT:
+        return None
+    return pc.fill_null(pc.greater_equal(pc.abs(column), EXACT), False)
+
+
 def _refuse_inexact(block: Block, layout: Layout, table: pa.Table) -> None:
     """Raise ArrowInvalid for 1.0 in a column of whole decimals, and for floats that round a whole number."""
     whole = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == WHOLE_DECIMAL]
-    large = {name: mask for name in table.column_names if (mask := large_floats(table[name])) is not None}
+    large = {name: mask for name in table.column_names if (mask := _large_floats(table[name])) is not None}
     if not (whole or large):
         return
     words = _read_csv(block.data, layout, dict.fromkeys([*whole, *large], pa.string()))
@@ -97,10 +97,9 @@ def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.
         strings_can_be_null=layout.quoted,
         quoted_strings_can_be_null=False,
     )
+    reading = pyarrow.csv.ReadOptions(column_names=names)
     try:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(data), pyarrow.csv.ReadOptions(column_names=names), parsing, conversion
-        )
+        return pyarrow.csv.read_csv(pa.BufferReader(data), reading, parsing, conversion)
     except pa.ArrowException as error:
         if type(error) is not pa.ArrowException:
             raise
@@ -114,7 +113,7 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
     suspects: dict[int, FormatError] = {}
     for block in blocks() if unclear else ():
         for at in sorted(unclear):
-            column = _words(tidy_block(block, layout), layout, {at: layout.fields[at]})[at]
+            column = _words(layout.tidied(block), layout, {at: layout.fields[at]})[at]
             words = [word for word in column.unique().to_pylist() if word]
             if not all(map(is_number, words)):
                 unclear.discard(at)
@@ -164,7 +163,7 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     # Digits and blanks only: int64 suffices for every column, since a larger number is an error.
     if plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker):
         return {}
-    block = tidy_block(block, layout)
+    block = layout.tidied(block)
     if _fit(block, layout, fields):
         return {}
     words = _words(block, layout, fields)

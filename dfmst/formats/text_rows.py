@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.formats.files import Line
 from dfmst.formats.text_reader import Block, tidy
@@ -75,6 +74,10 @@ class Layout:
         """The columns of ``named`` that may still get a wider type."""
         return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
+    def tidied(self, block: Block) -> Block:
+        """Put single spaces between the columns and empty the comment lines, if blanks separate the columns."""
+        return replace(block, data=tidy(block.data, self.comments)) if self.spaced else block
+
     def widened(self, steps: dict[int, int]) -> Layout:
         """Return the layout with wider types: `steps` further by position, the same for both columns of vertices."""
         ends = max((step for at, step in steps.items() if self.fields[at].end_point), default=0)
@@ -85,13 +88,13 @@ class Layout:
 
 DIGITS = 38
 #: Floats up to here hold every whole number.
-WHOLE_FLOATS = 2.0**53
+EXACT = 2.0**53
 
 
 def exact_real(word: str) -> float:
     """Read a number as a float; fractions and numbers with an exponent are rounded, whole numbers are not."""
     value = float(word)
-    if abs(value) < WHOLE_FLOATS or math.isnan(value):
+    if abs(value) < EXACT or math.isnan(value):
         return value
     if math.isinf(value):
         if "i" not in word.lower():
@@ -119,16 +122,6 @@ def exact_decimal(word: str, places: int) -> Decimal:
     return value
 
 
-def large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a mask of the floats that may be rounded whole numbers, or ``None`` if there is none."""
-    if not pa.types.is_float64(column.type):
-        return None
-    limits = call_arrow("min_max", column).as_py()
-    if limits["min"] is None or max(-limits["min"], limits["max"]) < WHOLE_FLOATS:
-        return None
-    return pc.fill_null(pc.greater_equal(pc.abs(column), WHOLE_FLOATS), False)
-
-
 Row = tuple[Line, list[str]]
 
 LIMITS = {pa.int64(): (-(2**63), 2**63 - 1), pa.uint64(): (0, 2**64 - 1)}
@@ -136,15 +129,10 @@ REPAIR = "repair or remove the line"
 NAMES_HINT = f"{REPAIR}; if vertices have names, read the file with format='csv'"
 
 
-def tidy_block(block: Block, layout: Layout) -> Block:
-    """Put single spaces between the columns and empty the comment lines, if blanks separate the columns."""
-    return replace(block, data=tidy(block.data, layout.comments)) if layout.spaced else block
-
-
 def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a block, each with its line."""
     marker = layout.marker.decode()
-    for line, words in (_split_quoted if layout.quoted else _split_plain)(tidy_block(block, layout), layout):
+    for line, words in (_split_quoted if layout.quoted else _split_plain)(layout.tidied(block), layout):
         if marker and words[0] != marker:
             raise block.file.problem(f"a line that does not start with {marker!r}", line, REPAIR)
         if len(words) != len(layout.fields):
