@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -112,10 +112,17 @@ def least_id_bytes(*, integers: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """Budget of a fold whose runs are on disk: `size` bytes, for weights of `weight` bytes."""
+    """Budget of a fold whose runs are on disk: `size` bytes, for weights of `weight` bytes.
+
+    `sort` and `scan` are the bytes a row, without its weight, to sort a buffer and to solve a slice: more on a GPU.
+    """
 
     size: int
     weight: int
+    sort: int = SORT
+    scan: int = ROW + SCAN
+
+    runs: ClassVar[int] = 0  # in memory, next to the forest
 
     @property
     def most_vertices(self) -> int:
@@ -133,11 +140,12 @@ class RunBudget:
 
     def run_rows(self, vertices: int) -> int:
         """Rows of the buffer that is sorted and becomes a run."""
-        return _between(self._free(vertices) // (self._row + SORT))
+        return _between(self._free(vertices) // ((self.runs + 1) * self._row + self.sort))
 
     def slice_rows(self, vertices: int) -> int:
-        """Rows of the buffer in which slices are solved."""
-        return _between(self._free(vertices) // self._scan)
+        """Rows of the buffer in which slices are solved, next to all runs in memory."""
+        in_runs = self.runs * self.run_rows(vertices) * self._row
+        return _between((self._free(vertices) - in_runs) // self._scan)
 
     def most_rows(self, vertices: int, capacity: int) -> int:
         """Rows of all runs before they are solved; a run has `capacity` rows."""
@@ -149,42 +157,26 @@ class RunBudget:
 
     @property
     def _scan(self) -> int:
-        return ROW + SCAN + 2 * self.weight
+        return self.scan + 2 * self.weight
 
     def _free(self, vertices: int) -> int:
-        return self.size - RUN_FIXED - RUN_VERTEX * vertices
+        return self.size - RUN_FIXED - (RUN_VERTEX + (self._row if self.runs else 0)) * vertices
 
 
-@dataclass(frozen=True, slots=True)
 class MemoryRunBudget(RunBudget):
-    """Budget of a fold whose runs are in memory: the forest as a run, and a few runs next to it.
+    """Budget of a fold whose runs are in memory: the forest as a run, and a few runs next to it."""
 
-    `sort` and `scan` are the bytes a row, without its weight, to sort a buffer and to solve a slice: more on a GPU.
-    """
-
-    sort: int = SORT
-    scan: int = ROW + SCAN
+    __slots__ = ()
+    runs = _RUNS
 
     @property
     def vertex(self) -> int:
         """Least bytes a vertex."""
         return RUN_VERTEX + self._row + _MEMORY_RUNS
 
-    def run_rows(self, vertices: int) -> int:
-        """Rows of the buffer that is sorted and becomes a run."""
-        return _between(self._free(vertices) // ((_RUNS + 1) * self._row + self.sort))
-
-    def slice_rows(self, vertices: int) -> int:
-        """Rows of the buffer in which slices are solved, next to all runs."""
-        free = self._free(vertices) - _RUNS * self.run_rows(vertices) * self._row
-        return _between(free // (self.scan + 2 * self.weight))
-
     def most_rows(self, vertices: int, capacity: int) -> int:
         """Rows of all runs before they are solved; a run has `capacity` rows."""
-        return vertices + _RUNS * capacity
-
-    def _free(self, vertices: int) -> int:
-        return self.size - RUN_FIXED - (RUN_VERTEX + self._row) * vertices
+        return vertices + self.runs * capacity
 
 
 def _between(rows: int) -> int:
@@ -214,11 +206,9 @@ class Budget:
             return self
         return replace(self, id_bytes=size if size <= _TEXT_BYTES else size + size // _LONGER)
 
-    def runs(self) -> RunBudget:
-        """Return the budget of the fold in runs."""
-        return self._runs(self.fold_bytes + RUN_FIXED)
-
-    def _runs(self, size: int) -> RunBudget:
+    def runs(self, size: int | None = None) -> RunBudget:
+        """Return the budget of the fold in runs, or one of `size` bytes."""
+        size = self.fold_bytes + RUN_FIXED if size is None else size
         return RunBudget(size, self.weight) if self.store == "disk" else MemoryRunBudget(size, self.weight)
 
     @property
@@ -240,7 +230,7 @@ class Budget:
     @property
     def _vertex(self) -> int:
         """Least bytes a vertex, its id included."""
-        folding = self._runs(0).vertex if self.in_runs else _LEAST * self._row + VERTEX
+        folding = self.runs(0).vertex if self.in_runs else _LEAST * self._row + VERTEX
         return folding + self.id_bytes
 
     @property

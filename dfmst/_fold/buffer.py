@@ -56,11 +56,6 @@ class RowBuffer:
         """Rows that can still be added."""
         return len(self._columns) - self.filled
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all columns."""
-        return sum(column.nbytes for column in self._columns.arrays)
-
     def part(self, begin: int, end: int) -> Rows:
         """Return a span of the rows, nothing copied."""
         return self._columns.part(begin, end)

@@ -153,10 +153,6 @@ CheckpointCallback: TypeAlias = Callable[[Literal["resumed", "saved"], int], obj
 _NAME = "fold.arrow"
 
 
-def ignore_checkpoints(event: str, rows: int) -> None:
-    """Default checkpoint callback: do nothing."""
-
-
 class Checkpoint:
     """The checkpoint of a run in a directory; `hold` keeps other runs out of it."""
 
@@ -164,10 +160,10 @@ class Checkpoint:
         self,
         folder: Path,
         fingerprint: dict[str, Any],
-        tell: CheckpointCallback = ignore_checkpoints,
+        tell: CheckpointCallback | None = None,
         make_run: MakeRun | None = None,
     ) -> None:
-        self.folder, self.fingerprint, self._tell = folder, fingerprint, tell
+        self.folder, self.fingerprint, self._tell = folder, fingerprint, tell or (lambda event, rows: None)
         self._codec = Codec(partial(_state_tables, fingerprint), partial(_state, make_run))
         self._file = private_directory(folder) / _NAME
         self.hold = Hold(folder)

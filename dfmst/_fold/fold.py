@@ -113,11 +113,6 @@ class BufferFold(Fold):
         """Return the number of rows in the buffer."""
         return self._buffer.filled
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the fold holds between two solves."""
-        return self._buffer.nbytes + (self._filter.nbytes if self._filter else 0)
-
     def forest(self) -> Rows:
         """Return the forest of all rows so far: views into the buffer, valid until the next row is added."""
         self._solve()

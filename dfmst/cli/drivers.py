@@ -32,7 +32,7 @@ _STEPS = {
 
 def run(job: ForestJob, *, page_only: bool = False) -> None:
     """Find the forest, write it and its page, and print a summary; with `page_only`, write the page alone."""
-    watch = _Watch()
+    watch = _Watch(job)
     job.check_driver()
     target = _check_files(job, watch, page_only)
     job.check_report(target)
@@ -40,9 +40,8 @@ def run(job: ForestJob, *, page_only: bool = False) -> None:
     with Progress() as progress:
         watch.progress = progress
         points = job.read_points(progress)
-        saved = _Saved(job, progress)
-        explained = nullcontext() if find is _find_in_memory else saved.explained()
-        with explained, closing(find(job, watch, saved)) as forest:
+        explained = nullcontext() if find is _find_in_memory else watch.explained()
+        with explained, closing(find(job, watch)) as forest:
             if forest.driver != "cluster":
                 output = target or (None if page_only or job.json else standard_output())
                 _deliver(job, forest, output, watch)
@@ -56,9 +55,15 @@ def run(job: ForestJob, *, page_only: bool = False) -> None:
 
 
 class _Watch(Stopwatch):
-    """A stopwatch that shows the steps of a forest."""
+    """A stopwatch that shows the steps of a forest, and the events of its checkpoint."""
 
     progress: Progress
+
+    def __init__(self, job: ForestJob) -> None:
+        super().__init__()
+        self._folder = job.checkpoint
+        self._saved = job.cluster_option is not None  # a cluster saves every finished task
+        self._announced = False  # whether the directory was printed
 
     @contextmanager
     def show(self, name: str, rows: int) -> Iterator[None]:
@@ -66,6 +71,30 @@ class _Watch(Stopwatch):
         self.progress.show(f"{_STEPS[name]} {plural(rows, 'row')}")
         with self.step(name):
             yield
+
+    def show_checkpoint(self, event: str, rows: int) -> None:
+        """Print the rows that are skipped, or at the first save the directory."""
+        self._saved = True
+        if event == "resumed":
+            self.progress.note(f"continuing after {plural(rows, 'row')} of an earlier run ({self._folder})")
+        elif not self._announced:
+            self._announced = True
+            again = "after an interruption, give the same command again to continue"
+            self.progress.note(f"saving finished work in {self._folder}: {again}")
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Print what an interrupted run has saved."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            text = "nothing is saved (--checkpoint DIR saves finished work)"
+            if self._folder is not None:
+                text = f"nothing was saved in {self._folder} yet"
+            if self._folder is not None and self._saved:
+                text = f"finished work is saved in {self._folder}: give the same command again to continue"
+            self.progress.note(f"Interrupted: {text}")
+            raise
 
 
 def _check_files(job: ForestJob, watch: _Watch, page_only: bool) -> Path | None:
@@ -83,7 +112,7 @@ def _check_files(job: ForestJob, watch: _Watch, page_only: bool) -> Path | None:
     return target
 
 
-def _choose(job: ForestJob) -> Callable[[ForestJob, _Watch, _Saved], Forest]:
+def _choose(job: ForestJob) -> Callable[[ForestJob, _Watch], Forest]:
     """Choose the driver."""
     if job.cluster_option is not None:
         return _find_on_cluster
@@ -127,7 +156,7 @@ def memory_bytes(text: str | None, option: str = "--memory-limit") -> int:
         raise click.UsageError(f"{option} {text}: write it as 2GiB, 700MB or a number of bytes.") from None
 
 
-def _find_in_memory(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
+def _find_in_memory(job: ForestJob, watch: _Watch) -> Forest:
     """Find the forest of a cuDF frame if the engine is CUDA, the files are Parquet and cuDF is installed."""
     from dfmst.forest import solve
 
@@ -144,7 +173,7 @@ def _find_in_memory(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
     )
 
 
-def _find_as_stream(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
+def _find_as_stream(job: ForestJob, watch: _Watch) -> Forest:
     from dfmst import stream
 
     limits: dict[str, Any] = {"memory_limit": memory_bytes(job.memory_limit)}
@@ -159,11 +188,11 @@ def _find_as_stream(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
             checkpoint=job.checkpoint,
             spill_dir=job.spill_dir,
             progress=watch.progress.bar(),
-            on_checkpoint=saved.show,
+            on_checkpoint=watch.show_checkpoint,
         )
 
 
-def _find_on_cluster(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
+def _find_on_cluster(job: ForestJob, watch: _Watch) -> Forest:
     with watch.step("import"):
         import dfmst.dask
     assert job.output is not None
@@ -242,36 +271,3 @@ def _plan_and_run(job: ForestJob, forest: Forest) -> list[tuple[str, str, str]]:
 
 def _bytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
-
-
-class _Saved:
-    """Messages about checkpoints."""
-
-    def __init__(self, job: ForestJob, progress: Progress) -> None:
-        self._folder, self._progress = job.checkpoint, progress
-        self._saved = job.cluster_option is not None  # a cluster saves every finished task
-        self._announced = False  # whether the directory was printed
-
-    def show(self, event: str, rows: int) -> None:
-        """Print the rows that are skipped, or at the first save the directory."""
-        self._saved = True
-        if event == "resumed":
-            self._progress.note(f"continuing after {plural(rows, 'row')} of an earlier run ({self._folder})")
-        elif not self._announced:
-            self._announced = True
-            again = "after an interruption, give the same command again to continue"
-            self._progress.note(f"saving finished work in {self._folder}: {again}")
-
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Print what an interrupted run has saved."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            text = "nothing is saved (--checkpoint DIR saves finished work)"
-            if self._folder is not None:
-                text = f"nothing was saved in {self._folder} yet"
-            if self._folder is not None and self._saved:
-                text = f"finished work is saved in {self._folder}: give the same command again to continue"
-            self._progress.note(f"Interrupted: {text}")
-            raise

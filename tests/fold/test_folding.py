@@ -95,11 +95,6 @@ def test_vertices_beyond_32_bits():
         fold.add(Rows(np.array([1 << 32], np.uint64), np.array([0], np.uint64), np.zeros(1, np.int32), 0))
 
 
-def test_what_a_fold_holds():
-    fold = BufferFold(ENGINE, 100, 1000, weight_dtype=np.float32)
-    assert fold.nbytes == 1000 * (4 + 4 + 4 + 8)
-
-
 def test_a_buffer_with_room_is_solved_at_four_rows_a_vertex(monkeypatch):
     """Then there is a filter, and the rest of the buffer is never touched."""
     monkeypatch.setattr("dfmst._fold.fold.BufferFold.piece", 64)

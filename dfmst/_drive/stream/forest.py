@@ -29,7 +29,7 @@ from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import Budget, parse_memory
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, ignore_checkpoints
+from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback
 from dfmst._fold.runs import Order, Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
@@ -183,7 +183,7 @@ def fold(
                 stack.callback(spill.remove)
             job, state = Job(columns, limit, runner, algorithm, gpu_limit, tell, spill), None
             if checkpoint is not None:
-                state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
+                state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
                 stack.callback(state.hold.release)
             with nullcontext() if state is None else state.hold.busy():
                 folded = fold_source(rows, job, state)
@@ -202,7 +202,7 @@ def fold(
     )
 
 
-def _open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback) -> Checkpoint:
+def _open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     if isinstance(source, FrameSource):
         message = "a checkpoint needs Parquet files: frames have no state that identifies them"
@@ -324,9 +324,8 @@ def _difference(source: ParquetSource, file: ParquetSource, locator: Array) -> V
         for column, differs in differences(*views):
             if differs.any():
                 at = begin + int(differs.argmax())
-                message = f"row {at:,} of the forest is not in the edge table: {column} differs from row"
-                message = f"{message} {int(locator[at]):,}"
-                return Violation("not-a-row", at, message)
+                message = f"row {at:,} of the forest is not in the edge table: {column} differs from row "
+                return Violation("not-a-row", at, f"{message}{int(locator[at]):,}")
         begin += rows.num_rows
     return None
 

@@ -27,17 +27,14 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
     files: list[Path] = []
     for name in names:
-        pattern = glob.has_magic(os.fspath(name)) and not os.path.exists(name)
-        path = Path(name) if pattern else existing_path(name)
-        if path.is_dir():
-            files += parquet_files(path)
-        elif not pattern:
-            files.append(path)
-        else:
-            matches = sorted(Path(match) for match in glob.glob(str(name), recursive=True))
-            if not matches:
-                raise problem(path, "no file has such a name", hint="check the pattern, and the directory you are in")
-            files += matches
+        if not glob.has_magic(os.fspath(name)) or os.path.exists(name):
+            path = existing_path(name)
+            files += parquet_files(path) if path.is_dir() else [path]
+            continue
+        matches = sorted(map(Path, glob.glob(str(name), recursive=True)))
+        if not matches:
+            raise problem(Path(name), "no file has such a name", hint="check the pattern, and the directory you are in")
+        files += matches
     return files
 
 

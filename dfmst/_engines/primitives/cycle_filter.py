@@ -94,11 +94,6 @@ class CycleFilter:
         copy._level, copy._limit, copy._tree, copy._ties = tables
         return copy
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables."""
-        return int(self._level.nbytes + self._limit.nbytes + (0 if self._tree is None else self._tree.nbytes))
-
     def grow(self, vertices: int) -> None:
         """Add vertices that are not in the forest."""
         xp, known = self._engine.xp, len(self._level)
