@@ -7,18 +7,9 @@ import re
 ANY_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 # Each digit has one place in the pattern: two would take quadratic time in a long word of digits.
 ANY_NUMBER = r"^\s*[+-]?(?i:([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*$"
-WHOLE = re.compile(ANY_WHOLE, re.ASCII)
-NUMBER = re.compile(ANY_NUMBER, re.ASCII)
-
-
-def is_whole(word: str) -> bool:
-    """Whether a word is a whole number, possibly between blanks."""
-    return WHOLE.match(word) is not None
-
-
-def is_number(word: str) -> bool:
-    """Whether a word is a number, possibly between blanks."""
-    return NUMBER.match(word) is not None
+#: Whether a word is a whole number, and whether it is a number, possibly between blanks.
+is_whole = re.compile(ANY_WHOLE, re.ASCII).match
+is_number = re.compile(ANY_NUMBER, re.ASCII).match
 
 
 def read_count(word: bytes) -> int | None:

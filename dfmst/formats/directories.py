@@ -118,7 +118,7 @@ def _remove_if_stale(path: Path) -> None:
     lock = os.open(path / _LOCK, os.O_RDWR | _SAFELY)
     try:
         owners = {path.lstat().st_uid, os.fstat(lock).st_uid}
-        if owners == {_user()} and _words(lock)[3:] == [os.fsencode(path.name)] and _lock(lock):
+        if owners == {_user()} and _words(lock)[3:] == [os.fsencode(path.name)] and _lock(lock, path / _LOCK):
             shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(lock)
@@ -190,7 +190,7 @@ def _locked(path: Path, token: str) -> int:
     while True:
         lock = _opened(path)
         try:
-            _lock_at_once(lock, path)
+            _lock(lock, path)
             if _is_there(path, lock):
                 state = os.fstat(lock)  # a hard link may point to any file of the user
                 if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
@@ -230,35 +230,28 @@ def _foreign(path: Path) -> OutputError:
     return OutputError(f"{path} is not a lock of dfmst, or of another user", "name another directory")
 
 
-def _lock_at_once(lock: int, path: Path) -> None:
+def _lock(lock: int, path: Path) -> bool:
+    """Lock an open file; return false if the file system has no locks."""
     try:
-        _lock(lock)
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(lock, _FAR, os.SEEK_SET)  # the locked byte cannot be read
+            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        # Some network file systems have no locks; their users must not start two runs in one directory.
+        if error.errno in _NO_LOCKS:
+            return False
         if error.errno not in _BUSY:
             raise
         words = _words(lock)
         holder = f" by process {words[1].decode()} on {words[2].decode()}" if words[:1] == [_OURS] else ""
         message = f"{path.parent} is in use{holder}"
         raise OutputError(message, "wait until that run has ended, or name another directory") from error
-
-
-def _lock(lock: int) -> bool:
-    """Lock an open file; return false if the file system has no locks."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(lock, _FAR, os.SEEK_SET)  # the locked byte cannot be read
-        msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some network file systems have no locks; their users must not start two runs in one directory.
-        if error.errno not in _NO_LOCKS:
-            raise
-        return False
     return True
 
 

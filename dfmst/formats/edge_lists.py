@@ -177,7 +177,7 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], HeaderCounts | None]:
 def _is_heading(first: Line, second: Line) -> bool:
     """Return whether the first line is a number of vertices or a line of column names."""
     if len(first.words) == 1:
-        return is_whole(_texts(first)[0]) and len(second.words) > 1
+        return is_whole(_texts(first)[0]) is not None and len(second.words) > 1
     return not any(map(is_number, _texts(first))) and any(map(is_number, _texts(second)))
 
 
