@@ -176,8 +176,7 @@ def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
         y, end, kind = 4 + _ROW * (at + 0.5), scale(size), f"c{min(at, 2)}"
         drawing.text(left - 7, y + 4, clip(name, 18), "tick", "end")
         drawing.line(left, y, end, y, f"stem {kind}")
-        title = f"tree of {name}: {size:,} vertices ({percent(size, vertices)})"
-        drawing.circle(end, y, 4.5, f"bar {kind}", title)
+        drawing.circle(end, y, 4.5, f"bar {kind}", f"tree of {name}: {size:,} vertices ({percent(size, vertices)})")
         drawing.text(end + 9, y + 4, f"{size:,}", "val")
     return {"drawing": drawing.markup(), "count": len(forest.tree_sizes), "more": trees - len(sizes)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -23,7 +23,7 @@ from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weigh
 from dfmst._report.facts import ForestFacts, GraphFacts, of_solution, of_summary
 from dfmst._report.picture import LONGEST, picture_card
 from dfmst._report.points import Points, edge_points, frame_points
-from dfmst._report.run import RunFacts, Steps, round_card, run_card, run_facts
+from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
 from dfmst._report.words import clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import solve
 from dfmst._trees.result import Forest
@@ -141,7 +141,8 @@ def report(
     """
     _check_words(title, note, run)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    steps, summary = Steps(), {} if run is None else dict(run)
+    seconds, summary = dict[str, float](), {} if run is None else dict(run)
+    step = partial(timed, seconds)
     if isinstance(edges, Forest) and edges.columns.conditions.by:
         message = f"the table has a forest of every group ({edges.columns.conditions.words[0]})"
         raise InvalidEdgesError(message, "report one group: filter the table, and leave by= out")
@@ -155,12 +156,12 @@ def report(
         facts = run_facts(summary, columns.weight)
     else:
         options: dict[str, Any] = {"keep": keep, "drop": drop, "algorithm": algorithm, "engine": engine}
-        options |= {"maximum": maximum, "invalid": invalid, "threads": threads, "step": steps, "return_trace": True}
+        options |= {"maximum": maximum, "invalid": invalid, "threads": threads, "step": step, "return_trace": True}
         solution = edges if isinstance(edges, Forest) else solve(edges, source, target, weight, **options)
         columns = solution.columns
-        with steps("gather"):
+        with step("gather"):
             graph, forest = of_solution(solution, title)
-        facts = run_facts({"seconds": steps.seconds, **solution.summary(), **summary}, columns.weight, solution)
+        facts = run_facts({"seconds": seconds, **solution.summary(), **summary}, columns.weight, solution)
     places = _points(forest, columns, points, id, coordinates)
     version = import_module("dfmst").__version__
     footer = note or f"Made by dfmst {version}."

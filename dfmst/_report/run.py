@@ -30,18 +30,12 @@ _COLUMNS = 9  # of the table of rounds
 _SECONDS = "seconds_"  # begin of the names of columns with the seconds of steps
 
 
-@dataclass(slots=True)
-class Steps:
-    """Seconds by step, to be handed to :func:`dfmst.forest.solve`."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        """Time a step; the same name adds up."""
-        begin = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+@contextmanager
+def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    """Context manager: add the seconds of a step to those of the same name."""
+    begin = time.perf_counter()
+    yield
+    seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 @dataclass(frozen=True, slots=True)

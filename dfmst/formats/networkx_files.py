@@ -268,8 +268,7 @@ def _edge_table(file: GraphFile, edges: Sequence[Edge], nodes: Container[Any], d
         message = f"{len(names):,} attributes of {len(edges):,} edges, of which nearly all are missing"
         raise file.problem(message, hint="write rare attributes into one attribute, as text")
     attributes = {name: [edge[2].get(name, defaults.get(name)) for edge in edges] for name in names}
-    numeric = (name for name in WEIGHT_NAMES if set() < _types(attributes.get(name, [])) <= {int, float})
-    weight = next(numeric, None)
+    weight = next((name for name in WEIGHT_NAMES if set() < _types(attributes.get(name, [])) <= {int, float}), None)
     if weight is not None:
         columns["weight"] = _column(file, "weight", attributes.pop(weight))
     for name, values in attributes.items():
@@ -311,5 +310,4 @@ def _whole(file: GraphFile, what: str, values: list[Any]) -> pa.Array:
     for kind in WHOLE_TYPES:
         with suppress(OverflowError, pa.ArrowInvalid):
             return pa.array(values, kind)
-    hint = "write the ids as texts, the weights as floats"
-    raise file.problem(f"{what} a whole number beyond 38 digits", hint=hint)
+    raise file.problem(f"{what} a whole number beyond 38 digits", hint="write the ids as texts, the weights as floats")

@@ -86,8 +86,7 @@ def parquet_files(folder: Path) -> list[Path]:
         and (path.suffix or _is_parquet(path))
     )
     if not paths:
-        hint = f"their names end in {', '.join(SUFFIXES)}"
-        raise problem(folder, "a directory without a Parquet file", hint=hint)
+        raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
 
 

@@ -123,8 +123,7 @@ def with_provenance(
         "locators": None if locators is None else _packed(locators),
         "conditions": list(record.conditions),
     }
-    metadata = {**(schema.metadata or {}), _KEY: json.dumps(entries).encode()}
-    return schema.with_metadata(metadata)
+    return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(entries).encode()})
 
 
 def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:

@@ -132,10 +132,7 @@ def read_edges(
 
     Parameters
     ----------
-    path
-        The file, plain or compressed, or a directory of Parquet files; or a list of them, which are read as one
-        table.
-    format, counts, progress
+    path, format, counts, progress
         As for :func:`open_edges`.
 
     Returns
@@ -145,11 +142,8 @@ def read_edges(
 
     Raises
     ------
-    FormatError
-        If a file breaks its format; the message names the file and the line. A missing file raises the subclass
-        ``MissingFileError``, which is also a ``FileNotFoundError``.
-    InvalidEdgesError, EngineUnavailableError
-        As for :func:`open_edges`.
+    FormatError, InvalidEdgesError, EngineUnavailableError
+        As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
 
     Examples
     --------

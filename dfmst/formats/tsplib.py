@@ -64,8 +64,7 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> dict[i
         if not words:
             continue
         if not _is_point(words):
-            hint = "a point reads: NUMBER X Y, and no coordinate is beyond 2**51"
-            raise file.problem("not a point", line, hint)
+            raise file.problem("not a point", line, "a point reads: NUMBER X Y, and no coordinate is beyond 2**51")
         if int(words[0]) in points:
             raise file.problem("a number given twice", line, "number every point once")
         points[int(words[0])] = [float(word) for word in words[1:]]

@@ -213,8 +213,7 @@ def road_grid(
     require(0 <= keep <= 1, f"keep is {keep}; it must be a probability")
     on, vertices = select_engine(engine), rows * columns
     flags = flag_words(on, 2 * vertices)
-    arguments = (stream(seed, 1), chance(keep), rows, columns, flags)
-    on.launch("flag_grid", len(flags), *arguments, grain=FLAG_GRAIN)
+    on.launch("flag_grid", len(flags), stream(seed, 1), chance(keep), rows, columns, flags, grain=FLAG_GRAIN)
     places = compact(on, flags, np.uint64)
     source, target = edge_columns(on, len(places), vertices)
     on.launch("grid_edges", len(places), places, columns, source, target)

@@ -83,8 +83,7 @@ def plan(
     Returns
     -------
     Plan
-        The strategy and the reason for it, bytes moved and peak memory with their formulas, and whether that fits. It
-        prints as a table.
+        The strategy, its memory and traffic with their formulas, and whether it fits. It prints as a table.
 
     Raises
     ------

@@ -95,8 +95,7 @@ class Graph:
     def labels(self) -> Array:
         """The smallest number of a node in each node's component, ``int64``."""
         edges = pa.table({"source": self.source, "target": self.target})
-        components = connected_components(edges, vertices=np.arange(len(self.nodes)))
-        return np.asarray(components["component"])
+        return np.asarray(connected_components(edges, vertices=np.arange(len(self.nodes)))["component"])
 
     def weights(self, attribute: Any) -> Array | None:
         """Weights as a column; ``None`` if no column holds them exactly."""
