@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from typing import Any, NamedTuple, TypeVar
@@ -28,11 +29,9 @@ def whole_number(name: str, value: Any) -> int:
 
 def real_number(name: str, value: Any) -> float:
     """Return an argument that must be a number."""
-    try:
+    with suppress(TypeError, ValueError, ArithmeticError):
         if not isinstance(value, (str, bytes)):
             return float(value)
-    except (TypeError, ValueError, ArithmeticError):
-        pass
     raise TypeError(f"{name} is {_shown(value)}; it must be a number")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,4 @@ def clip(text: str, width: int) -> str:
     columns = [0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text]
     if sum(columns) <= width:
         return text
-    taken = 0
-    for at, one in enumerate(columns):
-        taken += one
-        if taken > width - 1:
-            return f"{text[:at]}…"
-    return text
+    return text[: next(at for at, taken in enumerate(accumulate(columns)) if taken >= width)] + "…"

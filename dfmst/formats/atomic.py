@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.directories import TemporaryDirectory, cannot, is_trusted
+from dfmst.formats.directories import TemporaryDirectory, cannot, is_trusted, naming
 from dfmst.formats.files import open_native
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
@@ -130,15 +130,13 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
     final = Path(os.path.realpath(target))
     before = final.stat() if final.exists() else None
     with ExitStack() as stack:
-        try:
+        with naming(f"write {target}", target, "write to a directory of your own"):
             if token is None:
                 part = _part(final, stack)
             else:
                 part = final.with_name(f".{final.name[:_LETTERS]}.{token}.part")
                 stack.callback(shutil.rmtree, part, ignore_errors=True)
             part.mkdir(exist_ok=token is not None)
-        except OSError as error:
-            raise cannot(f"write {target}", target, error, "write to a directory of your own") from error
         if part.is_symlink():
             raise OutputError(f"{part} is a symbolic link", "remove it, or name another directory")
         yield part

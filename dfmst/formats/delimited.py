@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
+from functools import partial
 
 import pyarrow as pa
 
@@ -24,11 +25,6 @@ def find_separator(text: str) -> str:
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
     commonest = max(SEPARATORS, key=line.count)
     return commonest if commonest in line else " "
-
-
-def open_tsv(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a table like :func:`open_csv`, separated by tabs."""
-    return open_csv(file, "\t")
 
 
 def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:
@@ -55,6 +51,9 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     fields, spaced = name_columns(rows, header, file, skip + 1), separator == " "
     layout = Layout(fields, separator, spaced=spaced, quoted=not spaced)
     return stream_rows(file, layout, skip + (first_lines if header else 0), counts)
+
+
+open_tsv = partial(open_csv, separator="\t")
 
 
 def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:

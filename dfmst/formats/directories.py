@@ -89,7 +89,7 @@ def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
 
 
 @contextmanager
-def _naming(do: str, place: object, hint: str) -> Iterator[None]:
+def naming(do: str, place: object, hint: str) -> Iterator[None]:
     """Name the place of an error of the operating system."""
     try:
         yield
@@ -102,7 +102,7 @@ def _naming(do: str, place: object, hint: str) -> Iterator[None]:
 def disk_errors(place: Path) -> AbstractContextManager[None]:
     """Context manager: name the directory if its disk is full or has another fault."""
     what = f"temporary files in {place}"
-    return _naming(f"write {what}", what, "name another directory")
+    return naming(f"write {what}", what, "name another directory")
 
 
 def _remove_stale(parent: str | os.PathLike[str], prefix: str) -> None:
@@ -139,7 +139,7 @@ def _user() -> int:
 def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
     """Lock a directory against other runs; the operating system removes the lock of a killed process."""
     path = Path(folder) / _LOCK
-    with _naming(f"lock {folder}", folder, "name a directory that you can write to"):
+    with naming(f"lock {folder}", folder, "name a directory that you can write to"):
         lock = _locked(path, token)
     try:
         yield

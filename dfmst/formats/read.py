@@ -339,10 +339,8 @@ def format_of_suffix(path: FileName) -> str | None:
 
 
 def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    suffixes = map(str.lower, reversed(path.suffixes))
+    return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
 
 
 def _format_of_text(head: bytes, path: Path) -> str:
