@@ -124,17 +124,16 @@ class BufferFold(Fold):
         if count > self._wanted and self._buffer.filled > self._solved:
             self._solve()
             self._refilter()
-            positions = self._passing(rows)
-            count = len(rows) if positions is None else len(positions)
-        if count <= self._buffer.free:
+            self._take(rows)
+        elif count <= self._buffer.free:
             self._buffer.append(rows, positions)
-            return
-        if not self._buffer.free:
+        elif not self._buffer.free:
             message = f"the forest fills the buffer of {self._buffer.filled:,} rows, and more rows come"
             raise CapacityError(message, f"fold into a larger buffer: twice the vertices ({self.vertices:,}) or more")
-        length = len(rows)
-        self._take(rows.part(0, length // 2))
-        self._take(rows.part(length // 2, length))
+        else:
+            half = len(rows) // 2
+            self._take(rows.part(0, half))
+            self._take(rows.part(half, len(rows)))
 
     @property
     def _wanted(self) -> int:

@@ -50,7 +50,7 @@ class ForestRows:
     def certify(self, progress: Progress) -> Certificate:
         raise NotImplementedError
 
-    def arrow(self) -> pa.Table | pa.RecordBatchReader:
+    def arrow(self) -> pa.Table:
         return open_host_frame(self.frame).to_arrow()
 
     def write(self, path: File, format: str | None) -> None:
@@ -201,8 +201,7 @@ class Forest:
 
         :func:`dfmst.update` and :func:`dfmst.stream.verify` read that record from a file.
         """
-        rows = self.store.arrow()
-        return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
+        return self.store.arrow()
 
     def discard_checkpoint(self) -> None:
         """Remove the checkpoint of a stream."""

@@ -205,18 +205,15 @@ class SourceFile:
             size = batch_rows(parquet.metadata, groups, rows, names)
             batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))
             done = sum(self.groups[: groups[0]]) if len(groups) else 0
-            while True:
-                try:
-                    batch = next(batches, None)
-                except (pa.ArrowException, OSError) as error:
-                    group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
-                    reason = str(error).partition("\n")[0]
-                    message = f"row group {group} cannot be read ({reason})"
-                    raise problem(self.path, message, hint="fetch or write the file again") from error
-                if batch is None:
-                    return
-                done += batch.num_rows
-                yield batch
+            try:
+                for batch in batches:
+                    done += batch.num_rows
+                    yield batch
+            except (pa.ArrowException, OSError) as error:
+                group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
+                reason = str(error).partition("\n")[0]
+                message = f"row group {group} cannot be read ({reason})"
+                raise problem(self.path, message, hint="fetch or write the file again") from error
 
     def take(
         self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int
