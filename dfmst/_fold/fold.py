@@ -85,11 +85,7 @@ class Fold(ABC):
 
 
 class BufferFold(Fold):
-    """A fold in a buffer of fixed size.
-
-    A full buffer is solved, and the forest stays at its beginning, in row order. So position decides between equal
-    weights.
-    """
+    """A fold in a buffer of fixed size: when it is full, only the forest stays in it, in row order."""
 
     piece = 1 << 20
 

@@ -60,7 +60,6 @@ class SliceKruskal:
         self._buffer = RowBuffer(engine, capacity, weight_dtype)
         self._scanned = state is not None
         self.parent: Array
-        self.components: int
         self.parent, self.components = state or (engine.xp.arange(vertices, dtype=np.uint32), vertices)
 
     def solve_runs(self, runs: Sequence[Run], rows: int) -> Iterator[Chosen]:

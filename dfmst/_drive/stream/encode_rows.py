@@ -66,10 +66,7 @@ class RowEncoder:
         return host_engine(self.job.engine) if self.memory.in_runs else self.job.engine
 
     def known(self) -> tuple[int, pa.Array | None, Array]:
-        """The encoder's state, and the vertices with a self-loop: those of all rows yielded, and perhaps of later ones.
-
-        A run that continues from a checkpoint reads the later ones again, and they keep their numbers.
-        """
+        """The encoder's state, and the vertices with a self-loop: of all rows yielded, and perhaps of later ones."""
         with self._growing:
             return self.encoder.dense, self.encoder.values, self.loops
 

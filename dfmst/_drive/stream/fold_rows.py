@@ -91,10 +91,9 @@ class _Pass:
         state = self.checkpoint.load() if self.checkpoint else None
         if state is not None and state.values is None and self.job.spill is not None:
             coder.fit(state.dense)  # as the earlier run had to
-        most = coder.memory.most_vertices
         if state is not None:
-            dense &= state.values is None and state.dense <= most
-        bound = most if dense else 0
+            dense &= state.values is None and state.dense <= coder.memory.most_vertices
+        bound = coder.memory.most_vertices if dense else 0
         if not dense:
             coder.memory, self.known = coder.memory.with_ids(least_id_bytes(integers=integers)), None
         coder.encoder = coder.new_encoder(bound, self.known or 0)
@@ -138,7 +137,6 @@ class _Pass:
             rows = self.coder.renumber(rows)
         self.coder.fit(self.coder.encoder.count)
         if len(rows):
-            self.coder.note_weight(rows.weight.dtype)
             self.fold = self._new_fold(rows.weight.dtype)
             self.fold.add(Rows(*(self.coder.engine.from_host(column) for column in rows.arrays)))
 
@@ -146,9 +144,7 @@ class _Pass:
         """Begin a fold in runs with a forest."""
         self.fold = None
         if len(run):
-            kind = run.part(0, 0).weight.dtype
-            self.coder.note_weight(kind)
-            self.fold = self._new_fold(kind)
+            self.fold = self._new_fold(run.part(0, 0).weight.dtype)
             self.fold.merge(run)
         run.remove()
 
@@ -172,6 +168,7 @@ class _Pass:
         self._refold_run(state.rows)
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold:
+        self.coder.note_weight(kind)
         memory, maximum = self.memory, self.job.columns.heavy_first
         if memory.in_runs:
             bound = memory.most_vertices if self.known is None else self.known

@@ -103,7 +103,7 @@ class Certifier:
                 if names and high > low:
                     taken = arrow_numbers(self.locator[low:high] - np.uint64(batch.first))
                     yield high - low, {name: batch.column(name).take(taken) for name in names}
-        self._refute(self._missing() or self._miscounted())
+        self._refute(self._incomplete())
 
     def _refute(self, violation: Violation | None) -> None:
         if violation is not None:
@@ -173,15 +173,11 @@ class Certifier:
         low, high = np.searchsorted(self.locator, ends).tolist()
         return low, high
 
-    def _missing(self) -> Violation | None:
-        """The first of the forest's rows beyond the last row of the source."""
-        if self.met == len(self.locator):
-            return None
-        row = int(self.locator[self.met])
-        return Violation("out-of-range", row, f"{_row(row)} is not in the table, which has {self.read:,} rows")
-
-    def _miscounted(self) -> Violation | None:
-        """A count that differs from that of the first pass."""
+    def _incomplete(self) -> Violation | None:
+        """A row of the forest beyond the last row of the source, or a count that differs from the first pass."""
+        if self.met < len(self.locator):
+            row = int(self.locator[self.met])
+            return Violation("out-of-range", row, f"{_row(row)} is not in the table, which has {self.read:,} rows")
         before = self.forest.vertices, self.forest.source_rows, self.forest.dropped
         now = {"vertices": self.used_vertices(), "rows": self.read, "invalid rows": self.dropped}
         for (name, count), counted in zip(now.items(), before, strict=True):
@@ -233,10 +229,7 @@ def _row(row: Any) -> str:
 def gather_rows(
     source: ParquetSource, forest: FoldedForest, job: Job, certifier: Certifier | None = None
 ) -> pa.RecordBatchReader:
-    """Read the forest's rows, all columns, piece by piece; the schema says how the forest was made.
-
-    Ids and plain weights come from the fold; only the other columns are read from the files.
-    """
+    """Yield the forest's rows, with the record of how it was made; ids and plain weights come from the fold."""
     columns = job.columns
     record = Provenance(columns.names, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
     schema = with_provenance(
