@@ -107,8 +107,6 @@ def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
         return weights.read(name, batch) if name in columns.weights else batch.column(name)
 
     try:
-        for name in columns.weights:
-            _refuse_wide(name, batch.column(name))
         if columns.joint:
             return check_joint(engine, columns, column, batch.rows, batch.row)
         return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
@@ -129,6 +127,9 @@ class WeightTypes:
     def read(self, name: Any, batch: Batch) -> Any:
         """Return the weights of a batch in the type of the first."""
         column = batch.column(name)
+        stored = getattr(column, "dtype", None)
+        if stored is not None and (stored.kind == "O" or (stored.kind == "f" and stored.itemsize > 8)):
+            raise _wide(name, stored)  # ranks of Python's objects and of long floats would differ between batches
         kind = weight_type(column)
         if name not in self.kinds:
             if pa.types.is_null(kind):
@@ -144,13 +145,6 @@ class WeightTypes:
                 f"column {name!r} holds {kind} weights that {first}, its type in {self._places[name]}, does not hold"
             )
             raise InvalidEdgesError(message, "give the column one type everywhere") from error
-
-
-def _refuse_wide(name: Any, column: Any) -> None:
-    """Raise if weights are Python's objects or long floats: their ranks would differ from batch to batch."""
-    kind = getattr(column, "dtype", None)
-    if kind is not None and (kind.kind == "O" or (kind.kind == "f" and kind.itemsize > 8)):
-        raise _wide(name, kind)
 
 
 def _wide(name: Any, kind: Any) -> InvalidEdgesError:
