@@ -27,9 +27,8 @@ def lay_out(forest: ForestFacts) -> tuple[Array, Array, bool]:
 
     The largest trees are drawn that fit; if not even the largest fits, the part around its hub.
     """
-    sizes = forest.tree_sizes
     x, y = np.full(forest.vertices, np.nan), np.full(forest.vertices, np.nan)
-    whole = int(np.searchsorted(np.cumsum(sizes), MOST, side="right"))
+    whole = int(np.searchsorted(np.cumsum(forest.tree_sizes), MOST, side="right"))
     cut = whole == 0
     chosen = np.flatnonzero(forest.tree < max(whole, 1))
     neighbors = _neighbors(forest)

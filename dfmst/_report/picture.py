@@ -268,9 +268,8 @@ class _Picture:
 
     def _dot(self, vertices: Array) -> None:
         """Draw vertices as dots, and name them if they are few."""
-        names = self.forest.names(vertices)
         radius = self.frame.width / (160 if len(vertices) <= _NAMED else 320)
-        for name, vertex in zip(names, vertices.tolist(), strict=True):
+        for name, vertex in zip(self.forest.names(vertices), vertices.tolist(), strict=True):
             kind = f"node c{min(int(self.forest.tree[vertex]), 2)}"
             self.drawing.circle(int(self.places[0][vertex]), int(self.places[1][vertex]), radius, kind, name)
             if len(vertices) <= _NAMED:

@@ -245,12 +245,11 @@ def _key_figures(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: i
     solved = run.seconds.get("solve", run.seconds.get("fold", run.total))
     rounds = len(run.trace.get("round", ()))
     speed = ", ".join(word for word in (f"{rounds} rounds" if rounds > 1 else "", rate(graph.rows, solved)) if word)
-    total = "–" if graph.total is None else grouped(graph.total)
     cards = (
         ("Rows in", f"{graph.rows:,}", dropped),
         ("Vertices", f"{count:,}", degree),
         ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows"),
-        ("Total weight", total, _share_of_weight(graph, forest)),
+        ("Total weight", "–" if graph.total is None else grouped(graph.total), _share_of_weight(graph, forest)),
         ("Trees", f"{trees:,}", f"largest {largest:,}, {percent(largest, count)}"),
         ("Solved in", duration(solved), speed),
     )

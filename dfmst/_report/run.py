@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -44,7 +44,7 @@ class RunFacts:
 
     about: tuple[str, ...]  # algorithm, engine and threads, as words
     summary: Mapping[str, Any]  # as `dfmst forest --json` prints it
-    trace: Mapping[str, list[Any]] = field(default_factory=dict)  # columns of the records of its rounds
+    trace: Mapping[str, list[Any]]  # columns of the records of its rounds
 
     @property
     def seconds(self) -> Mapping[str, float]:

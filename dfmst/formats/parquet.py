@@ -29,14 +29,13 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(_source(file)[1], _batches(file))
     files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
     common, constants = common_columns([_source(each) for each in files], [file.path])
-    # The metadata of one file may not fit the others.
-    schema = common.schema.remove_metadata()
     batches = (
         common.fit(batch, each.path, constants=constants[each.path]).replace_schema_metadata()
         for each in files
         for batch in _batches(each)
     )
-    return pa.RecordBatchReader.from_batches(schema, batches)
+    # The metadata of one file may not fit the others.
+    return pa.RecordBatchReader.from_batches(common.schema.remove_metadata(), batches)
 
 
 def common_columns(

@@ -21,10 +21,9 @@ from dfmst.formats.text_rows import EXACT, WHOLE_DECIMAL, WHOLE_TYPES, Field, La
 
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
     """Parse one block."""
-    types = {name: field.type for _, name, field in layout.named}
     block = layout.tidied(block)
     try:
-        table = parse_columns(block, layout, types)
+        table = parse_columns(block, layout, {name: field.type for _, name, field in layout.named})
     except pa.ArrowInvalid:
         return parse_rows(block, layout)
     start = layout.marker + layout.separator.encode()
