@@ -74,7 +74,7 @@ def _refuse_inexact(block: Block, layout: Layout, table: pa.Table) -> None:
     if not all(_all_match(words[name], ANY_WHOLE) for name in whole):
         raise pa.ArrowInvalid("a number that is not whole")
     rounded = (word for name, mask in large.items() for word in words[name].filter(mask).to_pylist())
-    if not all(converts(word, pa.float64()) for word in rounded):
+    if not converts(rounded, pa.float64()):
         raise pa.ArrowInvalid("a number that a float would round")
 
 
@@ -116,7 +116,7 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
             words = [word for word in column.unique().to_pylist() if word]
             if not all(map(is_number, words)):
                 unclear.discard(at)
-            elif at not in suspects and not all(converts(word, WHOLE_DECIMAL) for word in words):
+            elif at not in suspects and not converts(words, WHOLE_DECIMAL):
                 suspects[at] = _refusal(block, layout, at)
         if not unclear:
             return
@@ -127,7 +127,7 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
 def _refusal(block: Block, layout: Layout, at: int) -> FormatError:
     """Build the error for the first word of a column that is a number and no id."""
     rows = ((line, words[at]) for line, words in split_rows(block, layout) if words[at])
-    line, word = next((line, word) for line, word in rows if not converts(word, WHOLE_DECIMAL))
+    line, word = next((line, word) for line, word in rows if not converts([word], WHOLE_DECIMAL))
     column = f"column {at + 1} ({layout.fields[at].name})"
     if is_whole(word):
         message, hint = f"a whole number beyond 38 digits in {column}", "put a letter before such ids: they are names"
@@ -170,7 +170,7 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     others = {at: field for at, field in fields.items() if at not in steps}
     if not _fit(block, layout, others):
         for at, field in others.items():
-            if not all(converts(word or "0", field.type) for word in words[at].unique().to_pylist()):
+            if not converts((word or "0" for word in words[at].unique().to_pylist()), field.type):
                 steps[at] = 1
     return steps
 

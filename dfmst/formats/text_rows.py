@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -198,10 +198,12 @@ CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
 }
 
 
-def converts(word: str, kind: pa.DataType) -> bool:
-    """Return whether a word is a value of a type."""
+def converts(words: Iterable[str], kind: pa.DataType) -> bool:
+    """Return whether all words are values of a type."""
+    converter = CONVERTERS[kind]
     try:
-        CONVERTERS[kind](word, kind)
+        for word in words:
+            converter(word, kind)
     except ValueError:
         return False
     return True
