@@ -130,8 +130,7 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module("dfmst._trees.components" if name == "components" else f"dfmst.{name}")
     else:
-        message = f"module 'dfmst' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'dfmst' has no attribute {name!r}")
     globals()[name] = value
     return value
 

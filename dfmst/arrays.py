@@ -111,14 +111,12 @@ def forest_rows(
     """
     if is_sparse(source):
         if target is not _LEFT_OUT or weight is not _LEFT_OUT:
-            message = "forest_rows() takes a sparse matrix alone: it holds both ends and the weights"
-            raise TypeError(message)
+            raise TypeError("forest_rows() takes a sparse matrix alone: it holds both ends and the weights")
         entries = stored_entries(source)
         source, target, weight = entries.row, entries.column, entries.value
         n_vertices = entries.size if n_vertices is None else n_vertices
     elif target is _LEFT_OUT or weight is _LEFT_OUT:
-        message = "forest_rows() takes the arrays source, target and weight, or a sparse matrix alone"
-        raise TypeError(message)
+        raise TypeError("forest_rows() takes the arrays source, target and weight, or a sparse matrix alone")
     columns = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
     for name, values in columns.items():
         if values is None:
@@ -194,8 +192,7 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
     except ValueError as error:
         raise InvalidEdgesError(f"{name} is no array: {error}", "pass one entry an edge") from error
     if column.ndim != 1:
-        message = f"{name} has {column.ndim} dimensions; it must have one"
-        raise InvalidEdgesError(message, "pass one entry an edge")
+        raise InvalidEdgesError(f"{name} has {column.ndim} dimensions; it must have one", "pass one entry an edge")
     return column
 
 

@@ -11,14 +11,7 @@ from dfmst._trees.forest import find_forest, solve
 from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
 
-__all__ = [
-    "Forest",
-    "maximum_spanning_forest",
-    "minimum_spanning_forest",
-    "solve",
-    "spanning_forest",
-    "total_weight",
-]
+__all__ = ["Forest", "maximum_spanning_forest", "minimum_spanning_forest", "solve", "spanning_forest", "total_weight"]
 
 FrameT = TypeVar("FrameT")
 
@@ -162,12 +155,7 @@ def spanning_forest(
 ) -> FrameT: ...
 @overload
 def spanning_forest(
-    edges: FrameT,
-    source: Any = ...,
-    target: Any = ...,
-    *,
-    return_trace: Literal[True],
-    **options: Unpack[Options],
+    edges: FrameT, source: Any = ..., target: Any = ..., *, return_trace: Literal[True], **options: Unpack[Options]
 ) -> tuple[FrameT, Any]: ...
 @driven("edges")
 @variant(minimum_spanning_forest, find_forest, weight=None)

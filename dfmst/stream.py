@@ -24,14 +24,7 @@ from dfmst.algorithms import Algorithm
 from dfmst.formats import check_file
 from dfmst.formats.write import check_format
 
-__all__ = [
-    "fits",
-    "fold",
-    "maximum_spanning_forest",
-    "minimum_spanning_forest",
-    "parse_memory",
-    "verify",
-]
+__all__ = ["fits", "fold", "maximum_spanning_forest", "minimum_spanning_forest", "parse_memory", "verify"]
 
 
 def _forest(edges: Any, *columns: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:

@@ -42,7 +42,6 @@ class EdgeColumns:
     types: dict[Any, pa.DataType] = field(default_factory=dict)  # by column, in which partitions are compared
 
     def __post_init__(self) -> None:
-        """Check the arguments."""
         for argument in ("source", "target", "weight"):
             name = getattr(self, argument)
             if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
@@ -208,8 +207,7 @@ class CheckedColumns(NamedTuple):
 def check_ends(source: object, target: object) -> None:
     """Raise an error if both ends are one column."""
     if source == target:
-        message = f"source and target both name the column {source!r}"
-        raise InvalidEdgesError(message, "name the columns of both ends")
+        raise InvalidEdgesError(f"source and target both name the column {source!r}", "name the columns of both ends")
 
 
 def check_columns(

@@ -98,8 +98,7 @@ def _in_one_type(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.A
     ids = ids_like(("vertices", listed), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
-        message = f"vertices has {count:,} null entries, the first at position {first}"
-        raise InvalidEdgesError(message, "leave them out")
+        raise InvalidEdgesError(f"vertices has {count:,} null entries, the first at position {first}", "leave them out")
     return arrow_column("vertices", ids.source), arrow_column(name, ids.target)
 
 
@@ -111,12 +110,10 @@ def id_column(vertices: Any) -> Any:
     if isinstance(series, nw.Series):
         return host_column("vertices", series)
     if not hasattr(vertices, "__array__") and (isinstance(vertices, str) or not isinstance(vertices, Iterable)):
-        message = f"vertices is {vertices!r}; it must be a list, an array or a column of ids"
-        raise TypeError(message)
+        raise TypeError(f"vertices is {vertices!r}; it must be a list, an array or a column of ids")
     column = listed_values("vertices", vertices)
     if column.ndim != 1:
-        message = f"vertices has {column.ndim} dimensions; it must have one"
-        raise InvalidEdgesError(message, "pass one id a vertex")
+        raise InvalidEdgesError(f"vertices has {column.ndim} dimensions; it must have one", "pass one id a vertex")
     return column if len(column) else pa.nulls(0)
 
 

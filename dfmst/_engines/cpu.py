@@ -69,8 +69,7 @@ def default_threads() -> int:
         try:
             return max(1, int(configured))
         except ValueError:
-            message = f"DFMST_NUM_THREADS is {configured!r}; it must be a whole number"
-            raise ValueError(message) from None
+            raise ValueError(f"DFMST_NUM_THREADS is {configured!r}; it must be a whole number") from None
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1

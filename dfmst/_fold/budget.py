@@ -92,8 +92,7 @@ def parse_memory(limit: int | str, name: str = "memory_limit") -> int:
         return whole_number(name, limit)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
     if match is None or match[2] not in _UNITS:
-        message = f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes"
-        raise ValueError(message)
+        raise ValueError(f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes")
     return int(float(match[1]) * _UNITS[match[2]])
 
 

@@ -21,7 +21,6 @@ class Rows(NamedTuple):
     locator: Array | int  # number of each row among all rows, ascending uint64; or of the first of consecutive rows
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.source)
 
     @property
@@ -48,7 +47,6 @@ class RowBuffer:
         self.filled = 0
 
     def __len__(self) -> int:
-        """Return the capacity in rows."""
         return len(self._columns)
 
     @property
@@ -69,8 +67,7 @@ class RowBuffer:
         """Add the rows at these positions (``None``: all)."""
         count = len(rows) if positions is None else len(positions)
         if count > self.free:
-            message = f"{count:,} rows for a buffer with room for {self.free:,}"
-            raise ValueError(message)
+            raise ValueError(f"{count:,} rows for a buffer with room for {self.free:,}")
         source, target, weight, locator = self._columns.part(self.filled, self.filled + count).arrays
         self._engine.launch("gather_labels", count, rows.source, rows.target, positions, None, source, target)
         taken = slice(None) if positions is None else positions

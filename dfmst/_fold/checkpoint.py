@@ -62,8 +62,7 @@ def read_checkpoint(path: str | os.PathLike[str], codec: Codec) -> Any:
         except OutputError:  # of the directory to which the content goes
             raise
         except (*_FALSE_CONTENT, OSError) as error:  # Arrow has OSErrors for metadata
-            message = f"{path} has false content: {error}"
-            raise ValueError(message) from error
+            raise ValueError(f"{path} has false content: {error}") from error
     return content
 
 

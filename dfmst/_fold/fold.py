@@ -106,7 +106,6 @@ class BufferFold(Fold):
         self.grow(vertices)
 
     def __len__(self) -> int:
-        """Return the number of rows in the buffer."""
         return self._buffer.filled
 
     def forest(self) -> Rows:

@@ -47,12 +47,7 @@ class Run:
     longest = 1 << 30  # rows that are best written at a time
 
     def __init__(
-        self,
-        engine: Engine,
-        directory: SpillDirectory,
-        order: Order,
-        weight_dtype: np.dtype[Any],
-        grain: int = GRAIN,
+        self, engine: Engine, directory: SpillDirectory, order: Order, weight_dtype: np.dtype[Any], grain: int = GRAIN
     ) -> None:
         self._begin(engine, order, weight_dtype, grain)
         self._folder = directory
@@ -69,15 +64,12 @@ class Run:
         self._rows = 0
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self._rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the rows, too."""
         return _run_of_rows, (self._folder, self._order, self.grain, *self.part(0, self._rows))
 
     def __sizeof__(self) -> int:
-        """Return a number that grows with the rows."""
         return self.nbytes // 16
 
     @property
@@ -199,7 +191,6 @@ class MemoryRun(Run):
         return _run_of_rows, (None, self._order, self.grain, *columns)
 
     def __sizeof__(self) -> int:
-        """Return the bytes of the rows."""
         return self.nbytes
 
     def append(self, rows: Iterable[Rows]) -> None:
@@ -241,15 +232,12 @@ class _StoredColumn(ABC):
         self.remove = removed_with(self, [self._path])
 
     def __len__(self) -> int:
-        """Return the number of values."""
         return self._length
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the values, too."""
         return type(self), (self._directory, self.load())
 
     def __sizeof__(self) -> int:
-        """Return a number that grows with the values."""
         return self.nbytes // 16
 
     @abstractmethod

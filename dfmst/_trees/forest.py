@@ -196,8 +196,7 @@ def find_forest(
         return (forest.frame, forest.trace) if return_trace else forest.frame
     refused = columns.conditions.words or (["keys of several columns"] if columns.keys else [])
     if refused:
-        message = f"algorithm='dataframe' takes no {' and '.join(refused)}"
-        raise ValueError(message)
+        raise ValueError(f"algorithm='dataframe' takes no {' and '.join(refused)}")
     from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
 
     steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()

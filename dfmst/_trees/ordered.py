@@ -37,7 +37,6 @@ class OrderedForest:
     target: Array
 
     def __len__(self) -> int:
-        """Return the number of edges."""
         return len(self.rows)
 
     @property

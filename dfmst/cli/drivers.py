@@ -225,8 +225,7 @@ def _deliver(job: ForestJob, forest: Forest, output: Any, watch: _Watch) -> None
             bar = watch.progress.bar()
             certificate = forest.write_verified(output, form, bar) if in_one_pass else forest.verify(bar)
         if certificate.first_violation is not None:
-            message = f"the forest is wrong, which is a fault of dfmst: {certificate.first_violation.message}"
-            raise RuntimeError(message)
+            raise RuntimeError(f"the forest is wrong, which is a fault of dfmst: {certificate.first_violation.message}")
     if forest.driver == "memory":
         with watch.show("gather", forest.source_rows):  # these are computed at the first access
             _ = forest.frame, forest.total_weight, forest.vertices

@@ -64,7 +64,6 @@ class Options:
     memory_limit: int | str | None = None
 
     def __post_init__(self) -> None:
-        """Check the options."""
         message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
         check_choice(self.strategy, _STRATEGIES, message)
         if self.memory_limit is not None:
@@ -72,8 +71,7 @@ class Options:
         for name, least in (("split_every", 2), ("n_vertices", 1)):
             value = getattr(self, name)
             if value is not None and whole_number(name, value) < least:
-                message = f"{name} is {value!r}; it must be at least {least}"
-                raise ValueError(message)
+                raise ValueError(f"{name} is {value!r}; it must be at least {least}")
 
 
 class ForestGraph(NamedTuple):

@@ -78,8 +78,7 @@ def _clear_errors(address: str) -> Iterator[None]:
         yield
     except KilledWorker as error:
         message = "the workers ended several times during one task"
-        hint = "they may lack memory: use larger workers, or more and smaller files"
-        raise ClusterError(message, hint) from error
+        raise ClusterError(message, "they may lack memory: use larger workers, or more and smaller files") from error
     except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
         message = f"lost the scheduler at {address}"
         raise ClusterError(message, "start it again, and run again: checkpoints are used") from error

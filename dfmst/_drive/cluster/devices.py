@@ -94,7 +94,6 @@ class TaskColumns:
         return self._columns if self.engine.on_host else tuple(map(self.engine.to_host, self._columns))
 
     def __sizeof__(self) -> int:
-        """Return a number that grows with the columns."""
         return self.nbytes // _SIZE_SHARE
 
     @property
@@ -109,7 +108,6 @@ class TaskColumns:
         return [each.type if isinstance(each, arrow) else pa.from_numpy_dtype(each.dtype) for each in self._columns]
 
     def __len__(self) -> int:
-        """Return the number of entries of the first column."""
         return len(self._columns[0])
 
     def on(self, engine: Engine, *, writable: bool = False) -> tuple[Any, ...]:

@@ -327,8 +327,7 @@ def forest_of_files(
     (96000000, 1999999, 'two-pass')
     """
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
-        message = "workers, scheduler and client cannot be combined"
-        raise ValueError(message)
+        raise ValueError("workers, scheduler and client cannot be combined")
     if gpu_memory_limit is not None and (not gpus or scheduler is not None or client is not None):
         message = "gpu_memory_limit is for GPU workers that are started here: it needs gpus=True, and no scheduler"
         raise ValueError(message)

@@ -90,7 +90,6 @@ class DeviceRun(Run):
         self._count(Rows(*columns.on(columns.engine)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the columns."""
         return DeviceRun, (self.grain, self._columns)
 
     @property

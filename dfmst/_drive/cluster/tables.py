@@ -144,7 +144,6 @@ class Columns(NamedTuple):
     row: Array
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.row)
 
     def take(self, positions: Array) -> Columns:
@@ -177,7 +176,6 @@ class DeviceTable:
         self.columns, self.metadata = columns, metadata
 
     def __sizeof__(self) -> int:
-        """Return a number that grows with the rows."""
         return self.columns.__sizeof__()
 
     @property

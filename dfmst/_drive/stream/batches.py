@@ -168,7 +168,6 @@ class Locators:
         self.taken = 0
 
     def __len__(self) -> int:
-        """Return the number of all of them."""
         return len(self._rows)
 
     def any_below(self, end: int) -> bool:

@@ -124,8 +124,7 @@ class FrameSource:
         """Return these rows as one frame of the user's kind."""
         named = [(f"frame {number} of edges", view) for number, view in self._take(locators)]
         if not named:
-            message = "edges holds no frame"
-            raise InvalidEdgesError(message, "pass at least one, which may be empty")
+            raise InvalidEdgesError("edges holds no frame", "pass at least one, which may be empty")
         return named[0][1].finish(stack_frames(named))
 
     def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
