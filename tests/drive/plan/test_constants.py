@@ -29,7 +29,7 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 
 PACKAGE = Path(dfmst.__file__).parent
-RESULTS = PACKAGE.parent / "bench" / "results" / "cpu"
+RESULTS = Path(__file__).resolve().parents[3] / "bench" / "results" / "cpu"
 RECORDS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))["runs"]
 RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 
