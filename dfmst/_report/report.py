@@ -6,7 +6,7 @@ import html
 import os
 from collections.abc import Mapping
 from functools import cache, partial
-from importlib import import_module
+from importlib.metadata import version as version_of
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -163,7 +163,7 @@ def report(
             graph, forest = of_solution(solution, title)
         facts = run_facts({"seconds": seconds, **solution.summary(), **summary}, columns.weight, solution)
     places = _points(forest, columns, points, id, coordinates)
-    version = import_module("dfmst").__version__
+    version = version_of("dfmst")
     footer = note or f"Made by dfmst {version}."
     return Report(_template().render(_page(graph, forest, facts, places), version=version, footer=label(footer)))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dfmst
 from dfmst.cli.console import Progress, Stopwatch, plural, standard_output
 from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs, read_on_device
 from dfmst.cli.job import ForestJob, print_summary, write_report
@@ -135,7 +136,6 @@ def is_streamed(
     limits = [memory_bytes(size, option) for option, size in options.items() if size is not None]
     if not limits and checkpoint is None and spill_dir is None:
         return False
-    from dfmst import stream
     from dfmst.formats import detect_format
 
     check_inputs(inputs)
@@ -143,28 +143,24 @@ def is_streamed(
         if not path.is_dir() and detect_format(path) != "parquet":
             message = f"{path} is not a Parquet file, and only Parquet is read within a memory limit"
             raise DfmstError(message, f"convert it first: dfmst convert {path} -o edges.parquet")
-    return checkpoint is not None or not stream.fits(inputs, min(limits or [memory_bytes(None)]))
+    return checkpoint is not None or not dfmst.stream.fits(inputs, min(limits or [memory_bytes(None)]))
 
 
 def memory_bytes(text: str | None, option: str = "--memory-limit") -> int:
     """Read ``--memory-limit``, or another option of that kind."""
-    from dfmst import stream
-
     try:
-        return stream.parse_memory(text or "2GiB")
+        return dfmst.stream.parse_memory(text or "2GiB")
     except ValueError:
         raise click.UsageError(f"{option} {text}: write it as 2GiB, 700MB or a number of bytes.") from None
 
 
 def _find_in_memory(job: ForestJob, watch: _Watch) -> Forest:
     """Find the forest of a cuDF frame if the engine is CUDA, the files are Parquet and cuDF is installed."""
-    from dfmst.forest import solve
-
     with watch.step("read"):
         reading = job.inputs, job.format, watch.progress, job.columns()
         table = read_on_device(*reading) if job.engine == "cuda" else None
         table = read_inputs(*reading) if table is None else table
-    return solve(
+    return dfmst.forest.solve(
         table,
         **job.edges,
         **job.solver,
@@ -174,13 +170,11 @@ def _find_in_memory(job: ForestJob, watch: _Watch) -> Forest:
 
 
 def _find_as_stream(job: ForestJob, watch: _Watch) -> Forest:
-    from dfmst import stream
-
     limits: dict[str, Any] = {"memory_limit": memory_bytes(job.memory_limit)}
     if job.gpu_memory_limit is not None:
         limits["gpu_memory_limit"] = memory_bytes(job.gpu_memory_limit, "--gpu-memory-limit")
     with watch.step("fold"):
-        return stream.fold(
+        return dfmst.stream.fold(
             list(job.inputs),
             **job.edges,
             **job.solver,
@@ -249,8 +243,6 @@ def _summary(job: ForestJob, forest: Forest, watch: _Watch) -> dict[str, Any]:
 
 def _plan_and_run(job: ForestJob, forest: Forest) -> list[tuple[str, str, str]]:
     """Return rows of (quantity, planned, actual) as text."""
-    import dfmst
-
     asked, ran, workers, memory = job.strategy, forest.algorithm, job.workers or 1, 1 << 60
     if forest.driver == "stream":
         asked = ran = "stream" if job.spill_dir is None else "spill"

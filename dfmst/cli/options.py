@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+import dfmst
 from dfmst.errors import DfmstError, did_you_mean
 
 #: Key of the context's ``meta``: the paths that were written with a separator at their end.
@@ -43,11 +44,10 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
     """Refuse an unknown name. The known ones are loaded, with NumPy, only if a name is given."""
     if value == "auto":
         return value
-    from dfmst.algorithms import REGISTRY
-
-    if value not in REGISTRY:
-        known = ", ".join(map(repr, ("auto", *REGISTRY)))
-        suggestion = did_you_mean(value, ("auto", *REGISTRY)).capitalize()
+    names = dfmst.algorithms.REGISTRY
+    if value not in names:
+        known = ", ".join(map(repr, ("auto", *names)))
+        suggestion = did_you_mean(value, ("auto", *names)).capitalize()
         raise click.BadParameter(f"{value!r} is not one of {known}. {suggestion}".rstrip(), ctx, param)
     return value
 

@@ -84,10 +84,8 @@ def verify(
     with Progress() as progress:
         if streamed:
             with watch.step("verify"):
-                from dfmst import stream
-
                 asked |= {"memory_limit": memory_bytes(memory_limit), "progress": progress.bar()}
-                certificate = stream.verify(edges, forest, *names, **asked)
+                certificate = dfmst.stream.verify(edges, forest, *names, **asked)
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)
