@@ -95,14 +95,13 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     workers = cluster.workers
     tasks = workers if parts.rereadable else _DEPENDENT * workers
     if strategy == "shuffle":
-        tasks = max(tasks, _shuffle_groups(cluster, size.rows if size else 0, checkpoint is not None))
+        rows_read = size.rows if size else 0
+        # With checkpoints a group takes seconds, as each has one at its end.
+        short = 1 if checkpoint is None else -(-rows_read // _CHECKPOINT_ROWS)
+        tasks = max(tasks, short, group_count(cluster.memory, workers, rows_read))
     groups = group_parts(parts.edges, tasks)
-    sizes = None
-    if strategy == "shuffle" or sliced is not None:
-        sizes = _shuffle_sizes(size, options.n_vertices, cluster)
-        if sliced is not None:
-            group = sizes.group._replace(memory=fold_room(sliced), vertices=sliced.n_vertices)
-            sizes = sizes._replace(group=group)
+    in_slices = strategy == "shuffle" or sliced is not None
+    sizes = _shuffle_sizes(size, options.n_vertices, cluster, sliced) if in_slices else None
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
     if sizes is not None:
@@ -166,13 +165,9 @@ def _strategy(
     return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 
 
-def _shuffle_groups(cluster: Resources, rows: int, with_checkpoints: bool) -> int:
-    """Number of groups of a shuffle; with checkpoints a group takes seconds, as each has one at its end."""
-    short = -(-rows // _CHECKPOINT_ROWS) if with_checkpoints else 1
-    return max(group_count(cluster.memory, cluster.workers, rows), short)
-
-
-def _shuffle_sizes(size: TableSize | None, vertices: int | None, cluster: Resources) -> ShuffleSizes:
+def _shuffle_sizes(
+    size: TableSize | None, vertices: int | None, cluster: Resources, sliced: Work | None
+) -> ShuffleSizes:
     """Sizes of the tasks of a shuffle; those that run at once share a worker's memory."""
     memory = slice_memory(cluster.memory)
     fits = max(slice_vertices(cluster.memory), _ALWAYS_DENSE)
@@ -183,4 +178,7 @@ def _shuffle_sizes(size: TableSize | None, vertices: int | None, cluster: Resour
         expected = vertices or bound or (2 * size.rows if size else 0)
         batches = -(-_BATCHES * NUMBERED * expected * cluster.tasks // max(1, memory))
         owners = max(cluster.workers, min(_MOST_OWNERS, batches))
-    return ShuffleSizes(GroupSizes(batch_rows(cluster.memory, cluster.tasks), fits), owners, SLICES, memory)
+    group = GroupSizes(batch_rows(cluster.memory, cluster.tasks), fits)
+    if sliced is not None:
+        group = group._replace(memory=fold_room(sliced), vertices=sliced.n_vertices)
+    return ShuffleSizes(group, owners, SLICES, memory)

@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask
 
@@ -28,14 +28,14 @@ _UNKNOWN_MEMORY = 4 << 30
 
 @contextmanager
 def cluster_client(
-    workers: int | None = None, scheduler: str | None = None, client: Any = None, gpus: Gpus | None = None
+    workers: int | None, scheduler: str | None, client: Any, gpus: bool, gpu_memory: int | None
 ) -> Iterator[Any]:
     """Context manager: yield a client and make it current."""
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
-    if client is None and workers is None and scheduler is None and gpus is None:
+    if client is None and workers is None and scheduler is None and not gpus:
         client = _current_client()
     address = scheduler or ("this machine" if client is None else client.scheduler.address)
     stack = ExitStack()
@@ -45,12 +45,12 @@ def cluster_client(
                 with _delayed_interrupts():
                     stack.enter_context(_quiet())
                     if scheduler is None:
-                        cluster = local_gpus(workers, gpus) if gpus else LocalCluster(**_local_options(workers))
+                        cluster = _local_gpus(workers, gpu_memory) if gpus else LocalCluster(**_local_options(workers))
                         client = Client(stack.enter_context(cluster))
                     else:
                         client = _connected(Client, scheduler)
                     stack.enter_context(client)
-            if gpus is not None and scheduler is not None:
+            if gpus and scheduler is not None:
                 require_gpus(client)
             with client.as_current():
                 yield client
@@ -129,10 +129,8 @@ def _is_no_interrupted_wait(record: logging.LogRecord) -> bool:
 
 
 def _local_options(workers: int | None) -> dict[str, Any]:
-    options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    if workers is None:
-        return options
-    return {**options, "n_workers": workers, "threads_per_worker": max(1, (os.cpu_count() or 1) // workers)}
+    threads = {} if workers is None else {"threads_per_worker": max(1, (os.cpu_count() or 1) // workers)}
+    return {"dashboard_address": ":0", "silence_logs": logging.CRITICAL, "n_workers": workers, **threads}
 
 
 def _connected(client: Any, address: str) -> Any:
@@ -185,14 +183,8 @@ def _current_client() -> Any:
 _SPILL = 0.8  # of a worker's GPU memory, from which dask-cuda moves results to the host
 
 
-class Gpus(NamedTuple):
-    """Workers with a GPU each; `memory` bytes of it, or the default of dask-cuda."""
-
-    memory: int | None = None
-
-
-def local_gpus(workers: int | None, gpus: Gpus) -> Any:
-    """Start a worker for each GPU, or for `workers` of them."""
+def _local_gpus(workers: int | None, memory: int | None) -> Any:
+    """Start a worker for each GPU, or for `workers` of them, with `memory` bytes or the default of dask-cuda."""
     select_engine("cuda")
     try:
         from dask_cuda import LocalCUDACluster
@@ -202,10 +194,10 @@ def local_gpus(workers: int | None, gpus: Gpus) -> Any:
     options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     if workers is not None:
         options["n_workers"] = workers
-    if gpus.memory is not None:
+    if memory is not None:
         # The limit holds for cuDF and CuPy together, as they share the pool.
-        options |= {"rmm_pool_size": gpus.memory, "rmm_allocator_external_lib_list": ["cupy"]}
-        options["device_memory_limit"] = int(_SPILL * gpus.memory)
+        options |= {"rmm_pool_size": memory, "rmm_allocator_external_lib_list": ["cupy"]}
+        options["device_memory_limit"] = int(_SPILL * memory)
     return LocalCUDACluster(**options)
 
 

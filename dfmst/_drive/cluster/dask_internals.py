@@ -35,12 +35,11 @@ def reference(key: Hashable) -> Any:
 
 def new_task(key: Hashable, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     """Make the node of a call; an argument may be a reference, or a list of references."""
-    values = [List(*value) if isinstance(value, list) and _refers(value) else value for value in arguments]
+    values = [
+        List(*value) if isinstance(value, list) and any(isinstance(each, TaskRef) for each in value) else value
+        for value in arguments
+    ]
     return Task(key, function, *values)
-
-
-def _refers(values: list[Any]) -> bool:
-    return any(isinstance(value, TaskRef) for value in values)
 
 
 def graph_of(frame: Any) -> dict[Hashable, Any]:

@@ -49,7 +49,6 @@ class LocalDirectory(SpillDirectory):
     """The directory for a process's files; pickling names the directory of the receiving process."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Name the directory of the receiving process."""
         return local_directory, ()
 
 
@@ -200,7 +199,6 @@ class _Pickler(pickle.Pickler):
         self.columns: list[TaskColumns] = []
 
     def persistent_id(self, value: Any) -> int | None:
-        """Return the number of columns of a GPU; ``None`` for any other object."""
         if not isinstance(value, TaskColumns) or value.engine.on_host:
             return None
         self.columns.append(value)
@@ -215,7 +213,6 @@ class _Unpickler(pickle.Unpickler):
         self._known = columns
 
     def persistent_load(self, number: Any) -> TaskColumns:
-        """Return the columns with this number."""
         return self._known[int(number)]
 
 

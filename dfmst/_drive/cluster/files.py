@@ -20,7 +20,7 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
-from dfmst._drive.cluster.client import Gpus, cluster_client, usage, usage_since
+from dfmst._drive.cluster.client import cluster_client, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.graph import load, save
 from dfmst._drive.cluster.groups import Group
@@ -55,18 +55,14 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
     """Write the rows of a group's partitions, each to a Parquet file, and return their number (a task)."""
     for number, (part, own, target) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
         if not _is_written(target):
-            _write(part, own, number, columns, target)
+            table = gather(part, own, number, columns)
+            Path(target.path).parent.mkdir(parents=True, exist_ok=True)
+            # A worker of a killed run may still write the same file.
+            with atomic_path(target.path, own=True) as file:
+                pyarrow.parquet.write_table(table, file)
+            if target.digest is not None:
+                save(target.digest, _TEXT, _digest(target.path))
     return sum(len(own.position) for own in rows)
-
-
-def _write(part: Any, rows: PartRows, number: int, columns: EdgeColumns, target: Target) -> None:
-    table = gather(part, rows, number, columns)
-    Path(target.path).parent.mkdir(parents=True, exist_ok=True)
-    # A worker of a killed run may still write the same file.
-    with atomic_path(target.path, own=True) as file:
-        pyarrow.parquet.write_table(table, file)
-    if target.digest is not None:
-        save(target.digest, _TEXT, _digest(target.path))
 
 
 def _is_written(target: Target) -> bool:
@@ -133,7 +129,7 @@ def write_forest(
     from distributed import KilledWorker
 
     files = _files(inputs)
-    parts = _parts(files, [path for path in inputs if path.is_dir()], columns.read_names)
+    parts = _parts(files, inputs, columns.read_names)
     names = [name for _, name in files]
     forest = forest_graph(parts, columns, options)
     graphs, strategy = [forest.graph], forest.strategy
@@ -194,25 +190,16 @@ def _write_forest(
         before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage_since(client, before)
-        _remove_others(folder, names)
+        # Workers of a killed run may have unfinished files in the directory.
+        wanted = {folder / name for name in names}
+        for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
+            path.unlink(missing_ok=True)
     return sum(rows), moved, peak
 
 
-def _remove_others(folder: Path, names: list[str]) -> None:
-    """Remove unfinished files of a killed run's workers."""
-    wanted = {folder / name for name in names}
-    for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
-        path.unlink(missing_ok=True)
-
-
-def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
-    """Raise if the first file lacks a column, before a cluster is started."""
-    _parts(_files(inputs)[:1], [path for path in inputs if path.is_dir()], names)
-
-
-def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Sequence[Any]) -> FrameParts:
+def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], names: Sequence[Any]) -> FrameParts:
     """The files as partitions, with columns of common types; each must have the named ones."""
-    source = ParquetSource([path for path, _ in files], folders)
+    source = ParquetSource([path for path, _ in files], [path for path in inputs if path.is_dir()])
     source.require(names)
     own = {name for file in source.files for name in file.schema.names}
     # Columns that are names of directories are written only if the output has other directories.
@@ -331,18 +318,18 @@ def forest_of_files(
     if gpu_memory_limit is not None and (not gpus or scheduler is not None or client is not None):
         message = "gpu_memory_limit is for GPU workers that are started here: it needs gpus=True, and no scheduler"
         raise ValueError(message)
-    wanted = Gpus(None if gpu_memory_limit is None else parse_memory(gpu_memory_limit)) if gpus else None
+    gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit)
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)
-    require_columns(paths, columns.read_names)
+    _parts(_files(paths)[:1], paths, columns.read_names)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
-    with alone, cluster_client(workers, scheduler, client, wanted) as current:
+    with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
         tell("finding the forest")
         try:
             return write_forest(current, paths, Path(output), columns, options, bar, on_checkpoint)

@@ -96,7 +96,7 @@ def minimum_spanning_forest(
     edges
         A Dask (or dask-cuDF) frame. Its partitions must be the same whenever they are computed: call ``persist()`` on
         a frame of random numbers first.
-    source, target, weight, by, keep, drop
+    source, target, weight, by, keep, drop, invalid
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those. A key
         of two weights has 32 bits of each.
     algorithm
@@ -116,8 +116,6 @@ def minimum_spanning_forest(
         Number of vertices, for planning; no result depends on it.
     memory_limit
         Memory that a worker may use, in bytes or as text such as ``"8GiB"``; ``None``: the workers' own limit.
-    invalid
-        As for :func:`dfmst.minimum_spanning_forest`.
     return_trace
         Also return a Dask frame with one record a slice, if the forest is found in slices.
 
@@ -128,10 +126,8 @@ def minimum_spanning_forest(
 
     Raises
     ------
-    ColumnNotFoundError
-        A named column is absent.
-    UnsupportedFrameError
-        `edges` is not a Dask frame.
+    ColumnNotFoundError, UnsupportedFrameError
+        A named column is absent; `edges` is not a Dask frame.
     InvalidEdgesError, CapacityError
         When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`; the error names the partition.
     ClusterError
@@ -210,10 +206,8 @@ def update(
 
     Raises
     ------
-    InvalidEdgesError
-        Columns that differ; and as for :func:`minimum_spanning_forest`.
-    ColumnNotFoundError, UnsupportedFrameError, CapacityError, ClusterError
-        As for :func:`minimum_spanning_forest`.
+    ColumnNotFoundError, UnsupportedFrameError, InvalidEdgesError, CapacityError, ClusterError
+        As for :func:`minimum_spanning_forest`; and InvalidEdgesError if the columns differ.
 
     Examples
     --------

@@ -140,16 +140,12 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         return ("dfmst", self.token, None if self._checkpoint is None else str(self._checkpoint), len(self))
 
 
-def _edge_tables(table: Any) -> Iterator[pa.Table]:
-    yield host_table(table)
-
-
-def _edge_table(tables: Iterator[pa.Table]) -> pa.Table:
-    return checked_edges(next(tables))
+def _edge_tables(table: Any) -> list[pa.Table]:
+    return [host_table(table)]
 
 
 #: Of a task's edges.
-EDGE_TABLE = Codec(_edge_tables, _edge_table)
+EDGE_TABLE = Codec(_edge_tables, checked_edges)
 
 
 def checkpointed(path: str, codec: Codec, task: Callable[..., Any], *arguments: Any) -> Any:

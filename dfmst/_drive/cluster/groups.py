@@ -21,6 +21,7 @@ from dfmst._drive.cluster.graph import EDGE_TABLE, Progress, TaskGraph
 from dfmst._drive.cluster.partitions import Part
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.tables import (
+    MOVED,
     Columns,
     DeviceTable,
     Table,
@@ -50,7 +51,6 @@ from dfmst.errors import CapacityError
 
 _LEAST_DENSE = 4096  # vertices
 _LEAST_BUFFER = 1 << 16  # rows
-_MOVED = 1 << 20  # rows copied to a GPU at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +155,16 @@ def _joined(engine: Engine, columns: list[Any]) -> Any:
 
 def fold(group: Group, frames: Any, columns: EdgeColumns, progress: str | None = None) -> Table:
     """Return the forest of a group of partitions (a task); `progress` is a file to save unfinished work in."""
-    return folded(lambda forest: _fold(forest, group, frames, columns, progress))
 
+    def task(forest: TableFold) -> Table:
+        saved = forest.resume(progress, len(group.complete(frames).parts))
+        for done, tables in enumerate(group.tables(task_engine(), columns, frames, saved.done), saved.done + 1):
+            for table in tables:
+                forest.add(table)
+            saved.save(done, forest.forest)
+        return forest.forest()
 
-def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, path: str | None) -> Table:
-    progress = forest.resume(path, len(group.complete(frames).parts))
-    for done, tables in enumerate(group.tables(task_engine(), columns, frames, progress.done), progress.done + 1):
-        for table in tables:
-            forest.add(table)
-        progress.save(done, forest.forest)
-    return forest.forest()
+    return folded(task)
 
 
 def folded(task: Callable[[TableFold], Table]) -> Table:
@@ -230,9 +230,9 @@ class EncodedFold(ABC):
     `rows` is the number of rows that go to a GPU at a time; `kind` is the type of the weights, empty without rows.
     """
 
-    def __init__(self, engine: Engine, encoder: Encoder, rows: int = _MOVED) -> None:
+    def __init__(self, engine: Engine, encoder: Encoder, rows: int = MOVED) -> None:
         self.engine, self._encoder = engine, encoder
-        self._step = _MOVED if engine.on_host else min(_MOVED, rows)
+        self._step = MOVED if engine.on_host else min(MOVED, rows)
         self.kind = ""
 
     @property

@@ -119,16 +119,12 @@ def plan(
 
     Parameters
     ----------
-    edges
-        A Dask frame.
-    source, target
-        Its id columns.
-    n_vertices
-        Number of vertices, if it is known.
+    edges, source, target
+        A Dask frame, and its id columns.
+    n_vertices, strategy
+        As for :func:`dfmst.plan`; `n_vertices` is estimated by default.
     workers, memory_limit
         Number of processes, and the memory of each. Default: those of the current client, or of this machine.
-    strategy
-        As for :func:`dfmst.plan`.
 
     Returns
     -------
@@ -137,10 +133,8 @@ def plan(
 
     Raises
     ------
-    ColumnNotFoundError, UnsupportedFrameError
-        As for :func:`minimum_spanning_forest`.
-    ValueError, TypeError
-        As for :func:`dfmst.plan`.
+    ColumnNotFoundError, UnsupportedFrameError, ValueError, TypeError
+        As for :func:`minimum_spanning_forest` and :func:`dfmst.plan`.
 
     Examples
     --------

@@ -51,12 +51,9 @@ class FileRows(Part):
         common: CommonSchema | None = None,
         constants: Mapping[str, object] | None = None,
     ) -> None:
-        self.path = path
-        self.name = path if groups is None else f"{path}, row groups {groups}"
+        self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
         self.common, self.constants = common, constants
-        self.stamp = stamp
-        self.columns = columns
-        self.groups = groups
+        self.name = path if groups is None else f"{path}, row groups {groups}"
 
     def read(self) -> pa.Table:
         """Return the rows as an Arrow table."""
@@ -89,7 +86,9 @@ class FileRows(Part):
             self.check()
             if isinstance(error, OSError) and error.strerror:
                 raise self._unreadable(error) from error
-            raise self._damaged(error) from error
+            reason = str(error).partition("\n")[0]
+            message = f"{self.path}: a damaged Parquet file ({reason})"
+            raise FormatError(message, "fetch or write the file again") from error
         self.check()
 
     def check(self) -> None:
@@ -104,10 +103,6 @@ class FileRows(Part):
 
     def _unreadable(self, error: OSError) -> ClusterError:
         return ClusterError(f"{self.path}: {error.strerror}", "every worker must see the files, under the same names")
-
-    def _damaged(self, error: Exception) -> FormatError:
-        reason = str(error).partition("\n")[0]
-        return FormatError(f"{self.path}: a damaged Parquet file ({reason})", "fetch or write the file again")
 
 
 class SubGraph(Part):

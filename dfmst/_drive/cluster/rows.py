@@ -24,7 +24,7 @@ from dfmst._drive.cluster.tables import (
     Table,
     column_values,
     columns_of,
-    in_row_order,
+    engine_of,
     weight_kind,
 )
 from dfmst._drive.plan.plan import id_words
@@ -32,9 +32,9 @@ from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import CpuEngine, Engine, select_engine
+from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below
-from dfmst.errors import ClusterError, DfmstError, InvalidEdgesError
+from dfmst.errors import ClusterError, DfmstError
 
 
 class PartRows(NamedTuple):
@@ -71,9 +71,8 @@ def portions(graph: TaskGraph, first: int, count: int, size: int, rows: Any) -> 
 
 def locate(forest: Table, partitions: int, compared: bool) -> list[PartRows]:
     """Return the rows of a forest in each partition (a task): only positions and digests leave a GPU."""
-    engine = forest.columns.engine if isinstance(forest, DeviceTable) else task_engine()
+    engine = engine_of(forest)
     with engine.guard():
-        forest = in_row_order(forest)
         row = columns_of(engine, forest).row
         position, spans = engine.to_host(row.astype(np.uint32)), _spans(engine, row, 0, partitions)
         positions = [position[begin:end].copy() for begin, end in spans]
@@ -124,8 +123,8 @@ def gather(part: Any, rows: PartRows, number: int, columns: EdgeColumns, file: F
         if isinstance(view, FrameView):
             closing = closing_rows(engine, view, columns, rows.position)
             if closing:
-                error = cycles_of_kept(columns.conditions.keep, closing)
-                raise InvalidEdgesError(f"partition {number}{name and f' ({name})'}: {error.message}", error.hint)
+                place = f"partition {number}{name and f' ({name})'}"
+                raise cycles_of_kept(columns.conditions.keep, closing).at(place)
         taken = view.take(engine, engine.from_host(rows.position.astype(np.int64)))
         if rows.types is not None and len(rows.position) and not _is_same(engine, open_frame(taken), rows, columns):
             raise changed(number, name)
@@ -137,8 +136,7 @@ def _is_same(engine: Engine, taken: FrameView | DeviceView, rows: PartRows, colu
     assert rows.types is not None
     try:
         edges = taken_edges(engine, taken, columns, *rows.types)
-        xp = edges.columns.engine.xp if isinstance(edges, DeviceTable) else np
-        return edges.num_rows == len(rows.position) and digest_of(row_hashes(edges), xp) == rows.digest
+        return edges.num_rows == len(rows.position) and table_digest(edges) == rows.digest
     except (DfmstError, pa.ArrowException, TypeError, OverflowError):
         return False
 
@@ -164,7 +162,7 @@ class RowHashes(NamedTuple):
     @classmethod
     def of_table(cls, table: Table) -> RowHashes:
         """Hash the edges of a partition, which has some."""
-        engine: Engine = table.columns.engine if isinstance(table, DeviceTable) else CpuEngine(1)
+        engine = engine_of(table)
         position = columns_of(engine, table).row.astype(np.uint32)
         hashes = engine.xp.zeros(int(position[-1]) + 1, np.uint64)
         hashes[position] = row_hashes(table)
@@ -197,9 +195,8 @@ def row_hashes(table: Table) -> Array:
         first, second = (id_words(table.column(name)) for name in ("source", "target"))
         key = column_values(table, "key")
     hashes: Array = xp.minimum(first, second)
-    for factor, more in zip(
-        _FACTORS, (xp.maximum(first, second), key.astype(np.uint64, copy=False), np.uint64(0)), strict=True
-    ):
+    addends = xp.maximum(first, second), key.astype(np.uint64, copy=False), np.uint64(0)
+    for factor, more in zip(_FACTORS, addends, strict=True):
         _mix(hashes, factor)
         hashes += more
     return hashes
@@ -215,17 +212,19 @@ def _words(column: Array) -> Array:
     return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 
-def digest_of(hashes: Array, xp: Any = np) -> int:
-    """Return one number of 64 bits for rows in their order; `xp` is the array module of the hashes.
-
-    A GPU and the host return the same number, and only this number leaves a GPU.
-    """
+def digest_of(hashes: Array, xp: Any) -> int:
+    """Return one number of 64 bits for rows in their order; `xp` is the array module of the hashes."""
     words = xp.arange(1, len(hashes) + 1, dtype=np.uint64)
     words *= _FACTORS[0]
     words += hashes
     for factor in _FACTORS:
         _mix(words, factor)
     return int(words.sum(dtype=np.uint64))
+
+
+def table_digest(table: Table) -> int:
+    """Return the digest of a table, equal on a GPU and on the host; only this number leaves a GPU."""
+    return digest_of(row_hashes(table), engine_of(table).xp)
 
 
 def changed(number: int, name: str = "") -> ClusterError:

@@ -35,17 +35,10 @@ class ShuffleSizes(NamedTuple):
     memory: int  # bytes that solving a slice may take
 
 
-class ShuffledForest(NamedTuple):
-    """The rows of the forest in each partition, and the reference to the trace."""
-
-    rows: list[Portion]
-    trace: Any
-
-
 def add_shuffle(
     graph: TaskGraph, groups: list[Group], columns: EdgeColumns, sizes: ShuffleSizes, portion: int
-) -> ShuffledForest:
-    """Add the tasks of this strategy, and return the rows of the partitions, in portions of `portion` partitions."""
+) -> tuple[list[Portion], Any]:
+    """Add the tasks of this strategy; return the forest's rows, by `portion` partitions, and the trace's reference."""
     edges = []
     for number, group in enumerate(groups):
         task = (distribute, *group.arguments(), columns, sizes.group, graph.progress_file("distribute", number))
@@ -79,7 +72,7 @@ def add_shuffle(
         chosen = graph.add("chosen-rows", number, unite, locators, group.first, hashes)
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
     graph.use_checkpoints([*(each.rows for each in rows), trace])
-    return ShuffledForest(rows, trace)
+    return rows, trace
 
 
 def _add_each(

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.devices import TaskColumns, has_room, register_for_gpus
+from dfmst._drive.cluster.devices import TaskColumns, has_room, register_for_gpus, task_engine
 from dfmst._edges.arrow_values import native_values
 from dfmst._edges.encode import are_integers
 from dfmst._edges.vertices import IdColumns, id_columns, same_width
@@ -40,9 +40,10 @@ def is_key_type(kind: pa.DataType) -> bool:
 _EDGE_TYPES = {"source": is_id_type, "target": is_id_type, "key": is_key_type, "row": pa.types.is_uint64}
 
 
-def checked_edges(table: pa.Table) -> pa.Table:
-    """Return a table from a checkpoint; raise ValueError if its columns are not those of edges by ascending row."""
-    source, target, *_ = checked_table(table, _EDGE_TYPES).schema.types
+def checked_edges(tables: Iterator[pa.Table]) -> pa.Table:
+    """Return the table of a checkpoint; raise ValueError if its columns are not those of edges by ascending row."""
+    table = checked_table(next(tables), _EDGE_TYPES)
+    source, target, *_ = table.schema.types
     check(source == target or (pa.types.is_integer(source) and pa.types.is_integer(target)), "ids of different types")
     check(ascends(column_values(table, "row")), "rows in another order")
     weight_kind(table)  # raises if it is not text
@@ -97,21 +98,6 @@ def column_values(table: pa.Table, name: str) -> Array:
     return native_values(array_of(table, name).to_numpy())
 
 
-def id_pair(table: pa.Table) -> IdColumns:
-    """Both id columns, aligned."""
-    return id_columns(("source", table.column("source")), ("target", table.column("target")))
-
-
-def take(table: pa.Table, positions: Array) -> pa.Table:
-    """Rows of a table by position."""
-    columns = []
-    for name in table.column_names:
-        column = array_of(table, name)
-        plain = pa.types.is_integer(column.type)
-        columns.append(pa.array(column.to_numpy()[positions]) if plain else column.take(pa.array(positions)))
-    return pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
-
-
 def check_kinds(weights: Iterable[str]) -> None:
     """Raise if keys of these kinds of weights (:func:`weight_kind`) cannot be compared."""
     kinds = sorted(set(weights))
@@ -120,19 +106,7 @@ def check_kinds(weights: Iterable[str]) -> None:
         raise InvalidEdgesError(message, "cast the weight column to one type in all partitions")
 
 
-def in_row_order(table: Table) -> Table:
-    """The rows by ascending locator; a table in order is not copied."""
-    if isinstance(table, DeviceTable):
-        columns = columns_of(table.columns.engine, table)
-        if ascends(columns.row):
-            return table
-        columns = columns.take(table.columns.engine.xp.argsort(columns.row))
-        return DeviceTable(TaskColumns(table.columns.engine, *columns), table.metadata)
-    row = column_values(table, "row")
-    return table if ascends(row) else take(table, np.argsort(row, kind="stable"))
-
-
-_MOVED = 1 << 20  # rows copied to a GPU at a time
+MOVED = 1 << 20  # rows copied to a GPU at a time
 
 
 class Columns(NamedTuple):
@@ -208,7 +182,8 @@ def columns_of(engine: Engine, table: Table) -> Columns:
     if isinstance(table, DeviceTable):
         return Columns(*table.columns.on(engine))
     if not has_integers(table):
-        return Columns(*id_pair(table)[:2], column_values(table, "key"), column_values(table, "row"))
+        ids = id_columns(("source", table.column("source")), ("target", table.column("target")))
+        return Columns(ids.source, ids.target, column_values(table, "key"), column_values(table, "row"))
     return Columns(*(engine.from_host(column_values(table, name)) for name in Columns._fields))
 
 
@@ -219,7 +194,7 @@ def engine_for(engine: Engine, table: Table) -> Engine:
 
 def pieces(engine: Engine, table: Table) -> Iterator[Columns]:
     """Yield a table's columns in an engine's memory: on a GPU a bounded number of rows at a time."""
-    step = max(1, table.num_rows) if engine.on_host else _MOVED
+    step = max(1, table.num_rows) if engine.on_host else MOVED
     if isinstance(table, DeviceTable):
         columns = columns_of(engine, table)
         yield from (columns.part(begin, begin + step) for begin in range(0, len(columns), step))
@@ -230,10 +205,15 @@ def pieces(engine: Engine, table: Table) -> Iterator[Columns]:
 def some_rows(table: Table, positions: Array) -> pa.Table:
     """Return a few rows of a table, by position, on the host."""
     if not isinstance(table, DeviceTable):
-        return take(table, positions)
+        return table.take(pa.array(positions))
     engine = table.columns.engine
     columns = columns_of(engine, table).take(engine.from_host(positions))
     return DeviceTable(TaskColumns(engine, *columns), table.metadata).to_arrow()
+
+
+def engine_of(table: Table) -> Engine:
+    """Return an engine for work in the memory of a table."""
+    return table.columns.engine if isinstance(table, DeviceTable) else task_engine()
 
 
 def metadata_of(table: Table) -> dict[bytes, bytes]:

@@ -26,15 +26,15 @@ from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number,
 from dfmst._drive.cluster.groups import Group, StoredEncoder, TableFold, add_merge_tree, folded, merge
 from dfmst._drive.cluster.partitions import FileRows, Part
 from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.rows import changed, digest_of, row_hashes
+from dfmst._drive.cluster.rows import changed, table_digest
 from dfmst._drive.cluster.tables import (
     Columns,
-    DeviceTable,
     Table,
     column_values,
     columns_of,
     empty_table,
     engine_for,
+    engine_of,
     is_key_type,
     metadata_of,
     pieces,
@@ -83,13 +83,6 @@ def _sample(tables: Iterator[pa.Table]) -> KeySample:
 SAMPLE = Codec(_sample_tables, _sample)
 
 
-class LightBound(NamedTuple):
-    """The last light row in the order (key, locator)."""
-
-    key: int
-    row: int
-
-
 def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySample:
     """Return evenly spread rows of at most `parts` of a group's partitions (a task)."""
     engine = task_engine()
@@ -116,7 +109,7 @@ def likely_vertices(table: Table) -> int:
     """
     if not table.num_rows:
         return 0
-    side = table.columns.engine if isinstance(table, DeviceTable) else task_engine()
+    side = engine_of(table)
     columns = columns_of(side, table)
     first, bound = columns.part(0, _COUNTED_ROWS), math.inf
     if are_integers(first.source):
@@ -128,8 +121,8 @@ def likely_vertices(table: Table) -> int:
     return int(min(bound, kinds_of(often)))
 
 
-def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:
-    """Return the row at the rank of `LIGHT` times the vertices (a task); ``None`` if all rows are light."""
+def light_bound(samples: list[KeySample], vertices: int | None) -> tuple[int, int] | None:
+    """Return key and locator of the last light row (a task), about `LIGHT` times the vertices; ``None``: all are."""
     filled = [(sample.key, sample.row) for sample in samples if len(sample.key)]
     if not filled:
         return None
@@ -139,26 +132,25 @@ def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | 
     if share >= 1:
         return None
     at = np.lexsort([row, key])[int(share * len(key))]
-    return LightBound(int(key[at]), int(row[at]))
+    return int(key[at]), int(row[at])
 
 
 def part_digest(number: int, part: Any, table: Table) -> dict[int, int]:
     """Return the digest of a partition's edges by its number; none for a file, which has a stamp."""
     if isinstance(part, FileRows):
         return {}
-    xp = table.columns.engine.xp if isinstance(table, DeviceTable) else np
-    return {number: digest_of(row_hashes(table), xp)}
+    return {number: table_digest(table)}
 
 
-def is_light(engine: Engine, columns: Columns, bound: LightBound) -> Array:
+def is_light(engine: Engine, columns: Columns, bound: tuple[int, int]) -> Array:
     """Flag the light rows of columns whose locators ascend."""
     xp, key = engine.xp, columns.key
     if not len(key):
         none: Array = xp.zeros(0, np.bool_)
         return none
-    limit = key.dtype.type(min(bound.key, np.iinfo(key.dtype).max))
+    limit = key.dtype.type(min(bound[0], np.iinfo(key.dtype).max))
     # Locators ascend: of the rows with the key of the bound, those up to a position are light.
-    last = engine.from_host(np.array([bound.row], np.uint64))
+    last = engine.from_host(np.array([bound[1]], np.uint64))
     light: Array = key < limit
     ties = key[: int(xp.searchsorted(columns.row, last, side="right")[0])] == limit
     light[: len(ties)] |= ties
@@ -246,7 +238,7 @@ def fold_light(
     group: Group,
     frames: Any,
     columns: EdgeColumns,
-    bound: LightBound | None,
+    bound: tuple[int, int] | None,
     drawn: KeySample,
     progress: str | None = None,
 ) -> Table:
@@ -256,7 +248,7 @@ def fold_light(
         if bound is None:
             forest.add(table)
             return
-        engine = table.columns.engine if isinstance(table, DeviceTable) else task_engine()
+        engine = engine_of(table)
         rows = columns_of(engine, table)
         forest.add_columns(rows.take(engine.xp.flatnonzero(is_light(engine, rows, bound))), table, len(rows))
 
@@ -267,7 +259,7 @@ def fold_residue(
     group: Group,
     frames: Any,
     columns: EdgeColumns,
-    bound: LightBound | None,
+    bound: tuple[int, int] | None,
     cycle_filter: BroadcastFilter | None,
     digests: dict[int, int],
     progress: str | None = None,
