@@ -195,6 +195,7 @@ def _refuse_masked(name: str, values: Any) -> None:
 _LONGEST = (1 << 31) - 1  # bytes of text that offsets of 32 bits address
 #: Types with offsets of 32 bits, and their counterparts with offsets of 64 bits.
 LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+PLAIN_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def is_long_dictionary(column: pa.Array) -> bool:
@@ -219,21 +220,16 @@ def text_dictionary(column: pa.Array) -> pa.Array:
 
 
 def plain_ids(column: pa.Array) -> pa.Array:
-    """Return ids without an encoding: dictionaries and runs are decoded, views become text or binary.
-
-    Decimals of 32 and 64 bits become decimals of 128 bits: Arrow cannot sort or encode the shorter ones.
-    """
+    """Return ids without an encoding: dictionaries and runs are decoded, views become text or binary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = text_dictionary(column) if is_long_dictionary(column) else column
         return plain_ids(column.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
         return plain_ids(pc.run_end_decode(column))
-    if pa.types.is_string_view(kind):
-        return column.cast(pa.large_string())
-    if pa.types.is_binary_view(kind):
-        return column.cast(pa.large_binary())
-    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+    if kind in PLAIN_VIEWS:
+        return column.cast(PLAIN_VIEWS[kind])
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):  # Arrow cannot sort or encode them
         return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column
 
@@ -283,10 +279,15 @@ def seconds(column: pa.Array) -> list[Any]:
 
 def moments(column: pa.Array) -> Array:
     """Return times as seconds, ``float64``: since 1970, since midnight, or of a duration."""
-    counts = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64()).to_numpy(zero_copy_only=False)
-    if pa.types.is_date32(column.type):
-        per_second = 1 / 86_400
-    else:
-        per_second = 10.0 ** _DIGITS["ms" if pa.types.is_date64(column.type) else column.type.unit]
-    times: Array = counts / per_second
+    counts, per_second = ticks(column)
+    times: Array = counts.to_numpy(zero_copy_only=False) / per_second
     return times
+
+
+def ticks(column: Any) -> tuple[Any, int]:
+    """Return times as whole numbers, ``int64`` of Arrow, and how many of them are a second."""
+    kind = column.type
+    counts = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
+    if pa.types.is_date32(kind):
+        return pc.multiply(counts, 86_400), 1
+    return counts, 10 ** _DIGITS["ms" if pa.types.is_date64(kind) else kind.unit]

@@ -104,10 +104,7 @@ _CUDF_ROWS = (1 << 31) - 1  # of a column of cuDF at most
 
 
 def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
-    """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type.
-
-    :mod:`dfmst._edges.unify` lists the types that are compared.
-    """
+    """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
     if is_array(first) and is_array(second):
@@ -134,11 +131,20 @@ def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool
 
 def device_weights(name: object, column: Any) -> WeightColumn:
     """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
-    invalid = None
+    nulls = None
     if not is_array(column):
-        column, invalid = _readable_weights(name, column)
+        column, nulls = _decoded(column), _nulls(column)
+        if _is_decimal(column.dtype):
+            # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
+            column = column.factorize(sort=True)[0].astype(np.uint32)
+        else:
+            if column.dtype.kind in "mM":
+                column = _instants(column).astype("int64")
+            elif column.dtype.kind not in "biuf":
+                raise unsupported_weights(name, column.dtype)
+            column = _values(column, nulls)
     check_device(name, column)
-    return WeightColumn(_contiguous(widen(name, column)), invalid)
+    return WeightColumn(_contiguous(widen(name, column)), nulls)
 
 
 def check_device(name: object, column: Array) -> None:
@@ -220,19 +226,6 @@ def _cast(column: Any, common: pa.DataType) -> Any:
 def _instants(column: Any) -> Any:
     """Return times with a time zone as times of UTC, without a zone."""
     return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
-
-
-def _readable_weights(name: object, column: Any) -> tuple[Array, Array | None]:
-    """Return weights of a cuDF column as CuPy, and the mask of the nulls."""
-    column, nulls = _decoded(column), _nulls(column)
-    if _is_decimal(column.dtype):
-        # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
-        return column.factorize(sort=True)[0].astype(np.uint32), nulls
-    if column.dtype.kind in "mM":
-        column = _instants(column).astype("int64")
-    elif column.dtype.kind not in "biuf":
-        raise unsupported_weights(name, column.dtype)
-    return _values(column, nulls), nulls
 
 
 def _decoded(column: Any) -> Any:

@@ -218,9 +218,7 @@ class DistinctIds:
     def add(self, ids: pa.Array | Array) -> None:
         """Count more ids."""
         words = id_words(plain(ids))
-        word = words.hashed(self._engine, 0, len(words)).word
-        assert word is not None
-        word = word * _ODD
+        word = words.hashed(self._engine, 0, len(words)).word * _ODD
         word = (word ^ (word >> np.uint64(32))) * _ODD
         self._least = np.union1d(self._least, word[self._below(word)])
         while len(self._least) > _MOST:

@@ -96,17 +96,14 @@ class Encoder:
         return source, target
 
     def find(self, ids: IdColumns) -> tuple[Array, Array]:
-        """Return the vertices of both columns; unknown ids get ``count`` as a source, ``count + 1`` as a target.
-
-        Two unknown ends must not look like a self-loop.
-        """
+        """Return the vertices of both columns; unknown ids get ``count`` as a source, ``count + 1`` as a target."""
         engine = self._engine
         if self._dictionary is None and are_integers(ids.source) and self.dense < numbers_of(ids.source):
             ends = (engine.from_host(column) for column in unsigned_ids(ids))
             source, target = (engine.xp.minimum(column, column.dtype.type(self.dense)) for column in ends)
         else:
             source, target = self._look_up(ids, extend=False)
-        target[target == self.count] += 1
+        target[target == self.count] += 1  # two unknown ends must not look like a self-loop
         return source, target
 
     def decode(self, vertices: Array) -> pa.Array:
@@ -206,10 +203,7 @@ class DeviceDictionary(Dictionary):
 
 
 class DeviceEncoder(Encoder):
-    """Encodes integers as vertices in the memory of a GPU.
-
-    Columns may be on the host: they are copied to the device if they need a dictionary. `values` may be on the device.
-    """
+    """Encodes integers as vertices in the memory of a GPU; columns on the host are copied if they need a dictionary."""
 
     _kind = DeviceDictionary
 

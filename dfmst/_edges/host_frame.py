@@ -20,7 +20,7 @@ from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import cached_property, call_arrow, nw, pc
 from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_numbers, to_arrow
+from dfmst._edges.arrow_values import PLAIN_VIEWS, arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
 from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
@@ -84,10 +84,8 @@ class FrameView:
 
     def index(self) -> Array | None:
         """Return the index labels of a pandas frame (tuples if it has levels); ``None`` for other frames."""
-        labels: Array | None = None
-        if self.labelled and self.frame.implementation.is_pandas():
-            labels = self.native.index.to_numpy()
-        return labels
+        labelled = self.labelled and self.frame.implementation.is_pandas()
+        return self.native.index.to_numpy() if labelled else None
 
     def without_default_index(self) -> FrameView:
         """Return the view without labels if they are pandas' default, 0, 1, 2 and so on."""
@@ -186,7 +184,18 @@ def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
         values: Array = series.to_numpy()
         # Unpickled columns may begin at odd addresses, which kernels refuse.
         return values if values.flags.aligned else np.require(values, requirements="A")
-    return _arrow(name, series)
+    kind = type(series.dtype).__name__
+    if kind == "SparseDtype":
+        return np.asarray(series)
+    if kind == "CategoricalDtype" and series.dtype.categories.dtype == object:
+        codes = series.cat.codes.to_numpy()
+        categories = to_arrow(name, series.dtype.categories.to_numpy())
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
+        message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
+        raise InvalidEdgesError(message, "cast the column to integers or strings") from error
 
 
 def stored_column(frame: Any, name: Any) -> Array | None:
@@ -202,22 +211,6 @@ def stored_column(frame: Any, name: Any) -> Array | None:
     values = values.view()
     values.flags.writeable = False
     return values
-
-
-def _arrow(name: Any, series: Any) -> pa.Array:
-    """Return a pandas column of an extension type as Arrow."""
-    kind = type(series.dtype).__name__
-    if kind == "SparseDtype":
-        return np.asarray(series)
-    if kind == "CategoricalDtype" and series.dtype.categories.dtype == object:
-        codes = series.cat.codes.to_numpy()
-        categories = to_arrow(name, series.dtype.categories.to_numpy())
-        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
-        message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
-        raise InvalidEdgesError(message, "cast the column to integers or strings") from error
 
 
 _KINDS = "biufmM"  # of numbers and times, whose entries kernels move as unsigned words of these bytes
@@ -289,9 +282,8 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
         plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
         taken = take_arrow(plain, rows)
         return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
-    for view, plain_kind in ((pa.string_view(), pa.large_string()), (pa.binary_view(), pa.large_binary())):
-        if kind == view:
-            return column.cast(plain_kind).take(at).cast(kind)
+    if kind in PLAIN_VIEWS:
+        return column.cast(PLAIN_VIEWS[kind]).take(at).cast(kind)
     try:
         return call_arrow("take", column, at)  # the method imports pyarrow.compute: 40 ms
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested views, or more text than Arrow takes at once
@@ -357,9 +349,7 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
 def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
     """Return a frame that Narwhals or Arrow reads, and a function that converts results to the user's kind of frame.
 
-    Frames of Narwhals and of its stable versions are unwrapped, batches become tables, and a dataset is read. The
-    result for a table of Ibis is a table in memory; for a relation of DuckDB, whose connection is not public, a
-    ``pyarrow.Table``.
+    Results for a relation of DuckDB, whose connection is not public, are Arrow tables.
     """
     narwhals = sys.modules.get("narwhals")  # a frame of it exists only if it is imported
     if narwhals is not None and isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):

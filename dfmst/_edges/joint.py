@@ -17,13 +17,12 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import numbers_of_arrow
+from dfmst._edges.arrow_values import numbers_of_arrow, ticks
 from dfmst._edges.conditions import NO_CONDITIONS, condition_masks, group_entries, no_groups
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns, on_gpu
-from dfmst._edges.unify import UNITS
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, missing_weights, ranks, weight_column
 from dfmst._engines import Engine, host_engine
@@ -66,11 +65,7 @@ def _ranked_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Arr
 def check_joint(
     engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int, first_row: int = 0
 ) -> CheckedColumns:
-    """Read and check a batch's columns; :attr:`EdgeColumns.joint` says when :func:`check_columns` does not suffice.
-
-    If rows are to be kept or weights have several columns, the weights are keys of 64 bits, ascending for a maximum
-    forest too.
-    """
+    """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
     if not rows:
         for name in columns.read_names:  # raises if one is absent
             column(name)
@@ -152,8 +147,7 @@ def joint_ids(columns: EdgeColumns, column: Callable[[Any], Any]) -> list[pa.Arr
 def _group_bytes(name: Any, entries: pa.Array) -> Array | pa.Array:
     """The bytes of groups; nulls are a group, too."""
     if pa.types.is_dictionary(entries.type):
-        words = _group_bytes(name, entries.dictionary)
-        words = _binary(words) if isinstance(words, np.ndarray) else words
+        words = _binary(_group_bytes(name, entries.dictionary))
         return words.take(entries.indices).fill_null(_NULL)
     try:
         words = id_bytes(entries)
@@ -161,16 +155,14 @@ def _group_bytes(name: Any, entries: pa.Array) -> Array | pa.Array:
         raise no_groups(name, str(entries.type)) from error
     if not entries.null_count:
         return words
-    words = _binary(words) if isinstance(words, np.ndarray) else words
-    return pc.if_else(entries.is_valid(), words, _scalar(_NULL))
+    return pc.if_else(entries.is_valid(), _binary(words), _scalar(_NULL))
 
 
 def _joined(parts: list[Array | pa.Array]) -> pa.Array:
     """Join the bytes of parts row by row."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return _binary(np.concatenate(parts, axis=1))
-    columns = [_binary(part) if isinstance(part, np.ndarray) else part for part in parts]
-    return pc.binary_join_element_wise(*columns, _scalar(b""))
+    return pc.binary_join_element_wise(*map(_binary, parts), _scalar(b""))
 
 
 def id_bytes(column: Array | pa.Array) -> Array | pa.Array:
@@ -225,13 +217,9 @@ def _moment_bytes(column: pa.Array) -> Array:
     kind = column.type
     tag = b"T" if pa.types.is_timestamp(kind) else b"S" if pa.types.is_duration(kind) else b"H"
     tag = b"D" if pa.types.is_date(kind) else b"A" if getattr(kind, "tz", None) else tag
-    counts = column.view(pa.int32() if kind.bit_width == 32 else pa.int64()).fill_null(0).to_numpy().astype(np.int64)
-    if pa.types.is_date32(kind):
-        counts, unit = counts * 86_400, "s"
-    else:
-        unit = "ms" if pa.types.is_date64(kind) else kind.unit
-    whole, rest = np.divmod(counts, 1000 ** UNITS.index(unit))
-    return np.concatenate([_words(tag, whole), _words(b".", rest * 1000 ** (3 - UNITS.index(unit)))], axis=1)
+    counts, per_second = ticks(column)
+    whole, rest = np.divmod(counts.fill_null(0).to_numpy(), per_second)
+    return np.concatenate([_words(tag, whole), _words(b".", rest * (10**9 // per_second))], axis=1)
 
 
 def _text_bytes(tag: bytes, texts: pa.Array) -> pa.Array:
@@ -262,8 +250,10 @@ def _words(tag: bytes, values: Array) -> Array:
     return table
 
 
-def _binary(table: Array) -> pa.Array:
-    """Rows of a matrix of bytes as an Arrow array."""
+def _binary(table: Array | pa.Array) -> pa.Array:
+    """Rows of a matrix of bytes as an Arrow array; an Arrow array is returned as it is."""
+    if not isinstance(table, np.ndarray):
+        return table
     rows, width = table.shape
     offsets, content = np.arange(rows + 1, dtype=np.int64) * width, np.ascontiguousarray(table)
     return pa.Array.from_buffers(pa.large_binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(content)])

@@ -119,15 +119,12 @@ def _rows_at(part: Any, positions: Array) -> Any:
     return part.iloc[positions[first:last] - begin].drop(columns=_POSITION)
 
 
-_HINT = "name the columns that order the rows with Dataframe(order=...)"
-
-
 def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
     """Check columns that give the rows an order."""
     types = frame.collect_schema()
     for name in order:
         if name not in types:
-            raise missing_column(name, types.names(), _HINT)
+            raise missing_column(name, types.names(), "name the columns that order the rows with Dataframe(order=...)")
         missing = nw.col(name).is_null()
         missing = missing | nw.col(name).is_nan() if types[name].is_float() else missing
         count = int(frame.select(missing.cast(nw.Int64).sum()).collect().item() or 0)
@@ -174,7 +171,7 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
     if columns.weight is not None:
         weight, missing["weight"] = _weight(columns.weight, types["weight"], columns.maximum)
     rows = _without_missing(rows, columns, missing)
-    return rows.select("row", *ids, weight=weight)
+    return rows.select("row", ids, weight=weight)
 
 
 def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFrame[Any]:
@@ -217,24 +214,21 @@ def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
     return part.assign(**{end: pd.arrays.ArrowExtensionArray(values) for end, values in typed.items()})
 
 
-def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> list[nw.Expr]:
+def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> nw.Expr:
     ends = nw.col("source", "target")
-    common: Any = None
     first, second = types["source"], types["target"]
     for name, kind in ((columns.source, first), (columns.target, second)):
         if not (kind.is_integer() or isinstance(kind, _IDS)):
             raise unsuitable_ids(name, kind)
     if isinstance(first, _TEXT) and isinstance(second, _TEXT):
-        common = nw.String
-    elif first != second and first.is_integer() and second.is_integer():
-        common = nw.Int64
-    elif first != second:
-        raise different_ids((columns.source, first), (columns.target, second))
-    for end in ("source", "target") if common is nw.Int64 else ():
-        largest = 0 if isinstance(types[end], _IN_INT64) else rows.select(nw.col(end).max()).collect().item()
+        return ends.cast(nw.String)
+    if first == second:
+        return ends
+    for end in ("source", "target"):
+        largest = rows.select(nw.col(end).max()).collect().item() if isinstance(types[end], nw.UInt64) else 0
         if not isinstance(types[end], (*_IN_INT64, nw.UInt64)) or int(largest or 0) >= 1 << 63:
             raise different_ids((columns.source, first), (columns.target, second))
-    return [ends if common is None else ends.cast(common)]
+    return ends.cast(nw.Int64)
 
 
 def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:

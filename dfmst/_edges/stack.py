@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import is_missing
+from dfmst._edges.arrow_values import is_missing, ticks
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import CommonSchema, family_of, native_type
@@ -108,8 +108,6 @@ def _type(view: FrameView | DeviceView, column: Any) -> Any:
     return "category" if isinstance(view, DeviceView) and hasattr(dtype, "categories") else dtype
 
 
-_DAY = 86_400  # seconds
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _OBJECTS = {date: pa.date32(), time: pa.time64("us")}
 _TIMES = {"date": "naive", "naive": "naive", "aware": "aware", "time": "time", "duration": "duration"}
 
@@ -172,15 +170,10 @@ def _instants(values: Any) -> _Instants | None:
             return None
     if not isinstance(column, (pa.Array, pa.ChunkedArray)) or family_of(column.type) not in _TIMES:
         return None
-    dtype, kind = column.type, _TIMES[family_of(column.type)]
-    counts = pc.fill_null(column.cast(pa.int32() if dtype.bit_width == 32 else pa.int64()), 0)
-    counts = np.asarray(counts.to_numpy(zero_copy_only=False), np.int64)
+    counts, per_second = ticks(column)
     missing = column.is_null().to_numpy(zero_copy_only=False)
-    if pa.types.is_date32(dtype):
-        return _Instants(kind, counts * _DAY, np.zeros_like(counts), missing)
-    per_second = _PER_SECOND["ms" if pa.types.is_date64(dtype) else dtype.unit]
-    seconds, rest = np.divmod(counts, per_second)
-    return _Instants(kind, seconds, rest * (_PER_SECOND["ns"] // per_second), missing)
+    seconds, rest = np.divmod(pc.fill_null(counts, 0).to_numpy(zero_copy_only=False), per_second)
+    return _Instants(_TIMES[family_of(column.type)], seconds, rest * (10**9 // per_second), missing)
 
 
 def _list(values: Any) -> list[Any]:

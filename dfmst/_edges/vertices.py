@@ -72,16 +72,12 @@ def dense_vertices(
 
 
 def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
-    """Return integer ids as vertices below a likely bound; ``None`` if a check in advance takes less time.
-
-    The algorithm checks them (:class:`dfmst._edges.edge_table.DeferredChecks`). The bound of a long table comes from a
-    sample. To solve a short table takes as long as a sample: its bound is the highest for dense ids.
-    """
+    """Return integer ids as vertices below a likely bound; ``None`` if a check in advance takes less time."""
     rows, nulls = len(ids.source), ids.null_source is not None or ids.null_target is not None
     if nulls or SHORT < rows < _LONG or not rows or not isinstance(ids.source, np.ndarray):
         return None
     first, second = unsigned_ids(ids)
-    if rows <= SHORT:
+    if rows <= SHORT:  # to solve a short table takes as long as a sample
         highest = max(2 * rows, _ALWAYS_DENSE)
         bound = highest if bound is None else min(bound, highest)
         return Vertices(first, second, bound, None) if bound > 0 else None
@@ -179,8 +175,16 @@ def _in_one_type(
     columns = first[0], second[0]
     if isinstance(columns[0], np.ndarray) and isinstance(columns[1], np.ndarray):
         return IdColumns(*same_width(source[0], target[0], *columns), first[1], second[1])
-    arrow = arrow_column(source[0], columns[0]), arrow_column(target[0], columns[1])
-    return IdColumns(*_one_type(source[0], target[0], *arrow), first[1], second[1])
+    ids = [arrow_column(source[0], columns[0]), arrow_column(target[0], columns[1])]
+    kinds = [_decoded_type(column) for column in ids]
+    common = common_id_type(*kinds)
+    if common is None:
+        raise different_ids((source[0], kinds[0]), (target[0], kinds[1]))
+    try:
+        ids = [_cast(column, common) for column in ids]
+    except pa.ArrowException as error:
+        raise different_ids((source[0], kinds[0]), (target[0], kinds[1])) from error
+    return IdColumns(ids[0], ids[1], first[1], second[1])
 
 
 def _readable(name: object, column: Any, *, encoded: bool = False) -> tuple[Any, Array | None]:
@@ -219,29 +223,14 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
     return first.astype(common, copy=False), second.astype(common, copy=False)
 
 
-def _one_type(source: object, target: object, first: pa.Array, second: pa.Array) -> tuple[pa.Array, pa.Array]:
-    kinds = _decoded_type(first), _decoded_type(second)
-    common = common_id_type(*kinds)
-    if common is None:
-        raise different_ids((source, kinds[0]), (target, kinds[1]))
-    if isinstance(common, pa.BaseExtensionType):
-        ids = [
-            pa.nulls(len(column), common.storage_type) if pa.types.is_null(column.type) else column.storage
-            for column in (first, second)
-        ]
-        return ids[0], ids[1]
-    try:
-        return _cast(first, common), _cast(second, common)
-    except pa.ArrowException as error:
-        raise different_ids((source, kinds[0]), (target, kinds[1])) from error
-
-
 def _decoded_type(column: pa.Array) -> pa.DataType:
     return column.type.value_type if isinstance(column, pa.DictionaryArray) else column.type
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Ids in another type; a dictionary's texts are cast alone."""
+    """Ids in another type, or in its storage; a dictionary's texts are cast alone."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.nulls(len(column), kind.storage_type) if pa.types.is_null(column.type) else column.storage
     if _decoded_type(column) == kind:  # a cast, even to the same type, imports pyarrow.compute
         return column
     if not isinstance(column, pa.DictionaryArray):

@@ -105,12 +105,9 @@ def _unavailable(reason: str, hint: str = _INSTALL) -> EngineUnavailableError:
 
 @contextmanager
 def default_stream(xp: Any) -> Iterator[None]:
-    """Context manager: work on the default stream, in order with the work of the caller's stream.
-
-    Streams made without ``non_blocking=True`` are in order with the default stream by themselves.
-    """
+    """Context manager: work on the default stream, in order with the work of the caller's stream."""
     stream, default = xp.cuda.get_current_stream(), xp.cuda.Stream.null
-    if not stream.is_non_blocking:
+    if not stream.is_non_blocking:  # such streams are in order with the default stream by themselves
         yield
         return
     default.wait_event(stream.record())
@@ -188,10 +185,7 @@ class CudaEngine:
             raise DeviceError(message, hint, option=USE_CPU) from error
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
-        """Run a sequential kernel on the host, with copies of its columns there and back.
-
-        One thread of a GPU waits for memory hundreds of times longer than one of a CPU, so that the copies save time.
-        """
+        """Run a sequential kernel on the host, with copies of its columns: one thread of a GPU takes far longer."""
         _, signature = bind(kernel, arguments)
         columns: list[Any] = list(arguments)
         copies = [each if each is None or isinstance(each, int) else self.to_host(each) for each in columns]
@@ -230,12 +224,11 @@ class CudaEngine:
 
     def from_host(self, column: Array) -> Array:
         """Copy a NumPy column to the device; not with ``cupy.asarray``, which allocates as much pinned memory."""
-        moved: Any = column
+        moved: Array = column
         if not isinstance(column, self.xp.ndarray):
             moved = self.xp.empty(column.shape, column.dtype)
-            moved.set(np.ascontiguousarray(column))
-        result: Array = moved
-        return result
+            moved.set(np.ascontiguousarray(column))  # type: ignore[attr-defined]
+        return moved
 
     def to_host(self, column: Array) -> Array:
         """Copy a column to the host, as NumPy."""

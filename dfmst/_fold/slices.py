@@ -233,7 +233,7 @@ class LevelMarks:
         """Make the filter; ``None`` if it would drop nothing."""
         if not self._used:
             return None
-        return CycleFilter.of_tables(self._engine, FilterTables(self._level, self._limit, None, 0))
+        return CycleFilter(self._engine, FilterTables(self._level, self._limit, None, 0))
 
     def _giant(self, parent: Array) -> int | None:
         """The root of more than half of the vertices, if any; it stays theirs."""

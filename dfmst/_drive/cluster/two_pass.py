@@ -212,7 +212,7 @@ class BroadcastFilter:
         """
         level, limit, *tree = self.tables.on(engine)
         tables = FilterTables(level, limit, tree[0] if tree else None, self.ties)
-        encoder, cycle_filter = self.encoder.on(engine, None), CycleFilter.of_tables(engine, tables)
+        encoder, cycle_filter = self.encoder.on(engine, None), CycleFilter(engine, tables)
 
         def passing(columns: Columns) -> Array:
             own = encoder if are_integers(columns.source) else encoder.on_host()

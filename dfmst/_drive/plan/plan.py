@@ -231,8 +231,7 @@ def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
 
 def id_words(ids: Any) -> Array:
     """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
-    word = _words(ids).hashed(CpuEngine(threads=1), 0, len(ids)).word
-    assert word is not None
+    word: Array = _words(ids).hashed(CpuEngine(threads=1), 0, len(ids)).word
     return word
 
 

@@ -74,7 +74,7 @@ class Certifier:
         self.read = self.dropped = self.met = 0  # rows; invalid ones, and rows of the forest, among them
         self.filter: CycleFilter | None = None
         if self.trees.cycle is None and self.vertices:
-            self.filter = CycleFilter(self.engine, self.ranked, self.trees, ties=True)
+            self.filter = CycleFilter.of_trees(self.engine, self.ranked, self.trees, ties=True)
 
     def certificate(self, total: Total | None) -> Certificate:
         """Return the certificate after a pass."""

@@ -51,62 +51,54 @@ class FilterTables(NamedTuple):
 class CycleFilter:
     """Finds rows that are heavier than the forest's path between their ends."""
 
-    def __init__(self, engine: Engine, ranked: RankedForest, trees: KruskalTree, ties: bool = False) -> None:
+    def __init__(self, engine: Engine, tables: FilterTables) -> None:
+        self._engine, self.tables = engine, tables
+
+    @classmethod
+    def of_trees(cls, engine: Engine, ranked: RankedForest, trees: KruskalTree, ties: bool = False) -> CycleFilter:
+        """Make the filter of a forest and its Kruskal tree; with `ties`, rows of the limit pass."""
         xp = engine.xp
-        self._engine, self._ties = engine, int(ties)
         root, ranks = largest_tree(engine, trees.top, _SAMPLE)
         sample = trees.top[:: max(1, len(trees.top) // _SAMPLE)]
-        self._tree: Array | None = None
+        tree: Array | None = None
         if len(ranks) < _LARGE * len(sample):
             root, ranks = _LAST, xp.sort(sample & np.uint64(_LAST))
-            self._tree = (trees.top >> np.uint64(32)).astype(np.uint32)
+            tree = (trees.top >> np.uint64(32)).astype(np.uint32)
         places = np.arange(1, _LEVELS) * len(ranks) // _LEVELS
         last = np.append(engine.to_host(ranks)[places], _LAST).astype(np.uint32)
-        self._level: Array = xp.empty(len(trees.top), np.uint8)
-        joined = engine.from_host(last)
-        engine.launch("join_levels", len(trees.top), trees.top, root, joined, _LEVELS, self._level)
-        self._limit: Array = xp.zeros(256, np.uint64)
+        level, limit = xp.empty(len(trees.top), np.uint8), xp.zeros(256, np.uint64)
+        engine.launch("join_levels", len(trees.top), trees.top, root, engine.from_host(last), _LEVELS, level)
         if len(ranked.key):
             heaviest = engine.from_host(np.minimum(last, len(ranked.key) - 1))
-            self._limit[1 : _LEVELS + 1] = ranked.key[heaviest]
+            limit[1 : _LEVELS + 1] = ranked.key[heaviest]
+        return cls(engine, FilterTables(level, limit, tree, int(ties)))
 
     @classmethod
     def of_forest(cls, engine: Engine, forest: Edges, vertices: int) -> CycleFilter:
         """Make the filter of a forest: ``uint32`` ends, ordered keys, and ascending rows."""
         if not engine.on_host:  # the Kruskal tree needs the host
-            return cls.of_tables(engine, FilterTables(*joined_levels(engine, forest, vertices, _LARGE), 0))
+            return cls(engine, FilterTables(*joined_levels(engine, forest, vertices, _LARGE), 0))
         ranked = rank_forest(engine, forest)
         trees = build_kruskal_tree(engine, ranked.ends, vertices)
         if trees.cycle is not None:
             raise ValueError("rows that are not a forest")
-        return cls(engine, ranked, trees)
-
-    @property
-    def tables(self) -> FilterTables:
-        """The tables, for :meth:`of_tables` in another process."""
-        return FilterTables(self._level, self._limit, self._tree, self._ties)
-
-    @classmethod
-    def of_tables(cls, engine: Engine, tables: FilterTables) -> CycleFilter:
-        """Make the filter again from its :attr:`tables`."""
-        copy = cls.__new__(cls)
-        copy._engine = engine
-        copy._level, copy._limit, copy._tree, copy._ties = tables
-        return copy
+        return cls.of_trees(engine, ranked, trees)
 
     def grow(self, vertices: int) -> None:
         """Add vertices that are not in the forest."""
-        xp, known = self._engine.xp, len(self._level)
-        self._level = xp.concatenate([self._level, xp.full(vertices - known, 255, np.uint8)])
-        if self._tree is not None:
-            self._tree = xp.concatenate([self._tree, xp.arange(known, vertices, dtype=np.uint32)])
+        xp, (level, _, tree, _) = self._engine.xp, self.tables
+        if tree is not None:
+            tree = xp.concatenate([tree, xp.arange(len(level), vertices, dtype=np.uint32)])
+        level = xp.concatenate([level, xp.full(vertices - len(level), _OUTSIDE, np.uint8)])
+        self.tables = self.tables._replace(level=level, tree=tree)
 
     def passing(self, source: Array, target: Array, weight: Array, flip: int) -> Array:
         """Flag the rows that may enter the forest."""
+        level, limit, tree, ties = self.tables
         latest = self._engine.xp.empty(len(source), np.uint8)
-        self._engine.launch("latest_levels", len(source), source, target, self._level, self._tree, latest)
+        self._engine.launch("latest_levels", len(source), source, target, level, tree, latest)
         flags = flag_words(self._engine, len(source))
-        arguments = (weight, flip, len(source), latest, self._limit, self._ties, flags)
+        arguments = (weight, flip, len(source), latest, limit, ties, flags)
         self._engine.launch("flag_unjoined", len(flags), *arguments, grain=FLAG_GRAIN)
         return flags
 

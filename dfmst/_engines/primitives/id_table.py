@@ -6,7 +6,7 @@ order of their numbers.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,19 +28,16 @@ _LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
 class IdWords(NamedTuple):
     """Ids as kernels read them: integers or texts."""
 
-    word: Array | None  # integers or hashes of texts, ``uint64`` of shape ``(ids,)``; None: hashes are not computed
-    offset: Array | None = None  # begin of each text and end of the last, ``uint64`` of shape ``(ids + 1,)``
-    content: Array | None = None  # bytes of the texts
+    word: Any  # integers or hashes of texts, ``uint64`` of shape ``(ids,)``; None: hashes are not computed
+    offset: Any = None  # begin of each text and end of the last, ``uint64`` of shape ``(ids + 1,)``
+    content: Any = None  # bytes of the texts
 
     def __len__(self) -> int:
-        if self.word is not None:
-            return len(self.word)
-        assert self.offset is not None
-        return len(self.offset) - 1
+        return len(self.offset) - 1 if self.word is None else len(self.word)
 
     def hashed(self, engine: Engine, begin: int, end: int) -> IdWords:
         """Return a range of the ids, with their words."""
-        offset = None if self.offset is None else self.offset[begin : end + 1]
+        offset: Any = None if self.offset is None else self.offset[begin : end + 1]
         if self.word is not None:
             return IdWords(self.word[begin:end], offset, self.content)
         return IdWords(hash_texts(engine, offset, self.content), offset, self.content)
@@ -55,7 +52,7 @@ class IdTable:
         self._slots: Array = _free_slots(engine, _LEAST_SLOTS)
         # One entry more than ids, for the end of the last text.
         self._known: Array = engine.xp.zeros(_room(_LEAST_SLOTS) + 1, np.uint64)
-        self._content: Array | None = engine.xp.zeros(0, np.uint8) if texts else None
+        self._content: Any = engine.xp.zeros(0, np.uint8) if texts else None
 
     @classmethod
     def of_distinct(cls, engine: Engine, ids: IdWords) -> IdTable:
@@ -65,8 +62,6 @@ class IdTable:
         if ids.word is not None:
             table._known = ids.word
         else:
-            assert ids.offset is not None
-            assert ids.content is not None
             table._known = ids.offset - ids.offset[0]
             table._content = ids.content[int(ids.offset[0]) : int(ids.offset[-1])]
         table._grow(table.count)
@@ -80,7 +75,6 @@ class IdTable:
     @property
     def content(self) -> Array:
         """The texts' bytes."""
-        assert self._content is not None
         content: Array = self._content[: int(self._known[self.count])]
         return content
 
@@ -133,8 +127,6 @@ class IdTable:
 
     def _append_texts(self, ids: IdWords, position: Array) -> None:
         """Add the bytes of the texts at these positions, and their ends."""
-        assert ids.offset is not None
-        assert self._content is not None
         begin, used = ids.offset[position], len(self.content)
         ends = used + self._engine.xp.cumsum(ids.offset[position + 1] - begin, dtype=np.uint64)
         self._known[self.count + 1 : self.count + 1 + len(position)] = ends
@@ -163,9 +155,8 @@ class IdTable:
         return longer
 
 
-def hash_texts(engine: Engine, offset: Array | None, content: Array | None) -> Array:
+def hash_texts(engine: Engine, offset: Array, content: Array) -> Array:
     """Return the hash of each text."""
-    assert offset is not None
     word: Array = engine.xp.empty(len(offset) - 1, np.uint64)
     engine.launch("hash_texts", len(word), offset, content, word)
     return word

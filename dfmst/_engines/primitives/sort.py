@@ -24,7 +24,7 @@ def sort_order(engine: Engine, key: Array) -> Array:
         return order
     low, high = engine.xp.stack([key.min(), key.max()]).tolist()  # one read from a device
     spread = (high - low).bit_length()
-    shift = spread - _LEADING_BITS if spread > 32 else 0
+    shift = _shift(spread)
     records = engine.xp.empty(len(key), np.uint64)
     engine.launch("pack_records", len(key), key, low, shift, records)
     records = engine.sort_records(records, spread - shift)

@@ -46,7 +46,7 @@ def test_only_rows_that_the_path_beats_are_dropped(trees, share, keys):
             forest = Edges(*map(engine.from_host, columns))
             tables = FilterTables(*joined_levels(engine, forest, vertices, 0.95), 0)
             assert (tables.tree is None) == (trees == 1)
-            levels.append(passing(engine, CycleFilter.of_tables(engine, tables), queries))
+            levels.append(passing(engine, CycleFilter(engine, tables), queries))
     passed, again = levels
     assert passed == again
     graph = nx.Graph()
