@@ -137,8 +137,14 @@ def verify(
     rows = match_rows(match)
     if conditions:
         input = apply_conditions(host, view, conditions, input)
-    with runner.guard():
-        violation = _violation(runner, match, input, rows)
+    if isinstance(rows, Violation):
+        violation: Violation | None = rows
+    else:
+        with runner.guard():
+            moved = replace(input, table=move_table(runner, input.table))
+            violation = _certified(runner, moved, runner.from_host(rows), describe)
+    if violation is not None and violation.kind != "not-a-row":
+        violation = replace(violation, row=int(input.frame_rows(np.array([violation.row]))[0]))
     total = None if weight is None else total_weight(claimed.column(weight))
     trees = _components(host, input, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
@@ -163,17 +169,6 @@ def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[in
             return Violation(kind, int(wrong[0]), f"{describe(int(wrong[0]))} {words}")
     rest = np.setdiff1d(claimed, input.forced, assume_unique=True)
     return certify_rows(engine, input.table, engine.from_host(rest), describe)
-
-
-def _violation(engine: Engine, match: ForestMatch, input: Input, rows: Array | Violation) -> Violation | None:
-    if isinstance(rows, Violation):
-        violation: Violation | None = rows
-    else:
-        moved = replace(input, table=move_table(engine, input.table))
-        violation = _certified(engine, moved, engine.from_host(rows), match.describe)
-    if violation is None or violation.kind == "not-a-row":
-        return violation
-    return replace(violation, row=int(match.input.frame_rows(np.array([violation.row]))[0]))
 
 
 def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,14 +96,14 @@ def hdbscan(
         ("eom", "leaf"),
         f"cluster_selection_method is {cluster_selection_method!r}; it must be 'eom' or 'leaf'",
     )
-    select = _selector()
+    cut = partial(_clusters, _selector(), smallest, cluster_selection_method)
     if columns is not None or is_array(edges):
         points = read_points(edges, columns, ids)
         others = max(0, points.number - 1)
         core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
         engine = select_engine("cpu", threads, rows=others)
         tree = spanning_pairs(engine, points.coordinates, default_neighbors(points), core)
-        label, probability = _clusters(select, tree, others + 1, smallest, cluster_selection_method)
+        label, probability = cut(tree, others + 1)
         rows = np.arange(points.number)
         return points.frame({"vertex": rows}, {"label": label[: len(rows)], "probability": probability[: len(rows)]})
     if isinstance(source, list):  # as euclidean_forest takes them
@@ -114,9 +115,7 @@ def hdbscan(
     if (distance < 0).any():
         message = f"column {weight!r} holds negative weights, and distances are not"
         raise InvalidEdgesError(message, "add a constant, or take the distances that these stand for")
-    label, probability = _clusters(
-        select, _joined(forest, distance), forest.vertices, smallest, cluster_selection_method
-    )
+    label, probability = cut(_joined(forest, distance), forest.vertices)
     return forest.listed.frame({"vertex": np.arange(forest.vertices)}, {"label": label, "probability": probability})
 
 
@@ -131,7 +130,7 @@ def _selector() -> Callable[..., Any]:
 
 
 def _clusters(
-    select: Callable[..., Any], tree: tuple[Array, Array, Array], vertices: int, smallest: int, method: str
+    select: Callable[..., Any], smallest: int, method: str, tree: tuple[Array, Array, Array], vertices: int
 ) -> tuple[Array, Array]:
     """Label and probability of every vertex."""
     if vertices < 2:

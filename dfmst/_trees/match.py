@@ -23,7 +23,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_codes, pair_vertices
-from dfmst._edges.edge_table import EdgeTable, Input
+from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
 from dfmst._edges.vertices import ids_like
@@ -158,14 +158,9 @@ def parallel_rows(match: ForestMatch, ends: Ends, second: int) -> Violation:
     others = others[others != row]
     if not len(others):
         return Violation("duplicate-row", row, f"{match.describe(row)} is in the forest more than once")
-    kept, extra = sorted((row, int(others[0])), key=lambda at: _place(match.input.table, at))
+    weight, sign = match.input.table.weight, -1 if match.input.table.maximum else 1
+    kept, extra = sorted((row, int(others[0])), key=lambda at: (sign * weight[at].item(), at))
     return Violation("cycle", extra, f"{match.describe(extra)} closes a cycle with {match.describe(kept)}")
-
-
-def _place(table: EdgeTable, row: int) -> tuple[float, int]:
-    """Place of a row in the total order."""
-    weight = table.weight[row].item()
-    return -weight if table.maximum else weight, row
 
 
 def disagreement(match: ForestMatch, ends: Ends, rows: Array) -> Violation | None:

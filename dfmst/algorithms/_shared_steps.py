@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -254,26 +253,12 @@ def check_light(light: float | None) -> None:
         raise ValueError(f"light is {light!r}; it must be above 0, or None to choose by density")
 
 
-class LightEdges(NamedTuple):
-    """Flags and positions of the edges at or below a threshold."""
+def sampled_threshold(
+    engine: Engine, edges: Edges, flip: int, share: float, seed: int | None = None
+) -> tuple[int, int, int, int]:
+    """Return key and position of the sampled entry near the wanted rank, and the sample's lowest and highest key.
 
-    flags: Array
-    position: Array
-
-
-class Threshold(NamedTuple):
-    """Key and position of the last light edge, and the sample's lowest and highest key."""
-
-    key: int
-    position: int
-    lowest: int
-    highest: int
-
-
-def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float, seed: int | None = None) -> Threshold:
-    """Return the sampled entry near the wanted rank: mass ties are split by position.
-
-    The sample is spread over all positions or, with a `seed`, drawn at random.
+    Mass ties are split by position. The sample is spread over all positions or, with a `seed`, drawn at random.
     """
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
     if seed is None:
@@ -287,7 +272,7 @@ def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float, see
     _HOST.launch_alone("place_of_rank", key, size, rank, np.empty(rank + 1, np.uint64), found)
     place, lowest, highest = found.tolist()
     position = spread_position(place, len(edges), size) if drawn is None else int(drawn[place])
-    return Threshold(int(key[place]), position, lowest, highest)
+    return int(key[place]), position, lowest, highest
 
 
 def select_light(
@@ -298,38 +283,37 @@ def select_light(
     trace: Trace,
     deferred: DeferredChecks | None = None,
     seed: int | None = None,
-) -> LightEdges:
-    """Flag about `share` (below 1) of the edges: the lightest ones, by a sample (see `sampled_threshold`)."""
+) -> tuple[Array, Array]:
+    """Return flags and positions of about `share` (below 1) of the edges: the lightest ones, by a sample."""
     with trace.step("threshold"):
-        threshold = sampled_threshold(engine, edges, flip, share, seed)
+        key, last, *_ = sampled_threshold(engine, edges, flip, share, seed)
     with trace.step("select"):
         flags = flags_to_write(engine, len(edges))
-        arguments = (edges.key, flip, len(edges), *threshold[:2], flags)
+        arguments = (edges.key, flip, len(edges), key, last, flags)
         if deferred is None:
             engine.launch("flag_light", len(flags), *arguments, grain=FLAG_GRAIN)
         else:
             engine.launch("flag_light_checked", len(flags), *arguments, deferred.missing, grain=FLAG_GRAIN)
             deferred.raise_if_failed()
-        return LightEdges(flags, compact(engine, flags))
+        return flags, compact(engine, flags)
 
 
 def scan_light(
     engine: Engine,
     edges: Edges,
     flip: int,
-    light: LightEdges | None,
+    position: Array | None,
     components: int,
     parent: Array,
     chosen: Array,
     trace: Trace,
     deferred: DeferredChecks | None = None,
 ) -> int:
-    """Kruskal on the light edges (``None``: on all): sort, scan, flag the rows; the number of chosen edges."""
-    length = len(edges) if light is None else len(light.position)
+    """Kruskal on the edges at `position` (``None``: all): sort, scan, flag the rows; the number of chosen edges."""
+    length = len(edges) if position is None else len(position)
     if not length:
         trace.add(light=0, chosen=0, components=components)
         return 0
-    position = None if light is None else light.position
     arguments = (engine, edges, position, flip, parent, components - 1, chosen)
     scan: KruskalScan | ShortScan | PortionScan
     with trace.step("sort"):

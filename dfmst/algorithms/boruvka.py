@@ -23,7 +23,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import count_roots, flatten
-from dfmst._engines.primitives.edges import Edges, gather_edges
+from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms.base import Trace, chosen_rows, contract_round
 
@@ -78,7 +78,13 @@ class Boruvka:
         edges = gather_edges(engine, table.edges(), None, None, table.flip)
         while len(edges) and joined:
             trace.round(vertices=components, edges=len(edges), touched=2 * len(edges))
-            self._join(engine, edges, parent, chosen, trace)
+            with trace.step("lightest"):
+                best = engine.xp.full(len(parent), _NONE, np.uint64)
+                engine.launch("lightest_edges", len(edges), edges.source, edges.target, edges.key, parent, best)
+            with trace.step("hook"):
+                engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
+            with trace.step("jump"):
+                flatten(engine, parent)
             # Either way, the host reads one number from the device.
             if self.contract == "none":
                 left = count_roots(engine, parent)
@@ -89,13 +95,3 @@ class Boruvka:
             joined, components = components - left, left
             trace.add(chosen=joined, components=components)
         return chosen_rows(engine, chosen)
-
-    def _join(self, engine: Engine, edges: Edges, parent: Array, chosen: Array, trace: Trace) -> None:
-        """One round: lightest edges, hooking, pointer jumping."""
-        with trace.step("lightest"):
-            best = engine.xp.full(len(parent), _NONE, np.uint64)
-            engine.launch("lightest_edges", len(edges), edges.source, edges.target, edges.key, parent, best)
-        with trace.step("hook"):
-            engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
-        with trace.step("jump"):
-            flatten(engine, parent)

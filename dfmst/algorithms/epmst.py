@@ -84,10 +84,12 @@ class EPMST:
         trace.round(vertices=components, edges=len(edges))
         parent = engine.xp.arange(components, dtype=np.uint32)
         share = self.sample or min(_MOST, components * math.log(max(components, 3)) / 4 / len(edges))
-        light = select_light(engine, edges, table.flip, share, trace, seed=self.seed) if share < 1 else None
-        components -= scan_light(engine, edges, table.flip, light, components, parent, chosen, trace)
+        light = position = None
+        if share < 1:
+            light, position = select_light(engine, edges, table.flip, share, trace, seed=self.seed)
+        components -= scan_light(engine, edges, table.flip, position, components, parent, chosen, trace)
         if light is not None and components > 1:
-            rest, components = survivors(engine, edges, table.flip, light.flags, parent, trace)
+            rest, components = survivors(engine, edges, table.flip, light, parent, trace)
             if len(rest):
                 trace.round(vertices=components, edges=len(rest))
                 Prim().grow(engine, rest, components, chosen, trace)

@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,14 +111,14 @@ class FilterBoruvka:
             with trace.step("label"):
                 flatten(engine, work.parent)
                 giant = work.component_of(sides[0].row)
-            components = self._solve(components, work, sides[1], trace, flat=True, giant=giant)
+            components = self._solve(components, work, sides[1], trace, giant)
         return chosen_rows(engine, chosen, table.vertices - components)
 
     @staticmethod
-    def _solve(components: int, work: Worklist, side: Side, trace: Trace, **known: Any) -> int:
+    def _solve(components: int, work: Worklist, side: Side, trace: Trace, giant: Array | None = None) -> int:
         """Take the edges of a side and solve them; return the number of components."""
         with trace.step("take"):
-            work.take(side, **known)
+            work.take(side, giant)
         with trace.step("rounds"):
             taken, rounds, joined = work.solve()
         trace.add(taken=taken, rounds=rounds, chosen=joined, components=components - joined)
@@ -209,7 +209,7 @@ class Worklist:
         self._counters: Array = engine.xp.empty(_COUNTERS, np.uint32)
         self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
         self._side = Side(0, 0, False, 0, 0)
-        self._known: tuple[bool, Array | None] = (False, None)
+        self._giant: Array | None = None
         self._reserve(capacity)
         self._begin(self.parent, chosen)
 
@@ -227,16 +227,16 @@ class Worklist:
         self._engine.launch("begin_worklist", max(vertices, words, _COUNTERS), vertices, words, *columns)
         self._begun = True
 
-    def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> None:
+    def take(self, side: Side, giant: Array | None = None) -> None:
         """Fill the list with the edges of a side whose ends differ.
 
-        With `flat`, every vertex points at its root; without, every vertex is a root. `giant` flags the vertices of a
-        component with many edges.
+        Before the upper side, every vertex points at its root; before the lower one, every vertex is a root. `giant`
+        flags the vertices of a component with many edges.
         """
         if side.shift != self._side.shift:
             self._prepared.clear()
-        self._side, self._known = side, (flat, giant)
-        if flat:
+        self._side, self._giant = side, giant
+        if side.above:
             self._make_room()
         self._take()
 
@@ -247,7 +247,7 @@ class Worklist:
         counted = self._engine.xp.zeros(1, np.uint32)
         columns = (*self._edges, side.key, side.row, self.parent)
         self._engine.launch("count_survivors", sample, *columns, rows // sample, counted)
-        hits = int(counted[0]) if side.above else 0
+        hits = int(counted[0])
         wanted = math.ceil((hits + _DEVIATIONS * math.sqrt(hits + 1)) / sample * rows)
         if wanted > self._capacity:
             self._reserve(min(wanted, rows))
@@ -256,11 +256,11 @@ class Worklist:
         if not self._begun:
             self._begin(None, None)
         self._begun = False
-        side, (flat, giant) = self._side, self._known
+        side = self._side
         bounds = (side.key, side.row, int(side.above), side.low, side.shift)
         listed = (self._best[0], self._records[0], self._capacity, self._counters[:1])
-        parent = self.parent if flat else None
-        columns = (*self._edges, *bounds, parent, giant, *listed)
+        parent = self.parent if side.above else None
+        columns = (*self._edges, *bounds, parent, self._giant, *listed)
         self._engine.launch("take_edges", -(-len(self._table) // _TAKEN), *columns)
 
     def component_of(self, row: int) -> Array:

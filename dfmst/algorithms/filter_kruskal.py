@@ -114,11 +114,13 @@ class FilterKruskal:
                 near, flip = 2 * components <= before, 0  # if light edges are cut, every component may have to wait
                 continue
             parent = numbered(engine, components)
-            light = None if share is None else select_light(engine, edges, flip, share, trace, deferred)
-            components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, deferred)
-            if light is None or (components == 1 and deferred is None):
+            flags = position = None
+            if share is not None:
+                flags, position = select_light(engine, edges, flip, share, trace, deferred)
+            components -= scan_light(engine, edges, flip, position, components, parent, chosen, trace, deferred)
+            if flags is None or (components == 1 and deferred is None):
                 break
-            flags, light = light.flags, None  # frees the positions' memory
+            position = None  # frees its memory
             (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred, chosen), 0
             deferred = None
         if deferred is not None:

@@ -239,8 +239,6 @@ def _relabel(edges: Edges, parent: Edges, keep: Keep) -> Edges:
 
 def _lightest_of_parallel(edges: Edges) -> Edges:
     """Keep the lightest of the edges between two components."""
-    low, high = (nw.when(_SOURCE < _TARGET).then(first).otherwise(last) for first, last in _ENDS)
+    low = nw.when(_SOURCE < _TARGET).then(_SOURCE).otherwise(_TARGET)
+    high = nw.when(_SOURCE < _TARGET).then(_TARGET).otherwise(_SOURCE)
     return edges.select("rank", source=low, target=high).group_by("source", "target").agg(_RANK.min())
-
-
-_ENDS = ((_SOURCE, _TARGET), (_TARGET, _SOURCE))

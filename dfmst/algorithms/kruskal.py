@@ -96,7 +96,18 @@ class Kruskal:
             if begin:
                 trace.round(vertices=components, edges=edges - begin)
             end, ahead = min(fresh + own, edges), min(fresh + stretch, edges)
-            left = table.vertices - _round(engine, scan, (begin, end, ahead), parent, excluded, trace)
+            label = None
+            with trace.step("gather"):
+                scan.gather(ahead)
+            if ahead > end:
+                with trace.step("label"):
+                    flatten(engine, parent)
+                    label = parent.copy()  # the scan changes `parent` while the helpers read
+            with trace.step("scan"):
+                left = table.vertices - scan.scan(begin, end, ahead, label, excluded)
+            reached = scan.reached(end)
+            passed = count_set(engine, excluded[begin // 64 : -(-reached // 64)])
+            trace.add(scanned=max(0, reached - begin - passed), excluded=passed)
             trace.add(chosen=components - left, components=left)
             begin, fresh, components = end, ahead, left
         scan.mark()
@@ -113,23 +124,3 @@ class Kruskal:
         stretch = max(_SHORTEST_STRETCH, vertices, edges // _ROUNDS)
         own = -(-stretch // (64 * (helpers + 1))) * 64
         return own, own * (helpers + 1)
-
-
-def _round(
-    engine: Engine, scan: KruskalScan, bounds: tuple[int, int, int], parent: Array, excluded: Array, trace: Trace
-) -> int:
-    """Scan up to the second bound while helpers check up to the third; edges chosen so far."""
-    begin, end, ahead = bounds
-    label = None
-    with trace.step("gather"):
-        scan.gather(ahead)
-    if ahead > end:
-        with trace.step("label"):
-            flatten(engine, parent)
-            label = parent.copy()  # the scan changes `parent` while the helpers read
-    with trace.step("scan"):
-        found = scan.scan(begin, end, ahead, label, excluded)
-    end = scan.reached(end)
-    passed = count_set(engine, excluded[begin // 64 : -(-end // 64)])
-    trace.add(scanned=max(0, end - begin - passed), excluded=passed)
-    return found

@@ -107,7 +107,13 @@ def _sparse_rounds(engine: Engine, edges: Edges, forest: _Forest, chosen: Array,
     ends = Edges(engine.xp.empty_like(edges.source), engine.xp.empty_like(edges.target), edges.key, edges.row)
     parent = listed = None  # at first, vertices are components, and all of them search an edge
     while len(forest.roots):
-        _lightest(engine, edges, parent, forest, ends, trace)
+        with trace.step("lightest"):
+            words = -(-len(edges) // 64)
+            touched = engine.xp.empty(words, np.uint8)
+            searched = (edges.source, edges.target, edges.key, len(edges), parent, forest.exempt)
+            written = (ends.source, ends.target, forest.best, touched)
+            engine.launch("lightest_of_roots", words, *searched, *written, grain=FLAG_GRAIN)
+        trace.add(touched=int(touched.sum()))
         with trace.step("append"):
             count = len(forest.parent) if listed is None else len(listed)
             arguments = (ends.source, ends.target, forest.best, ends.row, forest.parent, chosen)
@@ -174,26 +180,22 @@ class _Forest:
         """Steps 4 and 5: components that hooked become one, and the largest are exempt."""
         before = len(self.roots)
         with trace.step("update"):
-            depth = self._compress(engine, listed)
+            count = len(self.parent) if listed is None else len(listed)
+            top, depth = engine.xp.empty(count, np.uint32), engine.xp.zeros(1, np.uint32)
+            engine.launch("find_tops", count, listed, self.parent, _DEPTH_LIMIT, top, depth)
+            longest = min(int(depth[0]), _DEPTH_LIMIT + 1)
+            if longest > _DEPTH_LIMIT:
+                engine.launch("halve_paths", len(self.parent), self.parent)
+                engine.launch("find_tops", count, listed, self.parent, _NO_LIMIT, top, depth)
+            engine.launch("compress_paths", count, listed, top, self.best, self.parent, self.size)
         with trace.step("exempt"):
             self._elect(engine, listed)
         looking = len(self.roots)
         under_roots = int(self.size[self.roots].sum(dtype=np.int64)) - looking
         merged = len(self.parent) - self.groups - looking
-        trace.add(chosen=before - looking, components=self.groups + looking, depth=depth)
+        trace.add(chosen=before - looking, components=self.groups + looking, depth=longest)
         trace.add(root=looking, exempt=self.groups, merged_root=under_roots, merged_exempt=merged - under_roots)
         trace.add(largest=int(self.greatest[0]))
-
-    def _compress(self, engine: Engine, listed: Array | None) -> int:
-        """Step 4; the length of the longest path to a root."""
-        count = len(self.parent) if listed is None else len(listed)
-        top, depth = engine.xp.empty(count, np.uint32), engine.xp.zeros(1, np.uint32)
-        engine.launch("find_tops", count, listed, self.parent, _DEPTH_LIMIT, top, depth)
-        if int(depth[0]) > _DEPTH_LIMIT:
-            engine.launch("halve_paths", len(self.parent), self.parent)
-            engine.launch("find_tops", count, listed, self.parent, _NO_LIMIT, top, depth)
-        engine.launch("compress_paths", count, listed, top, self.best, self.parent, self.size)
-        return min(int(depth[0]), _DEPTH_LIMIT + 1)
 
     def _elect(self, engine: Engine, listed: Array | None) -> None:
         """Step 5."""
@@ -205,17 +207,6 @@ class _Forest:
         places = compact(engine, flags)
         self.roots: Array = engine.xp.empty(len(places), np.uint32)
         engine.launch("gather_rows", len(places), places, following, self.roots)
-
-
-def _lightest(engine: Engine, edges: Edges, parent: Array | None, forest: _Forest, ends: Edges, trace: Trace) -> None:
-    """Step 1; writes the components that the edges join to `ends` (no `parent`: the edges' ends are components)."""
-    with trace.step("lightest"):
-        words = -(-len(edges) // 64)
-        touched = engine.xp.empty(words, np.uint8)
-        arguments = (edges.source, edges.target, edges.key, len(edges), parent, forest.exempt)
-        written = (ends.source, ends.target, forest.best, touched)
-        engine.launch("lightest_of_roots", words, *arguments, *written, grain=FLAG_GRAIN)
-    trace.add(touched=int(touched.sum()))
 
 
 def _still_of_use(engine: Engine, edges: Edges, forest: _Forest) -> Edges:

@@ -53,21 +53,14 @@ def solve(
     trace = Trace() if trace is None else trace
     scratch = engine.in_scratch()
     with step("prepare"):
-        input = read(_checks_columns(algorithm))
         chosen = resolve(algorithm, engine)
+        input = read(isinstance(chosen, FilterKruskal))  # it checks the columns itself
     with step("solve"):
         try:
             return _run(scratch, input, chosen, trace)
         except ChecksFailed:
             trace.records.clear()
         return _run(scratch, read(False), chosen, trace)
-
-
-def _checks_columns(algorithm: str | Algorithm) -> bool:
-    """Return whether an algorithm checks columns itself."""
-    if isinstance(algorithm, str):
-        return algorithm in ("auto", "filter-kruskal")
-    return isinstance(algorithm, FilterKruskal)
 
 
 def _run(engine: Engine, input: Input, algorithm: Algorithm, trace: Trace) -> Solved:

@@ -30,27 +30,24 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._write("")
+        self.show("")
 
     def show(self, text: str) -> None:
         """Show a step."""
-        self._write(text)
-
-    def bar(self) -> bool:
-        """Clear the line for a progress bar; return whether standard error is a terminal."""
-        self._write("")
-        return self._live
-
-    def note(self, text: str) -> None:
-        """Print a line that stays."""
-        self._write("")
-        note(text)
-
-    def _write(self, text: str) -> None:
         if self._live:
             width = shutil.get_terminal_size().columns - 1
             sys.stderr.write(f"\r\x1b[K{text[:width]}")
             sys.stderr.flush()
+
+    def bar(self) -> bool:
+        """Clear the line for a progress bar; return whether standard error is a terminal."""
+        self.show("")
+        return self._live
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        self.show("")
+        note(text)
 
 
 class Stopwatch:
@@ -106,15 +103,13 @@ def plural(count: int, noun: str) -> str:
 
 def figure(value: Any) -> str:
     """Format a total: with thousands separators, floats to two decimals or six digits."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        return str(plain(value))
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return str(plain(value))
+    if isinstance(value, float) and math.isfinite(value):
         if value and not 1 <= abs(value) < 1e15:
             return f"{value:.6g}"
         return f"{value:,.1f}" if value.is_integer() else f"{value:,.2f}"
-    return f"{value:,}"
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(plain(value))
 
 
 def plain(value: Any) -> Any:

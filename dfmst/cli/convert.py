@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -51,22 +51,19 @@ def convert(inputs: tuple[Path, ...], output: Path | None, to: str | None, forma
     if json and path is None:
         raise click.UsageError("--json needs a file to write: name it with -o.")
     check_output(path, to, inputs)
+    import pyarrow as pa
+
     sizes: list[int] = []
     with Progress() as progress:
         reader = open_inputs(inputs, format, progress)
-        write_rows(_counted(reader, sizes), path, to)
+        write_rows(pa.RecordBatchReader.from_batches(reader.schema, _counted(reader, sizes)), path, to)
     columns = {field.name: str(field.type) for field in reader.schema}
     figures = {"input": inputs, "output": output, "rows": sum(sizes), "columns": columns}
     print_run(json, figures, plural(sum(sizes), "row"), watch, path)
 
 
-def _counted(reader: pa.RecordBatchReader, sizes: list[int]) -> pa.RecordBatchReader:
+def _counted(batches: Iterable[pa.RecordBatch], sizes: list[int]) -> Iterator[pa.RecordBatch]:
     """Pass the batches on, and list their sizes."""
-    import pyarrow as pa
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            sizes.append(batch.num_rows)
-            yield batch
-
-    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+    for batch in batches:
+        sizes.append(batch.num_rows)
+        yield batch

@@ -34,23 +34,18 @@ def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path])
     """Raise before any file is read if the output cannot be written."""
     if path in click.get_current_context().meta.get(DIRECTORIES, ()):
         raise OutputError(f"cannot write {path}{os.sep}: that names a directory", "name a file in it")
-    _check_format(path, format_)
-    if path is not None:
-        from dfmst.formats import check_file
-
-        check_file(path, inputs)
-
-
-def _check_format(path: Path | None, format_: str | None) -> None:
-    from dfmst.formats import WRITABLE_FORMATS, format_of_suffix
+    from dfmst.formats import WRITABLE_FORMATS, check_file, format_of_suffix
 
     known = ", ".join(WRITABLE_FORMATS)
     if format_ is not None and format_ not in WRITABLE_FORMATS:
         hint = did_you_mean(format_, WRITABLE_FORMATS, f"these can be: {known}")
         raise OutputError(f"the format {format_!r} cannot be written", hint)
-    if path is not None and format_ is None and format_of_suffix(path) not in WRITABLE_FORMATS:
+    if path is None:
+        return
+    if format_ is None and format_of_suffix(path) not in WRITABLE_FORMATS:
         message = f"cannot write {path}: no format to write follows from the name"
         raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")
+    check_file(path, inputs)
 
 
 def rows_on_host(rows: Any) -> pa.Table:
@@ -84,10 +79,13 @@ class TableJob:
         doing: str,
         compute: Callable[[pa.Table], Any],
         summarize: Callable[[Any], tuple[dict[str, Any], str]],
-        read: Callable[[Progress], pa.Table] | None = None,
         write: Callable[[Any, Path | None, str | None], None] = write_rows,
+        points: tuple[Sequence[str], str | None] | None = None,
     ) -> None:
-        """Read the inputs, compute the result, write it, and print its figures."""
+        """Read the inputs, compute the result, write it, and print its figures.
+
+        Inputs that hold `points` are read by the columns of their coordinates and of their ids.
+        """
         watch = Stopwatch()
         path = output_path(self.output, self.json)
         with watch.step("import"):
@@ -95,7 +93,10 @@ class TableJob:
             load_libraries()
         with Progress() as progress:
             with watch.step("read"):
-                table = read(progress) if read else read_inputs(self.inputs, self.format, progress, columns)
+                if points is None:
+                    table = read_inputs(self.inputs, self.format, progress, columns)
+                else:
+                    table = read_point_files(self.inputs, self.format, progress, *points)
             progress.show(f"{doing} {plural(table.num_rows, 'row')}")
             with watch.step("solve"):
                 result = compute(table)
@@ -106,23 +107,6 @@ class TableJob:
         figures, text = summarize(result)
         about = {"input": self.inputs, "output": self.output, "input_rows": table.num_rows}
         print_run(self.json, {**about, **figures}, text, watch, path)
-
-    def run_on_points(
-        self,
-        columns: Sequence[str],
-        ids: str | None,
-        doing: str,
-        compute: Callable[[pa.Table], pa.Table],
-        summarize: Callable[[pa.Table], tuple[dict[str, Any], str]],
-    ) -> None:
-        """Do the same with files of points."""
-        self.run(
-            {},
-            doing,
-            compute,
-            summarize,
-            lambda progress: read_point_files(self.inputs, self.format, progress, columns, ids),
-        )
 
 
 def call(function: str, *arguments: Any, **options: Any) -> Callable[[pa.Table], Any]:

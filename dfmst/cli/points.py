@@ -6,17 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli import options as shared
 from dfmst.cli.console import plural
 from dfmst.cli.inputs import columns_by_option
-from dfmst.cli.options import (
-    choice,
-    count_option,
-    distance_option,
-    invalid_option,
-    point_options,
-    threads_option,
-    vertex_options,
-)
 from dfmst.cli.outputs import TableJob, call, table_command
 
 if TYPE_CHECKING:
@@ -25,9 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Write the minimum spanning tree of points.")
 @table_command
-@point_options
-@count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability.")
-@threads_option
+@shared.point_options
+@shared.count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability.")
+@shared.threads_option
 def points(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
@@ -39,7 +31,7 @@ def points(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: 
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     span = call("euclidean_forest", list(columns) or None, ids=ids, **options)
-    job.run_on_points(columns, ids, "finding the tree of", span, _tree_summary)
+    job.run({}, "finding the tree of", span, _tree_summary, points=(columns, ids))
 
 
 def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
@@ -51,9 +43,9 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
 
 @click.command(short_help="Join every point with its nearest neighbors.")
 @table_command
-@point_options
-@count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors.")
-@threads_option
+@shared.point_options
+@shared.count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors.")
+@shared.threads_option
 def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
@@ -64,7 +56,7 @@ def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, **option
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     join = call("knn_edges", list(columns) or None, ids=ids, **options)
-    job.run_on_points(columns, ids, "finding the neighbors of", join, _pair_summary)
+    job.run({}, "finding the neighbors of", join, _pair_summary, points=(columns, ids))
 
 
 def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
@@ -73,11 +65,11 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 
 @click.command(short_help="Cluster edges or points by density.")
 @table_command
-@vertex_options
-@distance_option
-@point_options
-@count_option("--min-samples", metavar="K", help="Neighbors of a core (default: the minimum size).")
-@count_option(
+@shared.vertex_options
+@shared.distance_option
+@shared.point_options
+@shared.count_option("--min-samples", metavar="K", help="Neighbors of a core (default: the minimum size).")
+@shared.count_option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
     default=5,
@@ -85,9 +77,11 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
     metavar="N",
     help="Smaller groups of vertices are noise.",
 )
-@choice("--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest.")
-@invalid_option
-@threads_option
+@shared.choice(
+    "--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest."
+)
+@shared.invalid_option
+@shared.threads_option
 def hdbscan(
     job: TableJob,
     source: str,
@@ -112,7 +106,7 @@ def hdbscan(
     if columns:
         del options["invalid"]
         cluster = call("hdbscan", columns=list(columns), ids=ids, min_samples=min_samples, **options)
-        job.run_on_points(columns, ids, "clustering", cluster, _summary)
+        job.run({}, "clustering", cluster, _summary, points=(columns, ids))
     else:
         cluster = call("hdbscan", source, target, weight, **options)
         job.run(columns_by_option(source, target, weight), "clustering", cluster, _summary)

@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli import options as shared
 from dfmst.cli.console import plural, standard_output
 from dfmst.cli.inputs import columns_by_option
 from dfmst.cli.job import weight_name
-from dfmst.cli.options import (
-    algorithm_option,
-    count_option,
-    distance_option,
-    engine_options,
-    format_option,
-    inputs_argument,
-    invalid_option,
-    path_option,
-    vertex_options,
-    weight_options,
-)
 from dfmst.cli.outputs import TableJob, call, table_command
 
 if TYPE_CHECKING:
@@ -39,14 +28,14 @@ def _distance(text: str) -> float:
 
 @click.command(short_help="Cut the forest into clusters.")
 @table_command
-@vertex_options
-@weight_options
-@count_option("-k", "--clusters", "counts", multiple=True, metavar="N", help="Number of clusters.")
+@shared.vertex_options
+@shared.weight_options
+@shared.count_option("-k", "--clusters", "counts", multiple=True, metavar="N", help="Number of clusters.")
 @click.option(
     "-d", "--distance", "distances", type=_distance, multiple=True, metavar="D", help="Heaviest weight to join."
 )
-@algorithm_option
-@invalid_option
+@shared.algorithm_option
+@shared.invalid_option
 def clusters(
     job: TableJob,
     source: str,
@@ -90,11 +79,11 @@ def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
 
 @click.command(short_help="Write the single-linkage dendrogram.")
 @table_command
-@vertex_options
-@distance_option
+@shared.vertex_options
+@shared.distance_option
 @click.option("--join", type=float, metavar="D", help="Join components at this distance in the end (inf is allowed).")
-@algorithm_option
-@invalid_option
+@shared.algorithm_option
+@shared.invalid_option
 def linkage(job: TableJob, source: str, target: str, weight: str, **options: Any) -> None:
     """Write the single-linkage dendrogram of IN, one row a merge.
 
@@ -114,9 +103,9 @@ def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
 
 @click.command(short_help="Write the connected component of every vertex.")
 @table_command
-@vertex_options
-@engine_options
-@invalid_option
+@shared.vertex_options
+@shared.engine_options
+@shared.invalid_option
 def components(job: TableJob, source: str, target: str, **options: Any) -> None:
     """Write the connected component of every vertex of IN.
 
@@ -140,13 +129,13 @@ def _component_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 @click.command(short_help="Write the trees, or a dendrogram, in the Newick format.")
-@inputs_argument
-@path_option("-o", "--output", metavar="OUT", help="File to write (default, and -: standard output).")
-@format_option
-@vertex_options
-@weight_options
+@shared.inputs_argument
+@shared.path_option("-o", "--output", metavar="OUT", help="File to write (default, and -: standard output).")
+@shared.format_option
+@shared.vertex_options
+@shared.weight_options
 @click.option("--linkage", is_flag=True, help="Write the dendrogram of the rows, not their forest.")
-@invalid_option
+@shared.invalid_option
 def newick(
     inputs: tuple[Path, ...],
     output: Path | None,

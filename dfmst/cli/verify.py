@@ -8,23 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
 from dfmst.cli.drivers import is_streamed, memory_bytes
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
-from dfmst.cli.options import (
-    algorithm_option,
-    condition_options,
-    engine_options,
-    format_option,
-    invalid_option,
-    json_option,
-    memory_option,
-    output_options,
-    to_path,
-    vertex_options,
-    weight_options,
-)
 from dfmst.cli.outputs import check_output, output_path, write_rows
 from dfmst.cli.program import FAILURE
 from dfmst.errors import InvalidEdgesError
@@ -34,16 +22,16 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
-@click.argument("edges", metavar="EDGES", callback=to_path)
-@click.argument("forest", metavar="FOREST", callback=to_path)
-@format_option
-@vertex_options
-@weight_options
-@condition_options
-@engine_options
-@invalid_option
-@memory_option
-@json_option
+@click.argument("edges", metavar="EDGES", callback=shared.to_path)
+@click.argument("forest", metavar="FOREST", callback=shared.to_path)
+@shared.format_option
+@shared.vertex_options
+@shared.weight_options
+@shared.condition_options
+@shared.engine_options
+@shared.invalid_option
+@shared.memory_option
+@shared.json_option
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -122,14 +110,14 @@ def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 @click.command(short_help="Add new rows to a forest.")
-@click.argument("forest", metavar="FOREST", callback=to_path)
-@click.argument("inputs", nargs=-1, required=True, metavar="NEW...", callback=to_path)
-@output_options
-@format_option
-@algorithm_option
-@engine_options
-@invalid_option
-@json_option
+@click.argument("forest", metavar="FOREST", callback=shared.to_path)
+@click.argument("inputs", nargs=-1, required=True, metavar="NEW...", callback=shared.to_path)
+@shared.output_options
+@shared.format_option
+@shared.algorithm_option
+@shared.engine_options
+@shared.invalid_option
+@shared.json_option
 def update(
     forest: Path,
     inputs: tuple[Path, ...],

@@ -139,7 +139,7 @@ def test_any_spread_of_the_keys_gives_the_same_rows(vertex, dtype, seed, low, sh
         chosen = flag_words(engine, len(table))
         work = Worklist(engine, table, 200, chosen)
         for above in (False, True):
-            work.take(Side(key, 100, above, low, shift), flat=above)
+            work.take(Side(key, 100, above, low, shift))
             work.solve()
             flatten(engine, work.parent)
         assert np.flatnonzero(unpack(chosen, len(table))).tolist() == expected_rows(table)
