@@ -112,21 +112,17 @@ class PortionScan:
         self._length = len(leading)
         digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
         self._bits = bits - digit
-        self._partition(leading, edges, digit)
-
-    def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
-        """Bring the edges into buckets, stable."""
-        engine, length = self._engine, self._length
-        block = block_length(engine, length)
-        blocks = -(-length // block)
+        # The edges go into buckets block by block, so that the order within a bucket stays.
+        block = block_length(engine, self._length)
+        blocks = -(-self._length // block)
         counts = engine.xp.empty(blocks << digit, np.uint64)
-        bounds = (length, block, self._bits, digit)
+        bounds = (self._length, block, self._bits, digit)
         engine.launch("count_leading", blocks, leading, *bounds, counts, blocks, grain=1)
         self._starts = np.empty((1 << digit) + 1, np.uint64)
         engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
         self._begins: list[int] = self._starts.tolist()
-        self._records, self._ends = _two(engine, length)
-        columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
+        self._records, self._ends = _two(engine, self._length)
+        columns = (edges.source, edges.target, position, self._records, self._ends)
         engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
 
     def check_ends(self, deferred: DeferredChecks) -> None:

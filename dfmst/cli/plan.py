@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,10 +12,6 @@ from dfmst.cli.drivers import memory_bytes
 from dfmst.cli.inputs import check_inputs, open_inputs
 from dfmst.cli.options import json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
-
-if TYPE_CHECKING:
-    from dfmst import Plan
-
 
 _COUNT = click.IntRange(1, (1 << 63) - 1)
 
@@ -48,7 +44,7 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 @click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it.")
 @json_option
 @click.pass_context
-def plan(ctx: click.Context, /, **options: Any) -> None:
+def plan(ctx: click.Context, /, inputs: tuple[Path, ...], weight: str | None, json: bool, **options: Any) -> None:
     """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.
 
     The size comes from --n-vertices, --n-edges and --partitions, or from the footers of Parquet files. The exit status
@@ -59,21 +55,6 @@ def plan(ctx: click.Context, /, **options: Any) -> None:
       dfmst plan edges/ --workers 4 --memory-limit 8GiB
       dfmst plan edges/ --gpus 8 --gpu-memory-limit 141GB
     """  # noqa: D301 - click's mark for lines that stay as they are
-    as_json, weight = options.pop("json"), options.pop("weight")
-    prediction = _predict(**options)
-    if weight is not None and options["inputs"]:
-        with Progress() as progress:
-            open_inputs(options["inputs"], None, progress, {"-w": weight}).close()
-    if as_json:
-        print_json(prediction.to_dict())
-    else:
-        print_text(repr(prediction))
-    if not prediction.fits:
-        note("it does not fit: take more or larger workers")
-        ctx.exit(FAILURE)
-
-
-def _predict(inputs: tuple[Path, ...], **options: Any) -> Plan:
     import dfmst
 
     if not inputs and None in (options["n_vertices"], options["n_edges"]):
@@ -85,4 +66,14 @@ def _predict(inputs: tuple[Path, ...], **options: Any) -> Plan:
         if options[name] is not None:
             options[name] = memory_bytes(options[name], f"--{name.replace('_', '-')}")
     check_inputs(inputs)
-    return dfmst.plan(files=inputs, **options)
+    prediction = dfmst.plan(files=inputs, **options)
+    if weight is not None and inputs:
+        with Progress() as progress:
+            open_inputs(inputs, None, progress, {"-w": weight}).close()
+    if json:
+        print_json(prediction.to_dict())
+    else:
+        print_text(repr(prediction))
+    if not prediction.fits:
+        note("it does not fit: take more or larger workers")
+        ctx.exit(FAILURE)

@@ -47,8 +47,6 @@ def verify(
     json: bool,
     memory_limit: str | None,
     by: tuple[str, ...],
-    keep: str | None,
-    drop: str | None,
     **options: Any,
 ) -> None:
     """Check that FOREST, made by any program, is the minimum spanning forest of EDGES.
@@ -67,7 +65,7 @@ def verify(
         load_libraries()
         import dfmst
     names = (source, target, column)
-    asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None, "keep": keep, "drop": drop}
+    asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
     streamed = is_streamed((edges,), memory_limit)
     with Progress() as progress:
         if streamed:
