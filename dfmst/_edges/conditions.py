@@ -169,13 +169,13 @@ _FEW = 4096  # pairs below this bound are vertices as they are
 
 def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None]) -> list[Array]:
     """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other."""
-    group = np.zeros(sum(len(view) if rows is None else len(rows) for view, rows in frames), np.uint64)
+    lengths = [len(view) if rows is None else len(rows) for view, rows in frames]
+    group = np.zeros(sum(lengths), np.uint64)
     for name in names:
         entry = _codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)
         group = group * np.uint64(int(entry.max()) + 1 if len(entry) else 1) + entry
         group = np.unique(group, return_inverse=True)[1].astype(np.uint64)
-    ends = np.cumsum([len(view) if rows is None else len(rows) for view, rows in frames])
-    return np.split(group, ends[:-1])
+    return np.split(group, np.cumsum(lengths)[:-1])
 
 
 def group_entries(name: Any, values: Any) -> pa.Array:

@@ -138,7 +138,7 @@ def plain(column: pa.Array | Array) -> pa.Array:
     if isinstance(column, np.ndarray):
         return arrow_numbers(column)
     column = plain_ids(column)
-    kind = plain_type(column.type)
+    kind = LARGE.get(column.type, column.type)
     if kind == column.type:
         return column
     if not len(column):
@@ -147,11 +147,6 @@ def plain(column: pa.Array | Array) -> pa.Array:
     _, offsets, data = column.buffers()
     offset = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(offset), data])
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of ids without an encoding in a dictionary."""
-    return LARGE.get(kind, kind)
 
 
 def holds_words(kind: pa.DataType) -> bool:

@@ -68,13 +68,10 @@ class LazyView:
 
 def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) -> LazyView | None:
     """Recognize a lazy frame of one of these engines; ``None`` for any other."""
-    if type(edges).__module__.partition(".")[0] == "dask":
-        frame = as_lazy(edges)
-    else:
-        recognized = nw.from_native(edges, pass_through=True)
-        if not isinstance(recognized, nw.LazyFrame) or recognized.implementation.is_polars():
-            return None
-        frame = recognized
+    is_dask = type(edges).__module__.partition(".")[0] == "dask"
+    frame = as_lazy(edges) if is_dask else nw.from_native(edges, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame) or frame.implementation.is_polars():
+        return None
     known = frame.collect_schema().names()
     if _POSITION in known:
         raise InvalidEdgesError(f"the frame has a column {_POSITION!r}, a name that dfmst uses", "rename the column")

@@ -113,10 +113,7 @@ _TIMES = {"date": "naive", "naive": "naive", "aware": "aware", "time": "time", "
 
 
 def differences(first: FrameView, second: FrameView) -> Iterator[tuple[str, Array]]:
-    """Compare the columns that both frames have, and the index of two pandas frames.
-
-    Nulls are equal to nulls and NaNs to NaNs, dates to midnights, and times of any unit to equal times.
-    """
+    """Compare the columns of both frames and the index of pandas: nulls are equal, and times of any unit by value."""
     for name in second.places:
         if name in first.places:
             yield f"column {name!r}", _differs(_values(first, name), _values(second, name))

@@ -285,10 +285,7 @@ def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
 
 
 def _scaled(pieces: Callable[[], Iterable[Array]]) -> int | None:
-    """Sum floats times 2**1075; ``None`` if one is not finite, or wider than 64 bits.
-
-    By exponent, the halves of the significands are integers, of which the sums in 53 bits are exact.
-    """
+    """Sum floats times 2**1075; ``None`` if one is not finite, or wider than 64 bits."""
     total = 0
     for part in (part for values in pieces() for part in _parts(values)):
         if part.dtype.itemsize > 8 or not np.isfinite(part).all():
@@ -297,6 +294,7 @@ def _scaled(pieces: Callable[[], Iterable[Array]]) -> int | None:
         exponent = bits >> 52 & 0x7FF
         significand = bits & 0xFFFFFFFFFFFFF | (exponent != 0).astype(np.int64) << 52
         sign = np.where(bits < 0, -1.0, 1.0)
+        # By exponent, the halves of the significands are integers, of which the sums in 53 bits are exact.
         high = np.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
         low = np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
         for at in np.flatnonzero((high != 0) | (low != 0)).tolist():

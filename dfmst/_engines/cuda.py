@@ -35,7 +35,7 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 @cache
 def module_of(xp: Any, name: str) -> Any:
     """Return a translation unit, which CuPy compiles when it is used."""
-    return xp.RawModule(code=next(unit.text for unit in translation_units() if unit.name == name), options=OPTIONS)
+    return xp.RawModule(code=translation_units()[name], options=OPTIONS)
 
 
 @cache

@@ -67,10 +67,8 @@ class Scratch:
             return self._size - sum(end - begin for begin, end in self._free)
 
     def _cut(self, size: int) -> int | None:
-        """Reserve memory, and return its begin; ``None`` if no free part is long enough, or if the lock is taken.
-
-        This thread itself may have the lock: a signal handler or a finalizer can run between any two steps.
-        """
+        """Reserve memory, and return its begin; ``None`` if no free part is long enough, or if the lock is taken."""
+        # This thread itself may have the lock: a signal handler or a finalizer can run between any two steps.
         if not self._lock.acquire(blocking=False):
             return None
         try:

@@ -37,7 +37,7 @@ FAULTS = {
 
 
 def text():
-    unit = next(unit.text for unit in translation_units() if unit.text.startswith("#define TYPE u32\n"))
+    unit = next(unit for unit in translation_units().values() if unit.startswith("#define TYPE u32\n"))
     return unit.partition("typedef TYPE V, W, K;")[0] + "typedef TYPE K;\n" + KERNEL
 
 

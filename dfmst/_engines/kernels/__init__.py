@@ -7,7 +7,6 @@ every launch. A file whose first line is ``// Needs kd_tree.cuh`` is compiled af
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,14 +48,6 @@ class Kernel:
         return {f"{self.name}_{type_}": f"{self.file}_{type_}" for type_ in self.types} or {self.name: self.file}
 
 
-@dataclass(frozen=True, slots=True)
-class TranslationUnit:
-    """A CUDA text to compile: the kernels of one file for one type, or the kernels without a type parameter."""
-
-    name: str
-    text: str
-
-
 @cache
 def _read(file: str) -> str:
     return (HOME / file).read_text(encoding="utf-8")
@@ -90,12 +81,15 @@ def kernels() -> dict[str, Kernel]:
     return found
 
 
-def translation_units() -> Iterator[TranslationUnit]:
-    """Yield the CUDA translation units: each file once for every type of its kernels for CUDA."""
+@cache
+def translation_units() -> dict[str, str]:
+    """Return the CUDA text of each translation unit: one file for one type of its kernels, or without a type."""
     common = "".join(map(_read, _COMMON)).replace("#pragma once", "")
     compiled = [kernel for kernel in kernels().values() if not kernel.on_host]
-    names = {unit: kernel.file for kernel in compiled for unit in kernel.variants().values()}
-    for name, file in names.items():
+    files = {unit: kernel.file for kernel in compiled for unit in kernel.variants().values()}
+    units = {}
+    for name, file in files.items():
         type_, text = name.removeprefix(file).removeprefix("_") or "none", _read(f"{file}.cuh")
         text = "".join(map(_read, _NEEDS.findall(text))) + text
-        yield TranslationUnit(name, f"#define TYPE {type_}\n{common}\ntypedef TYPE V, W, K;\n{text}")
+        units[name] = f"#define TYPE {type_}\n{common}\ntypedef TYPE V, W, K;\n{text}"
+    return units

@@ -80,11 +80,7 @@ def used_vertices(engine: Engine, edges: Any) -> Array:
 
 
 def spread_positions(xp: Any, length: int, size: int) -> Array:
-    """Return `size` ascending positions below `length`, one in each of as many equal ranges.
-
-    The position within a range is deterministic, without the periods that rows may have. `xp` is NumPy or the array
-    module of an engine.
-    """
+    """Return `size` ascending positions below `length`, deterministic without a period, one in each equal range."""
     step, stretch = spread_steps(length, size)
     number = xp.arange(size, dtype=np.uint64)
     offset = number * np.uint64(_MIXING)  # changed in place below, to save time

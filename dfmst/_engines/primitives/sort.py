@@ -14,11 +14,7 @@ _LONGEST_RUN = 32  # keys with equal leading bits up to which an insertion sort 
 
 
 def sort_order(engine: Engine, key: Array) -> Array:
-    """Return the positions of the keys (``uint32`` or ``uint64``) in ascending order, stably.
-
-    A radix sort by the leading bits is followed by an insertion sort of the runs with equal leading bits. If such runs
-    are long and contain different keys, a second radix sort replaces it.
-    """
+    """Return the positions of the keys (``uint32`` or ``uint64``) in ascending order, stably."""
     order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
         return order
@@ -28,7 +24,7 @@ def sort_order(engine: Engine, key: Array) -> Array:
     records = engine.xp.empty(len(key), np.uint64)
     engine.launch("pack_records", len(key), key, low, shift, records)
     records = engine.sort_records(records, spread - shift)
-    if shift:
+    if shift:  # an insertion sort of runs with equal leading bits, unless they are long with different keys
         long_runs = engine.xp.zeros(1, np.uint32)
         engine.launch("order_runs", len(key), key, len(key), _LONGEST_RUN, records, long_runs)
         if int(long_runs[0]):

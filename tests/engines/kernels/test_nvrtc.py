@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dfmst._engines.cuda import OPTIONS
-from dfmst._engines.kernels import TranslationUnit, kernels, translation_units
+from dfmst._engines.kernels import kernels, translation_units
 from tests.support.gpu.nvrtc import WHEELS, compiled
 from tests.support.gpu.ptx.machine import Program
 from tests.support.gpu.ptx.program import parse
@@ -24,24 +24,24 @@ REGISTERS = re.compile(r"Used (\d+) registers")
 MOST_REGISTERS = 80  # of 65,536 a multiprocessor, so that it holds three blocks of 256 threads
 ONE_THREAD = "scan_edges"  # of its threads the first scans, and the others wait for nothing that it holds
 CASES = [
-    pytest.param(unit, architecture, id=f"{unit.name}-{architecture}")
+    pytest.param(unit, architecture, id=f"{unit}-{architecture}")
     for architecture in ARCHITECTURES
     for unit in translation_units()
 ]
 
 
-def functions_of(unit: TranslationUnit) -> set[str]:
+def functions_of(unit: str) -> set[str]:
     """The functions of a unit that CUDA runs."""
     on_device = (kernel.variants() for kernel in kernels().values() if not kernel.on_host)
-    return {variant for variants in on_device for variant, name in variants.items() if name == unit.name}
+    return {variant for variants in on_device for variant, name in variants.items() if name == unit}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("unit", "architecture"), CASES)
-def test_compiles_without_a_word(unit: TranslationUnit, architecture: str) -> None:
+def test_compiles_without_a_word(unit: str, architecture: str) -> None:
     # CuPy adds the architecture and -ftz to every compilation.
     options = (*OPTIONS, f"--gpu-architecture={architecture}", "-ftz=true", "--ptxas-options=-v")
-    found = compiled(ARCHITECTURES[architecture], unit.text, options, "CUBIN", "PTX")
+    found = compiled(ARCHITECTURES[architecture], translation_units()[unit], options, "CUBIN", "PTX")
     assert found.forms, found.log
     said = [line for line in found.log.splitlines() if not line.startswith("ptxas info") and not USAGE.search(line)]
     assert "\n".join(said) in ("", NOTICE)  # no warnings either

@@ -104,7 +104,7 @@ class RawModule:
     kernel_class: type[RawKernel] = RawKernel
 
     def __init__(self, *, code: str, options: Any = ()) -> None:
-        names = [unit.name for unit in translation_units() if unit.text == code]
+        names = [name for name, text in translation_units().items() if text == code]
         if not isinstance(options, tuple) or not names:
             raise ValueError("not a translation unit of dfmst")
         if {*options} != {*REQUIRED}:
