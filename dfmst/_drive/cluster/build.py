@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import dask.dataframe as dd
 from dask.dataframe.utils import make_meta
@@ -14,7 +14,7 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._drive.cluster.client import Resources, resources
 from dfmst._drive.cluster.graph import TaskGraph, first_workers
 from dfmst._drive.cluster.groups import add_merge, group_parts
-from dfmst._drive.cluster.partitions import FrameParts, frame_parts, size_of_parts
+from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import Portion, gather_from, locate, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
@@ -44,13 +44,13 @@ from dfmst.formats.parquet import TableSize
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
+_STRATEGIES = get_args(Strategy)
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # of ids in a worker's memory, while they are numbered
 _MOST_OWNERS = 64
 _CHECKPOINT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
 _DEPENDENT = 64  # groups for each worker, if other tasks make the partitions: those of a group are in memory together
 _PORTIONS = 16  # for each worker
-_STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
     keys = []
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
-            arguments = (parts.rows[number], located, place, number, columns, parts.file(number))
+            file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
+            arguments = (parts.rows[number], located, place, number, columns, file)
             keys.append(graph.add("gather", number, gather_from, *arguments).key)
     forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
     if not return_trace:

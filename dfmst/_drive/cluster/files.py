@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -44,32 +44,22 @@ _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tab
 _PIECE = 1 << 17  # rows read at a time
 
 
-class Target(NamedTuple):
-    """A file to write, and the file for its digest, if any: a file that has this digest is complete."""
+def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[tuple[str, str | None]]) -> int:
+    """Write the rows of a group's partitions, each to a Parquet file, and return their number (a task).
 
-    path: str
-    digest: str | None = None
-
-
-def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[Target]) -> int:
-    """Write the rows of a group's partitions, each to a Parquet file, and return their number (a task)."""
-    for number, (part, own, target) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
-        if not _is_written(target):
-            table = gather(part, own, number, columns)
-            Path(target.path).parent.mkdir(parents=True, exist_ok=True)
-            # A worker of a killed run may still write the same file.
-            with atomic_path(target.path, own=True) as file:
-                pyarrow.parquet.write_table(table, file)
-            if target.digest is not None:
-                save(target.digest, _TEXT, _digest(target.path))
+    `targets` are these files, each with the file for its digest, if any: a file that has its digest is complete.
+    """
+    for number, (part, own, (path, digest)) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
+        if digest is not None and os.path.exists(path) and load(digest, _TEXT) == _digest(path):
+            continue
+        table = gather(part, own, number, columns)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        # A worker of a killed run may still write the same file.
+        with atomic_path(path, own=True) as file:
+            pyarrow.parquet.write_table(table, file)
+        if digest is not None:
+            save(digest, _TEXT, _digest(path))
     return sum(len(own.position) for own in rows)
-
-
-def _is_written(target: Target) -> bool:
-    """Whether an earlier run has written a file completely."""
-    if target.digest is None or not os.path.exists(target.path):
-        return False
-    return bool(load(target.digest, _TEXT) == _digest(target.path))
 
 
 def _digest(path: str) -> str:
@@ -184,7 +174,7 @@ def _write_forest(
         counts = []
         for first, count, located in forest.rows:
             numbers = range(first, first + count)
-            targets = [Target(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
+            targets = [(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
             counts.append(forest.graph.add("write", (run, first), write, group, located, columns, targets))
         before = usage(client)
@@ -270,13 +260,9 @@ def forest_of_files(
         Whether heavier rows come first.
     source, target, weight, by, keep, drop, invalid, strategy, split_every, checkpoint, n_vertices, memory_limit
         As for :func:`minimum_spanning_forest`.
-    workers
-        Worker processes to start on this machine for this run.
-    scheduler
-        Address of the scheduler of a cluster to use instead (``"tcp://host:8786"``).
-    client
-        A ``distributed.Client`` to use instead. Without `workers`, `scheduler` and `client`: the current client, or
-        processes on this machine if there is none.
+    workers, scheduler, client
+        Number of worker processes to start on this machine; or the address of a cluster's scheduler
+        (``"tcp://host:8786"``); or a ``distributed.Client``. Default: the current client, or processes on this machine.
     gpus
         Start each worker with a GPU of its own (dask-cuda), `workers` of them or one for each GPU. With `scheduler` or
         `client`: require a worker with a GPU.

@@ -156,15 +156,10 @@ def plan(
     else:
         vertices, rows, id_bytes = _counted(edges, source, target, n_vertices)
     cluster = resources()
-    return plan_of_sizes(
-        vertices,
-        rows,
-        partitions=edges.npartitions,
-        workers=cluster.workers if workers is None else workers,
-        memory_limit=cluster.memory if memory_limit is None else memory_limit,
-        strategy=strategy,
-        id_bytes=id_bytes,
-    )
+    workers = cluster.workers if workers is None else workers
+    limit = cluster.memory if memory_limit is None else memory_limit
+    options: dict[str, Any] = {"workers": workers, "memory_limit": limit, "strategy": strategy, "id_bytes": id_bytes}
+    return plan_of_sizes(vertices, rows, partitions=edges.npartitions, **options)
 
 
 def _counted(edges: Any, source: Any, target: Any, vertices: int | None) -> tuple[int, int, int]:

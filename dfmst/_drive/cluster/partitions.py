@@ -148,11 +148,6 @@ class FrameParts:
             for edges, rows in zip(self.edges, self.rows, strict=True)
         )
 
-    def file(self, number: int) -> FileRows | None:
-        """The file of a partition, if any."""
-        part = self.edges[number]
-        return part if isinstance(part, FileRows) else None
-
 
 def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
     """Return the partitions of a Dask frame.

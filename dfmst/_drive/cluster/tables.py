@@ -159,9 +159,8 @@ class DeviceTable:
 
     def to_arrow(self) -> pa.Table:
         """Return the table on the host."""
-        source, target, key, row = self.columns.on(host_engine(self.columns.engine))
-        table = travelling_table(pa.array(source), pa.array(target), key, row, "")
-        return table.replace_schema_metadata(self.metadata)
+        columns = map(pa.array, self.columns.on(host_engine(self.columns.engine)))
+        return pa.table(list(columns), names=list(Columns._fields), metadata=self.metadata)
 
 
 Table: TypeAlias = "pa.Table | DeviceTable"
