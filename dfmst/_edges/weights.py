@@ -279,6 +279,8 @@ def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
             return scaled / (1 << 1075)  # rounded once
         except OverflowError:
             return math.inf if scaled > 0 else -math.inf
+    if kind.kind == "b":  # no copies as integers of 64 bits
+        return sum(int(values.sum()) for values in pieces())
     if kind.kind == "m":
         return _duration(sum(_integers(values[~np.isnat(values)].view(np.int64)) for values in pieces()), kind)
     return sum(_integers(values) for values in pieces())
