@@ -243,7 +243,7 @@ def _merge(work: Work) -> Plan:
 
 
 def _sliced_merge(work: Work) -> Plan:
-    """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_runs`).
+    """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_edges`).
 
     Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows. Roots and flags are
     sent once, and each row's position to the worker that gathers the row. Measured on two workers by bench/cluster.py,
