@@ -49,7 +49,7 @@ def minimum_spanning_forest(
     keep: Any = None,
     drop: Any = None,
     memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     spill_dir: str | os.PathLike[str] | None = None,
@@ -76,8 +76,8 @@ def minimum_spanning_forest(
         libraries and batches. The least limit is 288 MiB and 48 bytes a vertex; below 256 MiB and 132 bytes a vertex
         the run is slower, uses the host, and ignores `algorithm`. Your own frames and the returned forest come on top.
     gpu_memory_limit
-        Memory of the GPU, for ``engine="cuda"``: 96 MiB and 172 bytes a vertex at least. Integer ids are numbered on
-        the GPU, others on the host.
+        Memory of the GPU, for ``engine="cuda"``: 96 MiB and 172 bytes a vertex at least; ``None``: 2 GiB. Integer ids
+        are numbered on the GPU, others on the host.
     output
         File for the forest (Parquet, Arrow, CSV or TSV), written instead of returned. It must not be one of the input's
         files, nor be in a directory of them.

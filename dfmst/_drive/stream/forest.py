@@ -130,7 +130,7 @@ def fold(
     drop: Any = None,
     maximum: bool = False,
     memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     spill_dir: str | os.PathLike[str] | None = None,
     algorithm: str | Algorithm = "auto",
@@ -174,7 +174,8 @@ def fold(
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     runner = select_engine(engine, threads, on_device=on_device(edges))
     solver = name_of(resolve(algorithm, runner))
-    limit, gpu_limit = parse_memory(memory_limit), parse_memory(gpu_memory_limit, "gpu_memory_limit")
+    limit = parse_memory(memory_limit)
+    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit")
     with showing(progress, "folding", limit) as tell:
         rows = open_source(runner, edges)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
