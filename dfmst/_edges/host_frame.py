@@ -272,6 +272,13 @@ def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int,
     return gathered
 
 
+def _with_buffers(views: pa.Array) -> pa.Array:
+    """Replace absent buffers of text by empty ones: PyArrow 21 and 22 crash when they export an absent one."""
+    validity, places, *texts = views.buffers()
+    texts = [pa.py_buffer(b"") if text is None else text for text in texts]
+    return pa.Array.from_buffers(views.type, len(views), [validity, places, *texts], offset=views.offset)
+
+
 def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
     """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of."""
     kind = column.type
@@ -283,7 +290,8 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
         taken = take_arrow(plain, rows)
         return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
     if kind in PLAIN_VIEWS:
-        return column.cast(PLAIN_VIEWS[kind]).take(at).cast(kind)
+        taken = column.cast(PLAIN_VIEWS[kind]).take(at).cast(kind)
+        return pa.chunked_array([_with_buffers(chunk) for chunk in taken.chunks], kind)
     try:
         return call_arrow("take", column, at)  # the method imports pyarrow.compute: 40 ms
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested views, or more text than Arrow takes at once
