@@ -68,3 +68,12 @@ def test_every_public_name_is_there() -> None:
         assert getattr(dfmst, name) is not None
     assert set(dfmst.__all__) <= set(dir(dfmst))
     assert callable(dfmst.verify)
+
+
+def test_a_worker_reads_its_tasks_without_the_frames_of_dask() -> None:
+    # They import SciPy and more: 0.4 CPU-seconds of each worker before its first row.
+    pytest.importorskip("distributed")
+    program = "import sys, dfmst._drive.cluster.files; print('dask.dataframe' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout == "False\n"
+    )

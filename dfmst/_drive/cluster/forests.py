@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import dask.dataframe as dd
@@ -12,7 +13,11 @@ from dask.dataframe.utils import make_meta
 from dfmst._common.arguments import check_choice
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import Options, Strategy, forest_frame
+from dfmst._drive.cluster.build import Options, Strategy, forest_graph
+from dfmst._drive.cluster.partitions import FileRows, frame_parts
+from dfmst._drive.cluster.read import column_types
+from dfmst._drive.cluster.rows import gather_from
+from dfmst._drive.cluster.shuffle import no_records
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns, edge_columns
@@ -20,6 +25,33 @@ from dfmst._edges.stack import check_stackable
 from dfmst._trees.forest import find_forest, in_frame_steps
 from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
+
+
+def require_dask(edges: Any, hint: str) -> None:
+    """Raise if `edges` is not a Dask frame."""
+    if not isinstance(edges, dd.DataFrame):
+        raise UnsupportedFrameError(f"edges is a {type(edges).__name__}, not a Dask frame", hint)
+
+
+def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
+    """Return the forest of a Dask frame as a Dask frame, and the trace if wanted."""
+    require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
+    empty = make_meta(edges)
+    view = open_frame(empty)
+    names = columns.read_names
+    columns = replace(columns, types=column_types(view, names))
+    parts = frame_parts(edges, names)
+    graph, rows, trace, _ = forest_graph(parts, columns, options)
+    keys = []
+    for first, count, located in rows:
+        for place, number in enumerate(range(first, first + count)):
+            file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
+            arguments = (parts.rows[number], located, place, number, columns, file)
+            keys.append(graph.add("gather", number, gather_from, *arguments).key)
+    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
+    if not return_trace:
+        return forest
+    return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
 
 
 def stacked(forest: Any, new_edges: Any) -> Any:

@@ -13,8 +13,9 @@ import pandas as pd
 import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
-from dfmst._drive.cluster.build import Options, forest_frame, require_dask
+from dfmst._drive.cluster.build import Options
 from dfmst._drive.cluster.client import computed, resources
+from dfmst._drive.cluster.forests import forest_frame, require_dask
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
