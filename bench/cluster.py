@@ -69,7 +69,7 @@ def write_graph(folder: Path, name: str) -> None:
 def memory_of(strategy: str, graph: str) -> int:
     """Memory limit of each process, in bytes."""
     if strategy == "shuffle":  # of a graph that would fit: a tenth of the forest's memory
-        return 4 * GRAPHS[graph].vertices // 10 * 36 + (270 << 20)
+        return 4 * GRAPHS[graph].vertices // 10 * 36 + (280 << 20)
     if graph == "er400k":
         return 300_000_000
     return {"stream": 800 << 20, "spill": 440 << 20}.get(strategy, MEMORY)

@@ -59,7 +59,7 @@ SLICES = 8  # that a shuffle solves one after the other
 GROUPS = 4  # of partitions, at least, for each worker of a shuffle
 MOVING = 8  # groups whose edges are in the memory of a worker at once, if others take over its tasks
 LEAST_ROWS = 128  # of a batch, or of a buffer on a GPU
-PIECE = 1 << 18  # rows of a Parquet file that a worker reads at a time
+PIECE = 1 << 19  # rows of a Parquet file that a worker reads at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Work:
         """Bytes to read a partition: the file and its columns; of a piece also the columns sent and those checked."""
         columns = 2 * (2 * (8 if self.id_bytes <= SPARSE_ID else self.id_bytes - 4) + 8)  # in the file and in memory
         rows, row = self.symbols[1] / Term(self.partitions, "P"), columns + self.edge + CHECKED
-        return row * rows if rows.value <= PIECE else most(row * Term(PIECE, "2^18"), columns * rows)
+        return row * rows if rows.value <= PIECE else most(row * Term(PIECE, "2^19"), columns * rows)
 
     def plan(self, strategy: str, *, fits: bool, reads: int = 1, rounds: int = 0, **formulas: Term) -> Plan:
         """Return the plan with these formulas. It does not fit if its peak does not."""

@@ -103,7 +103,7 @@ def plan(
     <BLANKLINE>
     moved between workers            60.4 MB  (W - 1) · (25.2 · n + n + 4 · n)
     peak memory of a process          590 MB  230 MB + max(folding, merging)
-      folding                         264 MB  max(max(100 · 2^18, 48 · m / P) + 24 · b, 40 · b + 52 · n)
+      folding                         264 MB  max(max(100 · 2^19, 48 · m / P) + 24 · b, 40 · b + 52 · n)
       b                       4,000,000 rows  min(4, 4 / W) · n
       merging                         360 MB  64 · min(2 · n, m) + 52 · n
       limit                          3.22 GB  2.77 GB for tasks

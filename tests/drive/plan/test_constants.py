@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ from dfmst._engines.primitives.id_table import IdTable, IdWords
 
 PACKAGE = Path(dfmst.__file__).parent
 RESULTS = Path(__file__).resolve().parents[3] / "bench" / "results" / "cpu"
-RECORDS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))["runs"]
+MEASURED_RUNS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))
+RECORDS, REPEATS = MEASURED_RUNS["runs"], MEASURED_RUNS["repeats"]
 RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 
 #: Constants that the tasks import, so that plan and tasks cannot differ.
@@ -98,10 +100,11 @@ def test_rows_that_pass_the_filter() -> None:
 
 
 def test_groups_that_move_to_idle_workers() -> None:
-    run = RUNS["er1M:shuffle"]
-    moved = dfmst.plan(**run["plan"]).formulas["bytes_moved"]
+    # The order of tasks decides how many groups move: 109 to 206 MB were sent, so the mean of the runs counts.
+    moved = dfmst.plan(**RUNS["er1M:shuffle"]["plan"]).formulas["bytes_moved"]
     most = formulas.EDGE * moved.parts["kept"].value / 2
-    taken = formulas.TAKEN - (moved.value - run["mb_moved"] * 1e6) / most
+    sent = mean(run["mb_moved"] for run in REPEATS["er1M:shuffle"]) * 1e6
+    taken = formulas.TAKEN - (moved.value - sent) / most
     assert formulas.TAKEN / 1.3 <= taken <= formulas.TAKEN
 
 
