@@ -41,13 +41,16 @@ if TYPE_CHECKING:
     from dfmst._engines import release_memory
     from dfmst._report.report import Report, report
     from dfmst._trees import components
+    from dfmst._trees.bridges import bridges
     from dfmst._trees.certificate import Certificate, verify
     from dfmst._trees.clusters import clusters, single_linkage
     from dfmst._trees.components import connected_components
     from dfmst._trees.density import hdbscan
     from dfmst._trees.newick import newick
+    from dfmst._trees.partition import partition
     from dfmst._trees.points.euclidean import euclidean_forest, knn_edges
     from dfmst._trees.rooted import path, rooted
+    from dfmst._trees.steiner import steiner_tree
     from dfmst._trees.update import update
     from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest, spanning_forest
     from dfmst.formats import read_edges
@@ -58,13 +61,16 @@ _NAMES = {
     "_drive.plan.plan": ["Plan", "plan"],
     "_engines": ["release_memory"],
     "_report.report": ["Report", "report"],
+    "_trees.bridges": ["bridges"],
     "_trees.certificate": ["Certificate", "verify"],
     "_trees.clusters": ["clusters", "single_linkage"],
     "_trees.components": ["connected_components"],
     "_trees.density": ["hdbscan"],
     "_trees.newick": ["newick"],
+    "_trees.partition": ["partition"],
     "_trees.points.euclidean": ["euclidean_forest", "knn_edges"],
     "_trees.rooted": ["path", "rooted"],
+    "_trees.steiner": ["steiner_tree"],
     "_trees.update": ["update"],
     "forest": ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest"],
     "formats": ["read_edges"],
@@ -84,6 +90,9 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "rooted",
     "path",
     "newick",
+    "bridges",
+    "partition",
+    "steiner_tree",
     "euclidean_forest",
     "knn_edges",
     "hdbscan",

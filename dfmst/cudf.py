@@ -24,12 +24,13 @@ from cudf.api.extensions import register_dataframe_accessor
 import dfmst
 from dfmst._engines import select_engine
 from dfmst.accessor import ForestAccessor
-from dfmst.errors import DfmstError
+from dfmst.errors import DfmstError, UnsupportedFrameError
 from dfmst.formats import atomic_path, check_same_columns, open_edges
 
 __all__ = ["clusters", "read_parquet", "rooted", "single_linkage", "write_parquet"]
 
 _SOLVING = ("algorithm", "engine", "threads", "invalid")  # options of the forest
+_ALL_ROWS = ("max_size", "one_per")  # conditions that need more than the forest
 _POSITIONS = {"edge", "heaviest"}  # columns of a rooted tree
 
 
@@ -41,6 +42,9 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        for name in _ALL_ROWS:
+            if options.pop(name, None) is not None:
+                raise UnsupportedFrameError(f"{name}= is not read with a frame on a GPU", "pass edges.to_arrow()")
         found_by = {name: options.pop(name) for name in _SOLVING if name in options}
         forest = dfmst.forest.solve(edges, source, target, weight, maximum=options.get("maximum", False), **found_by)
         names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))

@@ -172,7 +172,7 @@ def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None])
     lengths = [len(view) if rows is None else len(rows) for view, rows in frames]
     group = np.zeros(sum(lengths), np.uint64)
     for name in names:
-        entry = _codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)
+        entry = value_codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)
         group = group * np.uint64(int(entry.max()) + 1 if len(entry) else 1) + entry
         group = np.unique(group, return_inverse=True)[1].astype(np.uint64)
     return np.split(group, np.cumsum(lengths)[:-1])
@@ -202,7 +202,7 @@ def _plain_values(column: pa.Array) -> pa.Array:
     return column
 
 
-def _codes(name: Any, columns: list[pa.Array]) -> Array:
+def value_codes(name: Any, columns: list[pa.Array]) -> Array:
     """Number the values of all columns; of a dictionary, its entries."""
     values = [column.dictionary if pa.types.is_dictionary(column.type) else column for column in columns]
     kinds = [column.type for column in values]

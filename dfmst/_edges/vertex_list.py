@@ -16,7 +16,7 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
-from dfmst._edges.host_frame import FrameView, host_column
+from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.unify import native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst._engines import Engine
@@ -90,30 +90,48 @@ def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     return np.asarray(match).astype(np.int64)
 
 
-def _in_one_type(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
+def find_vertices(engine: Engine, names: tuple[Any, Any], input: Input, argument: str, ids: Any) -> Array:
+    """Return the vertices of a table that have these ids, ascending, each once; all ids must be ends of rows."""
+    wanted, values = _in_one_type(names[0], input, ids, argument)
+    match = pc.index_in(values, value_set=wanted)
+    occurs = input.to_frame_memory(used_vertices(engine, input.table)).astype(bool)
+    vertex = np.flatnonzero(np.asarray(match.is_valid()) & occurs)
+    unknown = np.asarray(pc.invert(pc.is_in(wanted, value_set=values.take(pa.array(vertex)))))
+    if unknown.any():
+        absent = wanted.filter(pa.array(unknown))
+        shown = ", ".join(map(repr, absent[:5].to_pylist())) + (" ..." if len(absent) > 5 else "")
+        message = f"{argument}: {len(absent):,} of {len(wanted):,} ids are in no row: {shown}"
+        raise InvalidEdgesError(message, f"leave them out, or name ends of rows in {names[0]!r} and {names[1]!r}")
+    return vertex
+
+
+def _in_one_type(name: Any, input: Input, vertices: Any, argument: str = "vertices") -> tuple[pa.Array, pa.Array]:
     """Return listed ids and the ids of the table's vertices in one type."""
-    listed, values, total = id_column(vertices), input.vertices.values, input.vertices.total
+    listed, values, total = id_column(vertices, argument), input.vertices.values, input.vertices.total
     if values is None:  # a table without vertices takes ids of any type
         values = pa.array(np.arange(total, dtype=np.int64)) if total or not len(listed) else pa.nulls(0)
-    ids = ids_like(("vertices", listed), (name, values))
+    ids = ids_like((argument, listed), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
-        raise InvalidEdgesError(f"vertices has {count:,} null entries, the first at position {first}", "leave them out")
-    return arrow_column("vertices", ids.source), arrow_column(name, ids.target)
+        message = f"{argument} has {count:,} null entries, the first at position {first}"
+        raise InvalidEdgesError(message, "leave them out")
+    return arrow_column(argument, ids.source), arrow_column(name, ids.target)
 
 
-def id_column(vertices: Any) -> Any:
-    """Return a list, an array or a column of ids as an array of NumPy or Arrow."""
+def id_column(vertices: Any, argument: str = "vertices") -> Any:
+    """Return a list, an array or a column of ids, or the column ``vertex`` of a frame, as an array."""
     if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
         return vertices
+    if hasattr(vertices, "columns"):
+        return open_host_frame(vertices, argument).column("vertex")
     series = nw.from_native(vertices, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return host_column("vertices", series)
+        return host_column(argument, series)
     if not hasattr(vertices, "__array__") and (isinstance(vertices, str) or not isinstance(vertices, Iterable)):
-        raise TypeError(f"vertices is {vertices!r}; it must be a list, an array or a column of ids")
-    column = listed_values("vertices", vertices)
+        raise TypeError(f"{argument} is {vertices!r}; it must be a list, an array or a column of ids")
+    column = listed_values(argument, vertices)
     if column.ndim != 1:
-        raise InvalidEdgesError(f"vertices has {column.ndim} dimensions; it must have one", "pass one id a vertex")
+        raise InvalidEdgesError(f"{argument} has {column.ndim} dimensions; it must have one", "pass one id a vertex")
     return column if len(column) else pa.nulls(0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -17,6 +17,7 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
+from dfmst._trees.constrained import ConstrainedMerges, read_marks
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
@@ -32,6 +33,8 @@ def clusters(
     n_clusters: int | Iterable[int] | None = None,
     distance: Any = None,
     vertices: Any = None,
+    max_size: int | None = None,
+    one_per: Any = None,
     maximum: bool = False,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
@@ -57,6 +60,14 @@ def clusters(
         weights give a column each.
     vertices
         All vertices, as for :func:`connected_components`: those without edges are clusters of their own.
+    max_size, one_per
+        Conditions on clusters. Rows are merged in their order, and a row is skipped if its cluster would break one.
+        This needs all rows: those of the forest alone may give other clusters. Without `n_clusters` and `distance`
+        all rows are merged. `max_size` is the largest number of vertices. `one_per` says of which vertices a cluster
+        has at most one: the name of `source` or `target`, those of this column (links between two tables of records,
+        one to one); two columns of the edges, which hold a property of the source and of the target, those of equal
+        properties (records of one source data set); or such a column of `vertices`, a frame with ids in its column
+        ``vertex``. Vertices with a null have no such condition.
     maximum
         Weights are similarities: the maximum spanning forest is cut, its lightest edges first; `distance` is then the
         lightest weight that is not cut.
@@ -71,7 +82,8 @@ def clusters(
     Raises
     ------
     InvalidEdgesError
-        There are more components, or fewer vertices, than clusters to make.
+        There are more components, or fewer vertices, than clusters to make; the conditions allow no such number; a
+        vertex has two properties.
     ValueError
         Neither or both of `n_clusters` and `distance`, or a distance that does not compare with the weights.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
@@ -91,31 +103,62 @@ def clusters(
     2       3   3   3   1
     3       4   4   3   1
     4       5   5   5   1
+    >>> dfmst.clusters(roads, max_size=2).cluster.tolist()
+    [1, 1, 3, 3, 5]
 
     References
     ----------
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
-    if (n_clusters is None) == (distance is None):
+    conditions = max_size is not None or one_per is not None
+    if (n_clusters is None) == (distance is None) and not (conditions and n_clusters is None):
         raise ValueError("give either n_clusters= or distance=")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
+    forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
     given: Any = n_clusters if distance is None else distance
     several = is_several(given)
     thresholds = list(given) if several else [given]
     if distance is None:
-        counts = [whole_number("n_clusters", count) for count in thresholds]
-        cuts = [(f"k{count}", _merges(forest, count)) for count in counts]
+        counts = [None if count is None else whole_number("n_clusters", count) for count in thresholds]
+        cuts = [_Cut(f"k{count}", len(forest), count) for count in counts]
     elif weight is None:
         raise ValueError("distance= needs a weight column; with weight=None, pass n_clusters=")
     else:
         weights = forest.weights(weight)
         limits = [_plain(threshold) for threshold in thresholds]
-        cuts = [(f"d{limit}".removesuffix(".0"), _lighter(weights, weight, limit, maximum=maximum)) for limit in limits]
-    labels = {name if several else "cluster": forest.labels(edges) for name, edges in cuts}
-    if len(labels) < len(cuts):
-        raise ValueError(f"the same threshold twice: {', '.join(name for name, _ in cuts)}")
+        rows = [_lighter(weights, weight, limit, maximum=maximum) for limit in limits]
+        cuts = [_Cut(f"d{limit}".removesuffix(".0"), count) for limit, count in zip(limits, rows, strict=True)]
+    if conditions:
+        mark = read_marks(forest, (source, target), vertices, one_per)
+        found = _constrained(ConstrainedMerges(forest, max_size, mark), forest, cuts)
+    else:
+        found = {
+            cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
+        }
+    if len(found) < len(cuts):
+        raise ValueError(f"the same threshold twice: {', '.join(cut.name for cut in cuts)}")
+    labels = {cut.name if several else "cluster": found[cut.name] for cut in cuts}
     return forest.listed.frame({"vertex": np.arange(forest.vertices), **labels})
+
+
+class _Cut(NamedTuple):
+    """A column of the result: the rows that may be merged, and the number of clusters to stop at."""
+
+    name: str
+    rows: int
+    wanted: int | None = None
+
+
+def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[_Cut]) -> dict[str, Array]:
+    """Labels of each cut in one scan."""
+    labels = {}
+    for cut in sorted(cuts, key=lambda cut: (cut.rows, -(cut.wanted or 0))):
+        labels[cut.name] = merges.labels(cut.rows, 1 if cut.wanted is None else cut.wanted)
+        if cut.wanted is not None and merges.clusters != cut.wanted:
+            message = f"{cut.wanted:,} clusters cannot be made of {forest.vertices:,} vertices under these conditions"
+            raise InvalidEdgesError(message, f"make {merges.clusters:,} to {forest.vertices:,}")
+    return labels
 
 
 def _plain(distance: Any) -> Any:

@@ -16,8 +16,9 @@ from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines.primitives.tour import root_trees
 from dfmst._trees.ordered import order_forest
-from dfmst._trees.rooted import root_trees, tree_roots
+from dfmst._trees.rooted import tree_roots
 from dfmst.errors import InvalidEdgesError
 
 _MERGES = ("left", "right", "distance", "size")
@@ -93,13 +94,14 @@ def newick(
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
     children: list[list[int]] = [[] for _ in range(edges.vertices)]
-    for vertex in np.lexsort((-trees.left, roots)):
-        if trees.edge[vertex] >= 0:
+    above = trees.edge.view(np.int32)  # -1 at a root
+    for vertex in np.argsort(trees.order):
+        if above[vertex] >= 0:
             children[trees.parent[vertex]].append(int(vertex))
     lengths = [""] * edges.vertices
     if weight is not None:
         column = _numbers(weight, edges.weights(weight))
-        lengths = [_length(column[edge]) if edge >= 0 else "" for edge in trees.edge]
+        lengths = [_length(column[edge]) if edge >= 0 else "" for edge in above]
     labels = [_quoted(name) + length for name, length in zip(readable(edges.listed.values()), lengths, strict=True)]
     smallest = np.unique(roots, return_index=True)
     return "\n".join(_text(int(smallest[0][at]), children, labels) for at in np.argsort(smallest[1]))

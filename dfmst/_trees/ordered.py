@@ -24,6 +24,8 @@ from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
+_SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
+
 
 @dataclass(frozen=True, slots=True)
 class OrderedForest:
@@ -75,18 +77,25 @@ class OrderedForest:
 
 
 def order_forest(
-    edges: Frame, columns: EdgeColumns, vertices: Any, *, algorithm: str | Algorithm, engine: str, threads: int | None
+    edges: Frame,
+    columns: EdgeColumns,
+    vertices: Any,
+    *,
+    algorithm: str | Algorithm,
+    engine: str,
+    threads: int | None,
+    all_rows: bool = False,
 ) -> OrderedForest:
-    """Find the forest of a frame on the host, and put its edges in order."""
+    """Find the forest of a frame on the host, and put its edges (or all rows of the frame) in order."""
     view, runner = open_edges(edges, engine, threads)
     if not isinstance(view, FrameView):
         message = "clusters and dendrograms are made of frames on the host, and this one is on a GPU"
         raise UnsupportedFrameError(message, "pass edges.to_arrow(), best of the forest: it is small")
     with runner.guard():
         input = read_table(runner, view, columns, in_order=True)
-        rows = solve_table(runner, input.table, algorithm).astype(np.uint32)
+        rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
-        ranked = input.to_frame_memory(rows[order])
+        ranked = input.to_frame_memory(order if rows is None else rows[order])
         listed = list_vertices(runner, view, (columns.source, columns.target), input, vertices)
     host, count = host_engine(runner), len(ranked)
     source, target = np.empty(count, np.uint32), np.empty(count, np.uint32)
@@ -94,3 +103,18 @@ def order_forest(
     host.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
     frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
     return OrderedForest(host, view, listed, frame_rows, source, target)
+
+
+def summable(name: Any, weights: Array | pa.Array) -> Array:
+    """Return plain weights as numbers that have a sum; Python's integers if 64 bits may not hold it."""
+    if isinstance(weights, np.ndarray):
+        return weight_floats(weights)
+    kind = weights.type
+    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale):
+        return weight_floats(weights)
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        safe = not len(weights) or float(np.abs(weight_floats(weights)).sum()) < _SAFE
+        whole = weights.cast(pa.int64()) if safe else np.array([int(value) for value in weights.to_pylist()], object)
+        return np.asarray(whole)
+    message = f"column {name!r} holds {kind} weights, which have no sum along a path"
+    raise InvalidEdgesError(message, "cast it to integers or floats")

@@ -1,30 +1,21 @@
-"""Forests with a root in every tree, and the paths between their vertices.
-
-Trees are rooted by an Euler tour: no recursion, and no step for each level of a deep tree. Every edge is two arcs.
-After an arc the tour takes the arc that follows its twin around their vertex. Cut at the roots, it is a list, and
-pointer jumping ranks its arcs. Of an edge's arcs the one that comes first leads away from the root.
-"""
+"""Forests with a root in every tree, and the paths between their vertices."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import find_places
-from dfmst._edges.weights import weight_floats
 from dfmst._engines import Engine
-from dfmst._engines.primitives.sort import sort_order
-from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._engines.primitives.tour import RootedTrees, root_trees
+from dfmst._trees.ordered import OrderedForest, order_forest, summable
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
-
-_SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
 
 
 @driven("edges")
@@ -93,18 +84,15 @@ def rooted(
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     roots = tree_roots(forest, root)
     trees = root_trees(forest.engine, forest.source, forest.target, roots)
-    at_root = trees.edge < 0
-    lengths = _lengths(forest, weight)
-    along = np.where(at_root, 0, lengths[trees.edge]) if len(lengths) else np.zeros(len(roots), lengths.dtype)
-    depth, distance, last = fold_paths(
-        trees.parent, (np.add, (~at_root).astype(np.int64)), (np.add, along), (np.maximum, trees.edge)
-    )
+    edge = trees.edge.view(np.int32)  # -1 at a root
+    lengths = np.ones(len(forest), np.int64) if weight is None else summable(weight, forest.weights(weight))
+    along = np.where(edge < 0, 0, lengths[edge]) if len(lengths) else np.zeros(len(roots), lengths.dtype)
+    distance, last = fold_paths(forest.engine, trees, along)
     distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
-    order = np.empty(len(roots), np.int64)
-    order[np.lexsort((-trees.left, roots))] = np.arange(len(roots))
     rows = np.append(forest.rows, -1)
     ids = {"vertex": np.arange(len(roots)), "parent": trees.parent, "component": roots}
-    more = {"depth": depth, "distance": distance, "order": order, "edge": rows[trees.edge], "heaviest": rows[last]}
+    depth, order = trees.depth.astype(np.int64), trees.order.astype(np.int64)
+    more = {"depth": depth, "distance": distance, "order": order, "edge": rows[edge], "heaviest": rows[last]}
     return forest.listed.frame(ids, more)
 
 
@@ -175,10 +163,10 @@ def path(
     if label[first] != label[last]:
         raise InvalidEdgesError(f"no path joins {start!r} and {stop!r}: they are in different components", "try others")
     trees = root_trees(forest.engine, forest.source, forest.target, np.where(label == label[first], first, label))
-    parent, edge, way = trees.parent, trees.edge, []
+    parent, edge, way = trees.parent, trees.edge, list[int]()
     while last != first:
         way.append(edge[last])
-        last = parent[last]
+        last = int(parent[last])
     return forest.view.take(forest.engine, forest.rows[np.array(way[::-1], np.int64)])
 
 
@@ -199,24 +187,6 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     return roots
 
 
-def _lengths(forest: OrderedForest, weight: Any) -> Array:
-    """Weights of the edges in order, as numbers that have a sum; Python's integers if 64 bits may not hold it."""
-    if weight is None:
-        return np.ones(len(forest), np.int64)
-    weights = forest.weights(weight)
-    if isinstance(weights, np.ndarray):
-        return weight_floats(weights)
-    kind = weights.type
-    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale):
-        return weight_floats(weights)
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
-        safe = not len(weights) or float(np.abs(weight_floats(weights)).sum()) < _SAFE
-        whole = weights.cast(pa.int64()) if safe else np.array([int(value) for value in weights.to_pylist()], object)
-        return np.asarray(whole)
-    message = f"column {weight!r} holds {kind} weights, which have no sum along a path"
-    raise InvalidEdgesError(message, "cast it to integers or floats")
-
-
 def _in_64_bits(weight: Any, distance: Array) -> Array:
     """Sums of Python's integers as ``int64``, or as ``uint64`` if only that holds them."""
     kind = np.int64 if distance.min() < 0 or distance.max() < 1 << 63 else np.uint64
@@ -227,62 +197,22 @@ def _in_64_bits(weight: Any, distance: Array) -> Array:
     return distance.astype(kind)
 
 
-class RootedTrees(NamedTuple):
-    """Trees with a root each, by vertex; ``int64``."""
-
-    parent: Array  # the next vertex on the way to the root, which is its own parent
-    edge: Array  # the edge to the parent; -1 at a root
-    left: Array  # number of arcs of the tour after the one to the vertex: more than at any vertex below it
-
-
-def root_trees(engine: Engine, source: Array, target: Array, root: Array) -> RootedTrees:
-    """Lead the edges of a forest away from its roots."""
-    edges, vertices = len(source), np.arange(len(root))
-    tail, head = np.concatenate([source, target]), np.concatenate([target, source])
-    left = _ranks(_tour(engine, tail, root), 2 * edges)
-    away = np.flatnonzero(left > np.roll(left, edges))
-    parent, edge, after = vertices.copy(), np.full(len(root), -1), np.full(len(root), 2 * edges)
-    parent[head[away]] = tail[away]
-    edge[head[away]] = away % edges if edges else away
-    after[head[away]] = left[away]
-    return RootedTrees(parent, edge, after)
+def fold_paths(engine: Engine, trees: RootedTrees, along: Array) -> tuple[Array, Array]:
+    """Return the sum of entries along the path from each vertex to its root, and its last edge (-1 at a root)."""
+    if along.dtype == object:
+        return _sum_objects(trees.parent, along), fold_paths(engine, trees, np.zeros(len(along)))[1]
+    sequence, total, last = np.empty(len(along), np.uint32), along.copy(), trees.edge.copy()
+    sequence[trees.order] = np.arange(len(along), dtype=np.uint32)
+    engine.launch("fold_paths", 2, sequence, len(along), trees.parent, total, last, grain=1)
+    return total, last.view(np.int32)
 
 
-def _tour(engine: Engine, tail: Array, root: Array) -> Array:
-    """Return the next arc of each arc; the last one of a tree points at itself."""
-    arcs = len(tail)
-    around = sort_order(engine, tail).astype(np.int64)
-    vertex = tail[around]
-    begins = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1]))[:arcs]
-    following, before = np.empty(arcs, np.int64), np.empty(arcs, np.int64)
-    following[around[:-1]] = around[1:]
-    following[around[np.append(begins[1:], arcs)[: len(begins)] - 1]] = around[begins]
-    tour = np.roll(following, arcs // 2)  # the distance of an arc from its twin
-    before[tour] = np.arange(arcs)
-    first = around[begins]
-    first = first[root[tail[first]] == tail[first]]
-    tour[before[first]] = before[first]
-    return tour
-
-
-def _ranks(tour: Array, arcs: int) -> Array:
-    """Return the number of arcs after each in its list, by pointer jumping."""
-    rank: Array = (tour != np.arange(arcs)).astype(np.int64)
-    while True:
-        further = tour[tour]
-        if np.array_equal(further, tour):
-            return rank
-        rank += rank[tour]
-        tour = further
-
-
-def fold_paths(parent: Array, *columns: tuple[np.ufunc, Array]) -> list[Array]:
-    """Fold entries along the path from every vertex to its root, by pointer jumping."""
-    folded = [values.copy() for _, values in columns]
+def _sum_objects(parent: Array, along: Array) -> Array:
+    """Sum Python's integers by pointer jumping."""
+    total = along.copy()
     while True:
         further = parent[parent]
-        for (function, _), values in zip(columns, folded, strict=True):
-            function(values, values[parent], out=values)
+        total += total[parent]
         if np.array_equal(further, parent):
-            return folded
+            return total
         parent = further

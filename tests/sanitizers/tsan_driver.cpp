@@ -8,6 +8,7 @@
 #include "tsan/ids.hpp"
 #include "tsan/points.hpp"
 #include "tsan/ranges.hpp"
+#include "tsan/trees.hpp"
 #include "tsan/worklists.hpp"
 
 namespace {
@@ -24,6 +25,7 @@ template <typename W> void of_weights(const Graph& graph) {
   short_table<W>(graph);
   ranges<u32, W>(graph, 5, true);
   ranges<u64, W>(graph, 17, true);
+  terminals<W>(graph);
 }
 
 template <typename K> void of_keys(const Graph& graph) {
@@ -51,6 +53,9 @@ void everything(u32 seed) {
     generate(graph);
     kruskal(graph);
     kruskal_tree(graph);
+    dendrogram(graph);
+    tour(graph);
+    conditions(graph);
     one_round(graph);
     of_vertices<u32>(graph);
     of_vertices<u64>(graph);

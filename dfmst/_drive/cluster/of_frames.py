@@ -32,7 +32,7 @@ from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst.errors import UnsupportedFrameError
 
-_IN_MEMORY = ("algorithm", "engine", "threads")  # arguments for frames in memory only
+_IN_MEMORY = ("algorithm", "engine", "threads", "max_size", "one_per")  # arguments for frames in memory only
 
 
 def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:

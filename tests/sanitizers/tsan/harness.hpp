@@ -77,6 +77,10 @@ OF_K(grow_subtrees) OF_K(grow_apart) PLAIN(hook_unvisited) OF_K(hook_lightest) P
 OF_K(grow_trees) OF_K(least_of_groups) OF_K(join_lightest) OF_K(relax_neighbors) OF_K(reduce_rounds)
 OF_V(unite) PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks)
 OF_K(pack_records) OF_K(pack_low_half) OF_K(pack_high_half) OF_K(order_runs) PLAIN(count_digits) PLAIN(scatter_digits)
+PLAIN(arc_records) PLAIN(arc_places) PLAIN(follow_arcs) PLAIN(walk_list) PLAIN(rank_list) PLAIN(lead_away)
+PLAIN(number_tree) OF_W(fold_paths) OF_V(reach_orders) OF_W(search_around) OF_W(lead_back) PLAIN(mark_ways)
+PLAIN(merge_within) PLAIN(first_edges) PLAIN(hook_along) PLAIN(flag_linked_roots) PLAIN(lead_up) PLAIN(flag_heavier)
+PLAIN(gather_heavier) PLAIN(find_chains) PLAIN(bound_chains) PLAIN(list_merges) PLAIN(count_added) PLAIN(size_merges)
 PLAIN(gather_packed) PLAIN(unpack_records) OF_K(leading_bits) PLAIN(count_leading) PLAIN(place_buckets) OF_V(scatter_edges)
 
 void check_(bool right, const char* what, int line) {

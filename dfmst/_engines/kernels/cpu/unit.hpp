@@ -6,7 +6,9 @@ typedef TYPE V, W, K;
 #include "../boruvka.cuh"
 #include "../bsp.cuh"
 #include "../columns.cuh"
+#include "../constrained.cuh"
 #include "../cycle.cuh"
+#include "../dendrogram.cuh"
 #include "../filter_boruvka.cuh"
 #include "../flags.cuh"
 #include "../generate.cuh"
@@ -18,6 +20,7 @@ typedef TYPE V, W, K;
 #include "../mastiff.cuh"
 #include "../match.cuh"
 #include "../nearest.cuh"
+#include "../nearest_terminals.cuh"
 #include "../partial_prim.cuh"
 #include "../point_rounds.cuh"
 #include "../prim.cuh"
@@ -27,5 +30,6 @@ typedef TYPE V, W, K;
 #include "../sets.cuh"
 #include "../short.cuh"
 #include "../sort.cuh"
+#include "../tour.cuh"
 }
 #undef TYPE

@@ -1,0 +1,108 @@
+"""Trees with roots, by an Euler tour whose arcs are ranked in parallel: no recursion, and no step for each level.
+
+References
+----------
+Tarjan, Vishkin: An efficient parallel biconnectivity algorithm. SIAM Journal on Computing 14 (1985).
+Helman, JáJá: Designing practical efficient algorithms for symmetric multiprocessors. ALENEX 1999.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dfmst._common.types import ROW_LIMIT, Array
+from dfmst._engines.base import Engine
+from dfmst.errors import CapacityError
+
+_NONE = int(np.iinfo(np.uint32).max)
+_WALKS = 8  # of an index of walk_list
+_BLOCK = 64  # places that one of them is a splitter of
+
+
+class RootedTrees(NamedTuple):
+    """Trees with a root each, by vertex; ``uint32`` of shape ``(vertices,)``."""
+
+    parent: Array  # the next vertex on the way to the root, which is its own parent
+    edge: Array  # the edge to the parent; 2^32 - 1 at a root
+    depth: Array  # number of edges to the root
+    order: Array  # place in a depth-first order, tree after tree in ascending order of their roots
+    size: Array  # number of vertices below it, with itself: those of order to order + size - 1
+
+
+def root_trees(engine: Engine, source: Array, target: Array, root: Array) -> RootedTrees:
+    """Lead the edges of a forest away from its roots; `root` is that of each vertex's tree."""
+    xp, edges, vertices = engine.xp, len(source), len(root)
+    if 2 * edges > ROW_LIMIT - _BLOCK:
+        raise CapacityError(
+            f"{edges:,} edges make {2 * edges:,} arcs, more than 32 bits number", "cut the forest first"
+        )
+    root = root.astype(np.uint32)
+    parent, edge = xp.arange(vertices, dtype=np.uint32), xp.full(vertices, _NONE, np.uint32)
+    first, last, depth, order, size = (xp.zeros(vertices, np.uint32) for _ in range(5))
+    away = xp.zeros(2 * edges, np.uint32)
+    roots = xp.flatnonzero(root == xp.arange(vertices, dtype=np.uint32))
+    if edges:
+        records, place, offset = _arcs(engine, source, target, vertices)
+        rank = _ranks(engine, *_tour(engine, records, place, offset, roots, edges))
+        ends = (away, parent, edge, first, last)
+        engine.launch("lead_away", 2 * edges, records, place, rank, edges, *ends)
+        away = xp.cumsum(away, dtype=np.uint32)
+    tree = xp.zeros(vertices, np.uint32)
+    tree[roots] = xp.arange(len(roots), dtype=np.uint32)
+    begin = xp.zeros(len(roots) + 1, np.uint32)
+    begin[1:] = xp.cumsum(xp.bincount(tree[root], minlength=len(roots)), dtype=np.uint32)
+    engine.launch("number_tree", vertices, away, edge, first, last, root, tree, begin, depth, order, size)
+    return RootedTrees(parent, edge, depth, order, size)
+
+
+def _arcs(engine: Engine, source: Array, target: Array, vertices: int) -> tuple[Array, Array, Array]:
+    """Return the arcs by their tails, the place of each arc, and the first place of each vertex."""
+    xp, arcs = engine.xp, 2 * len(source)
+    records = xp.empty(arcs, np.uint64)
+    engine.launch("arc_records", arcs, source, target, len(source), records)
+    records = engine.sort_records(records, vertices.bit_length())
+    place, offset = xp.empty(arcs, np.uint32), xp.empty(vertices + 1, np.uint64)
+    engine.launch("arc_places", arcs, records, place)
+    engine.launch("list_offsets", arcs + 1, records, arcs, vertices, offset)
+    return records, place, offset
+
+
+def _tour(engine: Engine, records: Array, place: Array, offset: Array, roots: Array, edges: int) -> tuple[Array, int]:
+    """Return the place after each place, and the first place of the tour."""
+    xp = engine.xp
+    heads = offset[roots]
+    has_arcs = heads < offset[roots + 1]
+    heads = heads[has_arcs].astype(np.uint32)
+    after = xp.full(len(offset) - 1, _NONE - 1, np.uint32)
+    after[roots[has_arcs]] = xp.concatenate([heads[1:], xp.full(1, _NONE, np.uint32)])
+    following = xp.empty(len(records), np.uint32)
+    engine.launch("follow_arcs", len(records), records, place, offset, after, edges, following)
+    return following, int(heads[0])
+
+
+def _ranks(engine: Engine, following: Array, head: int) -> Array:
+    """Return the number of places before each place of a list."""
+    xp, length = engine.xp, len(following)
+    splitters = -(-length // _BLOCK)
+    walked = xp.empty(length, np.uint64)
+    rank: Array = xp.empty(length, np.uint32)
+    onward, steps = (xp.empty(splitters + 1, np.uint32) for _ in range(2))
+    walks = -(-(splitters + 1) // _WALKS)
+    engine.launch("walk_list", walks, following, length, splitters, head, walked, onward, steps, grain=16)
+    behind = _sums_behind(xp, onward, steps)
+    engine.launch("rank_list", length, walked, (np.uint64(length) - behind).astype(np.uint32), rank)
+    return rank
+
+
+def _sums_behind(xp: Any, onward: Array, steps: Array) -> Array:
+    """Return the steps from each splitter to the end of the list, by pointer jumping."""
+    end = len(onward)
+    sums = xp.concatenate([steps, xp.zeros(1, np.uint32)]).astype(np.uint64)
+    hop = xp.concatenate([xp.where(onward == np.uint32(_NONE), end, onward.astype(np.int64)), xp.full(1, end)])
+    for _ in range(end.bit_length()):
+        sums = sums + sums[hop]
+        hop = hop[hop]
+    behind: Array = sums[:end]
+    return behind

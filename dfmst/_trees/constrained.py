@@ -1,0 +1,94 @@
+"""Clusters with conditions: Kruskal's scan of all rows that refuses merges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dfmst._common.arguments import check_column_name, whole_number
+from dfmst._common.types import Array
+from dfmst._edges.conditions import group_entries, value_codes
+from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.vertex_list import find_places
+from dfmst._engines.primitives.contract import flatten
+from dfmst._trees.ordered import OrderedForest
+from dfmst.errors import InvalidEdgesError, missing_column
+
+_NONE = int(np.iinfo(np.uint32).max)
+_HINT = "name source, target, a pair of columns of the edges, or a column of vertices= as a frame with 'vertex'"
+
+
+class ConstrainedMerges:
+    """Merges of all rows in their order, as far as the conditions allow; it goes on where it stopped."""
+
+    def __init__(self, ordered: OrderedForest, max_size: int | None, mark: Array | None) -> None:
+        self._ordered, n = ordered, ordered.vertices
+        self._most = n if max_size is None else whole_number("max_size", max_size)
+        if self._most < 1 and n:
+            raise ValueError(f"max_size is {max_size}; it must be at least 1")
+        self._mark, self._marks = mark, 0 if mark is None or not n else int((mark + np.uint32(1)).max())
+        self._parent, self._size = np.arange(n, dtype=np.uint32), np.ones(n, np.uint32)
+        self._signature = self._next = self._stamp = None
+        if mark is not None:
+            bits = np.uint64(1) << (mark.astype(np.uint64) & np.uint64(63))
+            self._signature = np.where(mark == _NONE, np.uint64(0), bits)
+            self._next, self._stamp = self._parent.copy(), np.zeros(self._marks, np.uint32)
+        self._state = np.array([0, n], np.uint64)
+
+    def labels(self, rows: int, wanted: int = 1) -> Array:
+        """Return the smallest place of each place's cluster, of rows up to a number, or of so many clusters."""
+        ordered = self._ordered
+        conditions = (self._most, self._mark, self._marks, self._parent, self._size)
+        columns = (self._signature, self._next, self._stamp, self._state)
+        ordered.engine.launch_alone("merge_within", ordered.source, ordered.target, rows, wanted, *conditions, *columns)
+        label = self._parent.copy()
+        flatten(ordered.engine, label)
+        return label
+
+    @property
+    def clusters(self) -> int:
+        """The number of clusters so far."""
+        return int(self._state[1])
+
+
+def read_marks(ordered: OrderedForest, names: tuple[Any, Any], vertices: Any, one_per: Any) -> Array | None:
+    """Return a number for each place, of which a cluster may hold one place each; 2^32 - 1 for places without one."""
+    if one_per is None:
+        return None
+    if isinstance(one_per, (list, tuple)) and len(one_per) == 2:
+        return _marks_of_rows(ordered, list(one_per))
+    check_column_name("one_per", one_per)
+    if one_per in names:
+        mark = np.full(ordered.vertices, _NONE, np.uint32)
+        mark[ordered.source if one_per == names[0] else ordered.target] = 0
+        return mark
+    if not hasattr(vertices, "columns"):
+        raise missing_column(one_per, list(names), _HINT)
+    view = open_host_frame(vertices, "vertices")
+    code, null = _codes(view, [one_per])
+    mark = np.full(ordered.vertices, _NONE, np.uint32)
+    mark[find_places(ordered.listed, "vertices", vertices)] = np.where(null, _NONE, code)
+    return mark
+
+
+def _codes(view: FrameView, names: list[Any]) -> tuple[Array, Array]:
+    """Number the values of columns alike, and flag nulls."""
+    entries = [group_entries(name, view.column(name)) for name in names]
+    return value_codes(names[0], entries).astype(np.uint32), np.concatenate([np.asarray(e.is_null()) for e in entries])
+
+
+def _marks_of_rows(ordered: OrderedForest, names: list[Any]) -> Array:
+    """Marks of both ends of each row; those of a vertex must be equal in all its rows."""
+    code, null = (np.split(column, 2) for column in _codes(ordered.view, names))
+    mark = np.full(ordered.vertices, _NONE, np.uint32)
+    ends = (ordered.source, ordered.target)
+    for end, values, missing in zip(ends, code, null, strict=True):
+        mark[end] = np.where(missing, _NONE, values)[ordered.rows]
+    for name, end, values, missing in zip(names, ends, code, null, strict=True):
+        other = np.flatnonzero(np.where(missing, _NONE, values)[ordered.rows] != mark[end])
+        if len(other):
+            row = int(ordered.rows[other].min())
+            message = f"column {name!r} names two values for one vertex in {len(other):,} rows, the first is row {row}"
+            raise InvalidEdgesError(message, "give every vertex one value in all its rows", row=row)
+    return mark

@@ -1,0 +1,267 @@
+"""Parts of a forest of nearly equal amounts: cuts of its trees, as in regionalization and redistricting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dfmst._common.arguments import real_number, whole_number
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.vertex_list import VertexList, find_places
+from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines.primitives.contract import component_labels
+from dfmst._engines.primitives.tour import RootedTrees, root_trees
+from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst.errors import InvalidEdgesError
+
+_MOST_STATES = 256  # alternatives that are kept of the vertices below one vertex
+
+
+@driven("forest")
+def partition(
+    forest: Frame,
+    n_clusters: int,
+    *,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    balance: Any = None,
+    tolerance: float | None = None,
+    vertices: Any = None,
+    maximum: bool = False,
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Cut a forest into connected parts of nearly equal amounts.
+
+    Every part is a subtree, so it is connected in the graph as well. :func:`clusters` cuts the heaviest edges instead,
+    and its clusters may differ much in size.
+
+    Parameters
+    ----------
+    forest, source, target, weight, invalid, threads
+        As for :func:`minimum_spanning_forest`; the frame is on the host. Of an edge table the forest is cut.
+    n_clusters
+        Number of parts.
+    balance
+        Amounts of the vertices, such as populations: the name of a column of `vertices`, or a mapping of all ids to
+        numbers. ``None``: 1 a vertex, so that parts have equally many.
+    tolerance
+        Part of the mean by which an amount may differ from it, 0.02 for 2 percent. Of all cuts that keep it, those are
+        taken whose edges come last in the total order (the largest sum of ranks). ``None``: the largest part is cut
+        in two, as evenly as its edges allow, until there are enough.
+    vertices
+        All vertices, as for :func:`connected_components`; or a frame with their ids in its column ``vertex``.
+    maximum
+        Whether it is the maximum spanning forest.
+
+    Returns
+    -------
+    parts
+        The same kind of frame, one row a vertex in ascending order: ``vertex``, and ``cluster``, the smallest vertex of
+        its part.
+
+    Raises
+    ------
+    InvalidEdgesError
+        More trees, or fewer vertices, than parts; amounts that are missing or negative; no cuts were found that
+        keep the tolerance. The search keeps 256 alternatives below a vertex, so it may miss cuts of large trees.
+    ColumnNotFoundError, UnsupportedFrameError, CapacityError
+        As for :func:`connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4, 5], "target": [2, 3, 4, 5, 6], "weight": [9, 1, 1, 1, 1]})
+    >>> dfmst.partition(roads, 2).cluster.tolist()
+    [1, 1, 1, 4, 4, 4]
+    >>> people = {1: 50, 2: 10, 3: 10, 4: 10, 5: 10, 6: 10}
+    >>> dfmst.partition(roads, 2, balance=people, tolerance=0.1).cluster.tolist()
+    [1, 2, 2, 2, 2, 2]
+
+    References
+    ----------
+    Assunção, Neves, Câmara, Freitas: Efficient regionalization techniques for socio-economic geographical units using
+    minimum spanning trees. International Journal of Geographical Information Science 20 (2006).
+    DeFord, Duchin, Solomon: Recombination. Harvard Data Science Review 3 (2021).
+    Ito, Zhou, Nishizeki: Partitioning a graph of bounded tree-width to connected subgraphs of almost uniform size.
+    Journal of Discrete Algorithms 4 (2006).
+    """
+    count = whole_number("n_clusters", n_clusters)
+    share = None if tolerance is None else real_number("tolerance", tolerance)
+    if share is not None and not 0 <= share < 1:
+        raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
+    known, ids = _amounts(balance, vertices)
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    ordered = order_forest(forest, columns, ids, algorithm="auto", engine="auto", threads=threads)
+    if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
+        message = f"{count:,} parts cannot be made of {ordered.vertices:,} vertices in {ordered.trees:,} components"
+        raise InvalidEdgesError(message, f"make {ordered.trees:,} to {ordered.vertices:,}")
+    amount = np.ones(ordered.vertices, np.int64) if known is None else _by_place(ordered.listed, ids, known)
+    trees = root_trees(ordered.engine, ordered.source, ordered.target, ordered.labels())
+    sums = _sums_below(trees, amount)
+    cuts = _halved(sums, count) if share is None else _balanced(sums, count, share)
+    return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": _labels(ordered, cuts)})
+
+
+def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
+    """Return the amounts as given, and the ids of their vertices."""
+    if isinstance(balance, Mapping):
+        if vertices is not None:
+            raise ValueError("balance is a mapping, which lists all vertices: leave vertices= out")
+        return np.asarray(list(balance.values())), list(balance)
+    if hasattr(vertices, "columns"):  # a frame
+        return None if balance is None else _numbers(open_host_frame(vertices, "vertices"), balance), vertices
+    if balance is not None:
+        message = f"balance is {balance!r}, and vertices= is no frame with such a column"
+        raise ValueError(
+            f"{message}; pass vertices= as a frame with the columns 'vertex' and {balance!r}, or a mapping"
+        )
+    return None, vertices
+
+
+def _numbers(view: FrameView, name: Any) -> Array:
+    """Read a column of amounts: ``int64``, or ``float64``."""
+    column = plain_weights(name, view.column(name))
+    if isinstance(column, np.ndarray):
+        return weight_floats(column)
+    if column.null_count:
+        first = int(np.asarray(column.is_null()).argmax())
+        message = f"column {name!r} has {column.null_count:,} nulls, the first in row {first}"
+        raise InvalidEdgesError(message, "fill them with numbers", row=first)
+    values = column.to_numpy(zero_copy_only=False)
+    return values if values.dtype.kind in "iu" else weight_floats(column)
+
+
+def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
+    """Return the amount of each place of a list of vertices."""
+    if amounts.dtype.kind not in "iuf":
+        raise InvalidEdgesError(f"balance holds {amounts.dtype} values, not numbers", "pass a number for each vertex")
+    wrong = np.flatnonzero(~(amounts >= 0) | (amounts == np.inf))
+    if len(wrong):
+        message = f"balance has {len(wrong):,} amounts that are negative or no number, the first at position {wrong[0]}"
+        raise InvalidEdgesError(message, "pass amounts of 0 or more")
+    placed = np.zeros(len(listed), np.float64 if amounts.dtype.kind == "f" else np.int64)
+    placed[find_places(listed, "vertices", ids)] = amounts
+    return placed
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Trees in depth-first order, with the amounts of their vertices; parents come first."""
+
+    total: float
+    below: Array  # the amount of each vertex and all below it
+    size: Array  # the number of vertices below it, with itself
+    edge: Array  # the edge to the parent, -1 at a root
+    parent: Array
+
+
+def _sums_below(trees: RootedTrees, amount: Array) -> _Sums:
+    sequence = np.argsort(trees.order)
+    size = trees.size[sequence].astype(np.int64)
+    running = np.append(amount[:1] * 0, np.cumsum(amount[sequence]))
+    below = running[np.arange(len(amount)) + size] - running[: len(amount)]
+    edge = trees.edge.view(np.int32)[sequence].astype(np.int64)
+    return _Sums(running[-1].item(), below, size, edge, trees.order[trees.parent[sequence]].astype(np.int64))
+
+
+def _halved(sums: _Sums, count: int) -> list[int]:
+    """Cut the largest part as evenly as possible, again and again; of equal cuts, the last edge."""
+    below, cuts = sums.below.copy(), list[int]()
+    parts = [np.arange(root, root + sums.size[root]) for root in np.flatnonzero(sums.edge < 0)]
+    while len(parts) < count:
+        at = max((at for at, part in enumerate(parts) if len(part) > 1), key=lambda at: below[parts[at][0]])
+        part = parts[at]
+        whole, inner = below[part[0]], part[1:]
+        larger = np.maximum(below[inner], whole - below[inner])
+        best = np.flatnonzero(larger == larger.min())
+        top = int(inner[best[sums.edge[inner[best]].argmax()]])
+        cuts.append(int(sums.edge[top]))
+        inside = (part >= top) & (part < top + sums.size[top])
+        above = part[(part < top) & (top < part + sums.size[part])]
+        below[above] -= below[top]
+        parts[at] = part[~inside]
+        parts.append(part[inside])
+    return cuts
+
+
+_Cuts: TypeAlias = tuple[Any, Any] | None  # cuts before, and cuts or an edge
+_States: TypeAlias = dict[tuple[int, float], tuple[int, _Cuts]]
+
+
+def _balanced(sums: _Sums, count: int, tolerance: float) -> list[int]:
+    """Find cuts of which every part keeps the tolerance.
+
+    A state of a vertex is the number of parts below it and the amount that is left for its own part, with the best
+    cuts that lead to it. A vertex with too small an amount below it is not cut from its parent: its parent has it.
+    """
+    least, most = (sums.total * (1 + sign * tolerance) / count for sign in (-1, 1))
+    heavy = np.flatnonzero((sums.below >= least) | (sums.edge < 0))[::-1]
+    inner = heavy[sums.edge[heavy] >= 0]
+    own = sums.below.copy()
+    np.subtract.at(own, sums.parent[inner], sums.below[inner])
+    none: _States = {(0, 0): (0, None)}
+    waiting: dict[int, _States] = {}
+    closed = none
+    columns = (heavy, sums.edge[heavy], sums.parent[heavy], own[heavy])
+    for vertex, edge, parent, amount in zip(*(column.tolist() for column in columns), strict=True):
+        reached = waiting.pop(vertex, none).items()
+        states = {(parts, rest + amount): best for (parts, rest), best in reached if rest + amount <= most}
+        cut: _States = {}
+        for (parts, rest), (score, cuts) in states.items():
+            if rest >= least:
+                _offer(cut, (parts + 1, 0), (score + edge, (cuts, edge)) if edge >= 0 else (score, cuts))
+        if edge < 0:
+            closed = _joined(closed, cut, count)
+        else:
+            waiting[parent] = _joined(waiting.get(parent, none), states | cut, count)
+    if (count, 0) not in closed:
+        message = f"no cuts were found that make {count:,} parts within {tolerance:g} of the mean amount"
+        raise InvalidEdgesError(message, "raise tolerance=, or leave it out for parts that are as even as possible")
+    return _edges_of(closed[count, 0][1])
+
+
+def _joined(one: _States, other: _States, count: int) -> _States:
+    """Combine the states of two subtrees; keep those with the best cuts."""
+    found: _States = {}
+    for (parts, rest), (score, cuts) in one.items():
+        for (more, added), (extra, others) in other.items():
+            if parts + more <= count:
+                _offer(found, (parts + more, rest + added), (score + extra, (cuts, others) if others else cuts))
+    if len(found) <= _MOST_STATES:
+        return found
+    return dict(nlargest(_MOST_STATES, found.items(), key=lambda item: item[1][0]))
+
+
+def _offer(states: _States, state: tuple[int, float], best: tuple[int, _Cuts]) -> None:
+    if state not in states or best[0] > states[state][0]:
+        states[state] = best
+
+
+def _edges_of(cuts: _Cuts) -> list[int]:
+    edges: list[int] = []
+    waiting: list[Any] = [cuts]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, tuple):
+            waiting += entry
+        elif entry is not None:
+            edges.append(entry)
+    return edges
+
+
+def _labels(ordered: OrderedForest, cuts: list[int]) -> Array:
+    """Return the smallest place of each place's part."""
+    left = np.delete(np.arange(len(ordered)), cuts)
+    source, target = ordered.source[left], ordered.target[left]
+    return component_labels(ordered.engine, EdgeTable(source, target, source, ordered.vertices))
