@@ -41,17 +41,21 @@ if TYPE_CHECKING:
     from dfmst._engines import release_memory
     from dfmst._report.report import Report, report
     from dfmst._trees import components
+    from dfmst._trees.bottlenecks import bottlenecks
     from dfmst._trees.bridges import bridges
     from dfmst._trees.certificate import Certificate, verify
     from dfmst._trees.clusters import clusters, single_linkage
     from dfmst._trees.components import connected_components
     from dfmst._trees.density import hdbscan
+    from dfmst._trees.layers import in_forest
     from dfmst._trees.newick import newick
     from dfmst._trees.partition import partition
     from dfmst._trees.points.euclidean import euclidean_forest, knn_edges
+    from dfmst._trees.relabel import relabel
     from dfmst._trees.rooted import path, rooted
     from dfmst._trees.steiner import steiner_tree
     from dfmst._trees.update import update
+    from dfmst._trees.windows import windows
     from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest, spanning_forest
     from dfmst.formats import read_edges
     from dfmst.interop import from_igraph, from_matrix, from_sparse, to_igraph, to_sparse
@@ -62,16 +66,20 @@ _NAMES = {
     "_engines": ["release_memory"],
     "_report.report": ["Report", "report"],
     "_trees.bridges": ["bridges"],
+    "_trees.bottlenecks": ["bottlenecks"],
     "_trees.certificate": ["Certificate", "verify"],
     "_trees.clusters": ["clusters", "single_linkage"],
     "_trees.components": ["connected_components"],
     "_trees.density": ["hdbscan"],
+    "_trees.layers": ["in_forest"],
     "_trees.newick": ["newick"],
     "_trees.partition": ["partition"],
     "_trees.points.euclidean": ["euclidean_forest", "knn_edges"],
+    "_trees.relabel": ["relabel"],
     "_trees.rooted": ["path", "rooted"],
     "_trees.steiner": ["steiner_tree"],
     "_trees.update": ["update"],
+    "_trees.windows": ["windows"],
     "forest": ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest"],
     "formats": ["read_edges"],
     "interop": ["from_igraph", "from_matrix", "from_sparse", "to_igraph", "to_sparse"],
@@ -84,11 +92,13 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "minimum_spanning_forest",
     "maximum_spanning_forest",
     "spanning_forest",
+    "in_forest",
     "connected_components",
     "clusters",
     "single_linkage",
     "rooted",
     "path",
+    "bottlenecks",
     "newick",
     "bridges",
     "partition",
@@ -96,7 +106,9 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "euclidean_forest",
     "knn_edges",
     "hdbscan",
+    "relabel",
     "update",
+    "windows",
     "verify",
     "Certificate",
     "plan",

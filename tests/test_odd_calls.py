@@ -25,6 +25,7 @@ from dfmst.errors import DfmstError
 from tests.support.dask_frames import random_frame
 
 TABLE = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+LABELS = pa.table({"vertex": [0, 1, 2], "cluster": [0, 0, 2]})
 PACKAGE = str(Path(dfmst.__file__).parent)
 
 
@@ -54,6 +55,10 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.single_linkage: {"edges": TABLE},
     dfmst.rooted: {"edges": TABLE},
     dfmst.path: {"edges": TABLE, "start": 0, "stop": 2},
+    dfmst.in_forest: {"edges": TABLE},
+    dfmst.bottlenecks: {"forest": TABLE, "pairs": [(0, 2)]},
+    dfmst.relabel: {"new": LABELS, "old": LABELS},
+    dfmst.windows: {"edges": TABLE, "time": "weight", "width": 2, "step": 1},
     dfmst.euclidean_forest: {"points": TABLE},
     dfmst.knn_edges: {"points": TABLE},
     dfmst.newick: {"forest": TABLE},
@@ -168,6 +173,10 @@ def test_odd_columns(name, kind):
         "components": lambda frame: dfmst.connected_components(frame, invalid="drop"),
         "verify": lambda frame: dfmst.verify(frame, frame[:2] if hasattr(frame, "iloc") else frame.slice(0, 2)),
         "update": lambda frame: dfmst.update(frame, frame),
+        "in_forest": lambda frame: dfmst.in_forest(frame, layers=2),
+        "bottlenecks": lambda frame: dfmst.bottlenecks(frame, [(0, 1)]),
+        "removal": lambda frame: dfmst.update(frame, removed=frame, edges=frame),
+        "windows": lambda frame: list(dfmst.windows(frame, time="weight", width=1, step=1)),
         "stream": lambda frame: dfmst.stream.fold([frame, frame]).frame,
         "total": lambda frame: forest.solve(frame).total_weight,
         "clusters": lambda frame: dfmst.clusters(frame, distance=2),

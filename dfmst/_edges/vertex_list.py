@@ -79,14 +79,20 @@ def list_vertices(
     return VertexList(view, names, input, vertex, place, ids)
 
 
-def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
-    """Return the places of ids, ``int64``."""
+def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
+    """Return the places of ids (a list, an array or a column), ``int64``."""
     wanted = ids_like((argument, id_column(ids)), ("ids", listed.values()))
     match = pc.index_in(arrow_column(argument, wanted.source), value_set=arrow_column("ids", wanted.target))
     unknown = np.asarray(match.is_null())
+    if wanted.null_source is not None:  # null integers read as 0
+        unknown = unknown | wanted.null_source
     if unknown.any():
-        message = f"{argument}: {ids[int(unknown.argmax())]!r} is not a vertex of the table"
-        raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=")
+        count, row = int(unknown.sum()), int(unknown.argmax())
+        vertex = ids[row]
+        vertex = vertex.as_py() if isinstance(vertex, pa.Scalar) else getattr(vertex, "item", lambda: vertex)()
+        place = f" ({count:,} of {len(unknown):,} ids are not, the first in row {row})" if len(unknown) > 2 else ""
+        message = f"{argument}: {vertex!r} is not a vertex of the table{place}"
+        raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=", row=row if place else None)
     return np.asarray(match).astype(np.int64)
 
 

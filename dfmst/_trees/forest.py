@@ -142,7 +142,7 @@ def solve(
     verified: 2 rows, 1 component, total weight 3
     """
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    found = _solve(edges, columns, algorithm, engine, threads, return_trace, step)
+    found = find_rows(edges, columns, algorithm, engine, threads, return_trace, step)
     return Forest(
         found,
         columns,
@@ -156,15 +156,16 @@ def solve(
     )
 
 
-def _solve(
+def find_rows(
     edges: Frame,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
     engine: str,
     threads: int | None,
-    return_trace: bool,
+    return_trace: bool = False,
     step: Step = nullcontext,
 ) -> FrameRows:
+    """Read and solve a frame in memory."""
     view, runner = open_edges(edges, engine, threads)
     view = compose(runner, view, columns)
     trace = Trace() if return_trace else None
@@ -192,7 +193,7 @@ def find_forest(
     """Return the rows of a forest, found by kernels or in the steps of the frame's own library; and its trace."""
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     if not in_frame_steps(algorithm):
-        forest = _solve(edges, columns, algorithm, engine, threads, return_trace)
+        forest = find_rows(edges, columns, algorithm, engine, threads, return_trace)
         return (forest.frame, forest.trace) if return_trace else forest.frame
     refused = columns.conditions.words or (["keys of several columns"] if columns.keys else [])
     if refused:

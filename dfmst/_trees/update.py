@@ -1,7 +1,8 @@
-"""The forest of old and new rows, from the old forest and the new rows."""
+"""The forest of old and new rows, from the old forest, the new rows and the removed ones."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,56 +12,75 @@ import pyarrow as pa
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.stack import check_stackable, stack_frames
-from dfmst._engines import select_engine
+from dfmst._engines import Engine, select_engine
+from dfmst._trees.removal import removed_rows, rows_after_removal
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
-from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
+from dfmst.errors import InvalidEdgesError
+from dfmst.formats.provenance import Provenance, read_provenance, with_provenance, without_provenance
 
 
 @driven("forest", "new_edges")
 def update(
     forest: Frame,
-    new_edges: Frame,
+    new_edges: Frame | None = None,
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
     *,
+    removed: Frame | None = None,
+    edges: Frame | None = None,
+    layers: int | None = None,
     maximum: bool = False,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
 ) -> Any:
-    """Return the forest of all rows, old and new, from the forest of the old ones.
+    """Return the forest of all rows, from the forest of the old ones, rows that are new and rows that are removed.
 
-    The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows followed by the new ones: a row outside
-    the old forest is never in a later one.
+    The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows, less the removed ones, followed by the
+    new ones. A row outside the old forest is in no later one, unless rows of the forest are removed. Their replacements
+    are in a reserve: the rows of the first k layers of :func:`in_forest`, passed as `forest`.
+
+    The result is exact without other rows if one of the layers of `forest` lost no row, or lost only rows whose ends
+    are still joined by rows that come before them. So k layers are enough for any k - 1 removed rows. Else all old rows
+    must be read: they are, if `edges` is given.
 
     Parameters
     ----------
     forest
-        The forest of the old rows, in row order, as dfmst returned it.
+        The forest of the old rows, in row order, as dfmst returned it; or a reserve of several layers.
     new_edges
         Rows that come after all old ones: a frame of the same kind with the same columns. Frames of cuDF stay on the
         GPU.
     source, target, weight, algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`, and as the forest was made.
+    removed
+        Old rows that are removed: a frame with some of the columns. A row is removed if it agrees with one of these in
+        all columns that they have. Rows outside `forest` may be among them. The frames must be on the host.
+    edges
+        All old rows, with or without the removed ones, to read if that is necessary; a polars LazyFrame is computed
+        then only.
+    layers
+        Layers that `forest` was made with. If it has fewer, it holds all old rows. ``None``: those that it has.
     maximum
         Whether it is the maximum spanning forest.
 
     Returns
     -------
     forest
-        The same kind of frame. A ``pyarrow.Table`` that was read from a file of dfmst keeps its record up to date.
+        The same kind of frame. A ``pyarrow.Table`` that was read from a file of dfmst keeps its record up to date,
+        unless rows are removed.
 
     Raises
     ------
     InvalidEdgesError
-        The forest says that it was made with other columns or in another order (files of dfmst do); columns that
-        differ; and as for :func:`dfmst.minimum_spanning_forest`.
+        All old rows must be read, and `edges` is not given. The forest says that it was made with other columns or in
+        another order (files of dfmst do); columns that differ; and as for :func:`dfmst.minimum_spanning_forest`.
     UnsupportedFrameError
         Frames of two kinds.
     ColumnNotFoundError, EngineUnavailableError, CapacityError
@@ -76,23 +96,61 @@ def update(
        source  target  weight
     1       1       2       1
     3       0       1       1
+    >>> reserve = monday[dfmst.in_forest(monday, layers=2) > 0]
+    >>> dfmst.update(reserve, removed=monday.loc[[1]])
+       source  target  weight
+    0       0       1       3
+    2       0       2       2
     """
-    old, new = open_frame(forest, "forest"), open_frame(new_edges, "new_edges")
-    runner = select_engine(engine, threads, on_device=old.on_device and new.on_device)
-    names = (source, target, weight)
+    if new_edges is None and removed is None:
+        raise ValueError("give new_edges=, removed= or both")
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    old = open_frame(forest, "forest")
+    new = None if new_edges is None else open_frame(new_edges, "new_edges")
+    runner = select_engine(engine, threads, on_device=old.on_device and (new is None or new.on_device))
     native = old.native if isinstance(old, FrameView) else None
     record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
     if record is not None:
-        record.require("the forest", names, maximum)
+        record.require("the forest", columns.names, columns.maximum)
     with runner.guard():
-        view = _stacked(old, new)
-        solved = solve_frame(runner, view, EdgeColumns(*names, maximum, invalid), algorithm)
+        view = old if new is None else _stacked(old, new)
+        if removed is not None:
+            gone = open_host_frame(removed, "removed")
+            rows = rows_after_removal(runner, view, len(old), gone, columns, algorithm, layers)
+            if isinstance(rows, InvalidEdgesError):
+                if edges is None:
+                    raise rows
+                assert isinstance(old, FrameView)
+                return _anew(runner, edges, gone, old, new, columns, algorithm)
+            later = view.take(runner, rows)
+            return later if record is None else later.replace_schema_metadata(without_provenance(later.schema).metadata)
+        assert new is not None
+        solved = solve_frame(runner, view, columns, algorithm)
         rows = solved.input.frame_rows(solved.rows)
         updated = view.take(runner, rows)
     if record is None:
         return updated
-    later = Provenance(names, maximum, record.rows + len(new), _locators(record, len(old), rows))
+    later = Provenance(columns.names, columns.maximum, record.rows + len(new), _locators(record, len(old), rows))
     return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
+
+
+def _anew(
+    engine: Engine,
+    edges: Frame,
+    gone: FrameView,
+    forest: FrameView,
+    new: FrameView | DeviceView | None,
+    columns: EdgeColumns,
+    algorithm: str | Algorithm,
+) -> Any:
+    """Find the forest of all rows, a frame of the forest's kind."""
+    old = open_host_frame(edges)
+    check_stackable(("forest", forest), ("edges", old))
+    kept = old.rows(engine, np.flatnonzero(~removed_rows(old, gone)))
+    view: Any = replace(kept, lazy=forest.lazy, as_user=forest.as_user)
+    view = view if new is None else _stacked(view, new)
+    solved = solve_frame(engine, view, columns, algorithm)
+    return view.take(engine, solved.input.frame_rows(solved.rows))
 
 
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:

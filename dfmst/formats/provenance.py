@@ -126,6 +126,11 @@ def with_provenance(
     return schema.with_metadata({**(schema.metadata or {}), _KEY: json.dumps(entries).encode()})
 
 
+def without_provenance(schema: pa.Schema) -> pa.Schema:
+    """Return the schema without a record."""
+    return schema.with_metadata({key: text for key, text in (schema.metadata or {}).items() if key != _KEY} or None)
+
+
 def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
     """Read the record of a forest of `rows` rows; return ``None`` if the schema has none.
 

@@ -1,0 +1,148 @@
+"""Columns of times as numbers, and spans of time in their unit."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.arguments import real_number, whole_number
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import arrow_column, plain_ids, ticks
+from dfmst._edges.host_frame import FrameView
+from dfmst.errors import InvalidEdgesError
+
+_DAY = 86_400  # seconds
+_SECONDS = {
+    **{name: Fraction(7 * _DAY) for name in ("W", "w")},
+    **{name: Fraction(_DAY) for name in ("D", "d")},
+    **{name: Fraction(3600) for name in ("H", "h")},
+    **{name: Fraction(60) for name in ("min", "m", "T")},
+    **{name: Fraction(1) for name in ("S", "s")},
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ]+)")
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """A column of times or numbers."""
+
+    name: Any
+    values: Array  # ``int64`` ticks of the unit, integers, or ``float64``
+    missing: Array | None  # flags of nulls and NaNs
+    kind: pa.DataType
+    per_second: int | None  # ticks a second; None: numbers
+
+    def span(self, argument: str, value: Any) -> Any:
+        """Return a span of time, or a number, in ticks; it must be positive."""
+        if self.per_second is None:
+            return self._positive(argument, value, self._number(argument, value))
+        length = _seconds(argument, value) * self.per_second
+        whole = _DAY * self.per_second if pa.types.is_date(self.kind) else 1
+        if length % whole:
+            unit = "whole days" if pa.types.is_date(self.kind) else f"times to 1/{self.per_second:,} of a second"
+            raise ValueError(f"{argument} is {value!r}, and column {self.name!r} holds {unit}")
+        return self._positive(argument, value, int(length))
+
+    def _number(self, argument: str, value: Any) -> Any:
+        if isinstance(value, str):
+            message = f"{argument} is {value!r}, a span of time, and column {self.name!r} holds {self.kind} numbers"
+            raise ValueError(f"{message}; pass a number, or make the column one of times")
+        if self.values.dtype.kind == "f":
+            return real_number(argument, value)
+        whole = whole_number(argument, value)
+        if not -(1 << 63) <= whole < 1 << 63:
+            raise ValueError(f"{argument} is {value!r}, which 64 bits do not hold")
+        return whole
+
+    def _positive(self, argument: str, value: Any, length: Any) -> Any:
+        if not 0 < length < 1 << 62:
+            raise ValueError(f"{argument} is {value!r}; it must be more than 0")
+        return length
+
+    def tick(self, argument: str, value: Any) -> Any:
+        """Return a moment in ticks."""
+        if self.per_second is None:
+            return self._number(argument, value)
+        plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
+        try:
+            return ticks(pa.array([plain]).cast(self.kind))[0][0].as_py()
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            message = f"{argument} is {value!r}, and column {self.name!r} holds {self.kind} values"
+            raise ValueError(f"{message}; pass a moment of this type") from error
+
+    def moment(self, view: FrameView, tick: Any) -> Any:
+        """Return ticks as a value of the frame's library."""
+        if self.per_second is None:
+            return tick
+        if pa.types.is_date(self.kind):
+            return dt.date.fromordinal(_EPOCH + int(tick) // (_DAY * self.per_second))
+        value = pa.scalar(int(tick), pa.int64()).cast(self.kind)
+        if view.frame.implementation.is_pandas():
+            pandas = sys.modules["pandas"]
+            if pa.types.is_duration(self.kind):
+                return pandas.Timedelta(int(tick), unit=self.kind.unit)
+            stamp = pandas.Timestamp(int(tick), unit=self.kind.unit, tz=None if self.kind.tz is None else "UTC")
+            return stamp if self.kind.tz is None else stamp.tz_convert(self.kind.tz)
+        if self.kind.unit == "ns":  # Python's times have no nanoseconds
+            coarse = pa.duration("us") if pa.types.is_duration(self.kind) else pa.timestamp("us", self.kind.tz)
+            value = value.cast(coarse, safe=False)
+        return value.as_py()
+
+
+def moments(view: FrameView, name: Any) -> Moments:
+    """Read a column of times or numbers."""
+    column = plain_ids(arrow_column(name, view.column(name)))
+    kind, per_second = column.type, None
+    missing = (
+        np.asarray(column.is_null(nan_is_null=True)) if pa.types.is_floating(kind) else np.asarray(column.is_null())
+    )
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        column, per_second = ticks(column)
+    elif pa.types.is_floating(kind):
+        column = column.cast(pa.float64())
+    elif pa.types.is_integer(kind):
+        column = column.cast(pa.int64())
+    elif not pa.types.is_null(kind):
+        message = f"column {name!r} holds {kind} values, which are no times"
+        raise InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
+    values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
+    plain: Array = (
+        values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
+    )
+    return Moments(name, plain, missing if missing.any() else None, kind, per_second)
+
+
+def _seconds(argument: str, value: Any) -> Fraction:
+    """Return a span of time in seconds."""
+    if isinstance(value, str):
+        parts = _PART.findall(value.strip())
+        if not parts or "".join(number + unit for number, unit in parts) != re.sub(r"\s", "", value):
+            raise ValueError(f"{argument} is {value!r}; write it as a number and a unit, such as '7D', '12h' or '90s'")
+        unknown = [unit for _, unit in parts if unit not in _SECONDS]
+        if unknown:
+            known = "W, D, h, min, s, ms, us, ns"
+            raise ValueError(f"{argument} is {value!r}, and {unknown[0]} is not a unit of fixed length: {known}")
+        return sum((Fraction(number) * _SECONDS[unit] for number, unit in parts), Fraction(0))
+    plain = value.to_numpy() if hasattr(value, "to_numpy") else value
+    if isinstance(plain, np.timedelta64) and np.datetime_data(plain.dtype)[0] in ("W", "D", "h", "m"):
+        plain = plain.astype("m8[s]")
+    try:
+        span = pa.scalar(plain)
+        counts, per_second = ticks(pa.array([plain], span.type))
+    except (pa.ArrowException, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{argument} is {value!r}; pass a span of time, such as '7D' or a timedelta") from error
+    if not pa.types.is_duration(span.type) or not counts[0].is_valid:
+        raise ValueError(f"{argument} is {value!r}; pass a span of time, such as '7D' or a timedelta")
+    return Fraction(counts[0].as_py(), per_second)

@@ -1,0 +1,56 @@
+"""Columns as results: in the user's kind of frame, with nulls that leave integers exact."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import nw
+from dfmst._common.types import Array, Frame
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView
+
+_NULLABLE = {"i": "Int", "u": "UInt"}  # names of pandas' integer types that have nulls, by the kind of NumPy
+
+
+def result_column(edges: Frame, view: FrameView | DeviceView, name: str, values: Array) -> Any:
+    """Return one entry a row of the user's frame: a series with the frame's index, or an Arrow array."""
+    if isinstance(view, DeviceView):
+        return view.finish(sys.modules["cudf"].Series(values, index=view.frame.index, name=name))
+    kind = view.frame.implementation
+    if not (kind.is_pandas() or kind.is_polars()):
+        native: Any = pa.array(values)
+    else:
+        native = nw.to_native(nw.new_series(name, values, backend=kind))
+        if kind.is_pandas():
+            native.index = view.native.index
+    narwhals = sys.modules.get("narwhals")
+    if narwhals is None or not isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
+        return native
+    wrap = getattr(sys.modules[type(edges).__module__], "from_native", narwhals.from_native)
+    return wrap(pa.chunked_array([native]) if isinstance(native, pa.Array) else native, series_only=True)
+
+
+def take_or_null(series: nw.Series[Any], rows: Array, missing: Array) -> nw.Series[Any]:
+    """Return entries by position, and nulls if `missing`; pandas' integers then get its nullable type."""
+    native = nw.to_native(series)
+    if series.implementation.is_pandas():
+        native, dtype = native.reset_index(drop=True), native.dtype
+        if isinstance(dtype, np.dtype):  # pandas takes no rows of numbers in the other byte order
+            nullable = missing.any() and dtype.kind in "iub"
+            native = native.astype(_nullable(dtype) if nullable else dtype.newbyteorder("="))
+        taken = native.reindex(np.where(missing, -1, rows)).reset_index(drop=True)
+        taken = taken if missing.any() else taken.astype(dtype)
+    elif series.implementation.is_polars():
+        taken = native.gather(sys.modules["polars"].from_arrow(pa.array(rows, mask=missing)))
+    else:
+        taken = native.take(pa.array(rows, mask=missing))
+    return nw.from_native(taken, series_only=True)
+
+
+def _nullable(dtype: Any) -> str:
+    """Return pandas' type with nulls for integers or booleans of NumPy."""
+    return "boolean" if dtype.kind == "b" else f"{_NULLABLE[dtype.kind]}{8 * dtype.itemsize}"

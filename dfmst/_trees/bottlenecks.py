@@ -1,0 +1,136 @@
+"""The heaviest row of the forest's path between each of many pairs of vertices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from dfmst._common.arguments import is_several
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.results import take_or_null
+from dfmst._edges.vertex_list import find_places
+from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree
+from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst.algorithms import Algorithm
+from dfmst.errors import InvalidEdgesError
+
+_NO_RANK = int(np.iinfo(np.uint32).max)
+
+
+@driven("forest", "pairs")
+def bottlenecks(
+    forest: Frame,
+    pairs: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Return the heaviest row of the forest's path between each of many pairs of vertices.
+
+    No path of the edge table between the two vertices has a lighter heaviest row (:func:`path` returns all rows of one
+    path). A pair takes about as long as a look-up: the Kruskal tree has at most log2(vertices) steps to its root.
+
+    Parameters
+    ----------
+    forest
+        The forest, or the whole edge table, which gives the same result; the frame is on the host.
+    pairs
+        Pairs of vertices: a frame with two columns (or with columns named `source` and `target`), an array of shape
+        ``(pairs, 2)``, or a list of pairs.
+    source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`; columns of `forest`.
+    maximum
+        Take the maximum spanning forest, and the lightest row of each path.
+
+    Returns
+    -------
+    rows
+        A frame of the forest's kind, one row a pair in their order: ``start`` and ``stop``, the pair in the type of the
+        ids; ``edge``, the row of `forest`; ``weight``, its weight in its own type (absent with ``weight=None``).
+        ``edge`` and ``weight`` are null if no path joins the pair, or if both are one vertex. With such pairs, integer
+        columns of pandas have its nullable type. Of pandas' pairs, the index is kept.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Ids that are not vertices of the forest, or entries of `pairs` that are not pairs.
+    ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4, 7], "target": [2, 3, 4, 1, 8], "weight": [5, 1, 2, 9, 4]})
+    >>> dfmst.bottlenecks(roads, [(4, 1), (4, 2), (4, 7)])
+       start  stop  edge  weight
+    0      4     1     0       5
+    1      4     2     2       2
+    2      4     7  <NA>    <NA>
+
+    References
+    ----------
+    Hu: The maximum capacity route problem. Operations Research 9 (1961). Tarjan: Applications of path compression on
+    balanced trees. Journal of the ACM 26 (1979).
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    ends, index = _ends(pairs, source, target)
+    ordered = order_forest(forest, columns, None, algorithm=algorithm, engine=engine, threads=threads)
+    first, last = (find_places(ordered.listed, name, ids) for name, ids in ends)
+    rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
+    listed = replace(ordered.listed, view=replace(ordered.view, lazy=False, as_user=None))
+    joined = nw.from_native(listed.frame({"start": first, "stop": last}), eager_only=True)
+    missing = rank == _NO_RANK
+    found = [nw.new_series("edge", ordered.rows, backend=ordered.view.frame.implementation)]
+    if weight is not None:
+        found.append(ordered.column(weight, "weight").get_column("weight"))
+    added = [take_or_null(column, rank, missing).alias(column.name) for column in found]
+    frame = joined.with_columns(*added)
+    if index is not None and frame.implementation.is_pandas():
+        frame = nw.from_native(nw.to_native(frame).set_axis(index), eager_only=True)
+    return ordered.view.finish(frame)
+
+
+def _ends(pairs: Any, source: Any, target: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """Return both ends of the pairs, each with a name for messages; and the index of a frame of pandas."""
+    if isinstance(pairs, np.ndarray) and pairs.ndim == 2 and pairs.shape[1] == 2:
+        return [("start", pairs[:, 0]), ("stop", pairs[:, 1])], None
+    if isinstance(pairs, (list, tuple, np.ndarray)):
+        listed = [tuple(pair) if is_several(pair) else (pair,) for pair in pairs]
+        for place, pair in enumerate(listed):
+            if len(pair) != 2:
+                message = f"pairs: entry {place} has {len(pair)} ids, and a pair has 2"
+                raise InvalidEdgesError(message, "pass a list of pairs, or a frame with two columns", row=place)
+        return [("start", [pair[0] for pair in listed]), ("stop", [pair[1] for pair in listed])], None
+    view = open_host_frame(pairs, "pairs")
+    names = (source, target) if source in view.places and target in view.places else tuple(view.places)
+    if len(names) != 2:
+        message = f"pairs has {len(names)} columns, and not the two columns {source!r} and {target!r}"
+        raise InvalidEdgesError(message, "select the two columns of the pairs")
+    return [(f"column {name!r} of pairs", view.column(name)) for name in names], _index(view)
+
+
+def _index(view: FrameView) -> Any:
+    return view.native.index if view.frame.implementation.is_pandas() else None
+
+
+def _heaviest(forest: OrderedForest, first: Array, last: Array) -> Array:
+    """Return the place in the order of the heaviest edge between places, ``uint32``; the greatest one if none is."""
+    ends = np.empty(len(forest), np.uint64)
+    forest.engine.launch("pack_ends", len(forest), forest.source, forest.target, None, ends)
+    trees = build_kruskal_tree(forest.engine, ends, forest.vertices)
+    rank = np.empty(len(first), np.uint32)
+    forest.engine.launch("path_maxima", len(first), first, last, trees.top, trees.link, rank)
+    return rank

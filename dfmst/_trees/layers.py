@@ -1,0 +1,146 @@
+"""Rows of a table by the forest that they are in: the first, or that of the rows outside all earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dfmst._common.arguments import whole_number
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.edge_table import EdgeTable, move_table
+from dfmst._edges.read import edge_columns
+from dfmst._edges.results import result_column
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import Edges, gather_edges
+from dfmst._engines.primitives.flags import compact, flag_words
+from dfmst._trees.forest import find_rows
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.base import Trace
+from dfmst.algorithms.solve import Solved
+
+
+@driven("edges")
+def in_forest(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    layers: int = 1,
+    maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Say of every row of an edge table whether it is in the forest: a column, in place of the rows alone.
+
+    With `layers`, the column has the layer of each row: 1 in the forest, 2 in the forest of the other rows, and so on.
+    Rows of the first k layers keep any two vertices joined after fewer than k of them are removed, if the table does.
+
+    Parameters
+    ----------
+    edges, source, target, weight, by, keep, drop, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`. Conditions of `keep` hold for the first layer: the others have no rows
+        to keep. Rows of `drop`, and invalid rows with ``invalid="drop"``, are in no layer.
+    layers
+        Number of layers. With 1 the column is boolean.
+    maximum
+        Whether heavier edges come first.
+
+    Returns
+    -------
+    column
+        One entry a row, in row order: a series of pandas (with the frame's index), polars or cuDF, else an Arrow array.
+        ``in_forest`` is boolean; ``layer``, with several layers, is an unsigned integer from 0 (in no layer) to
+        `layers`.
+
+    Raises
+    ------
+    ValueError
+        Fewer than 1 layer.
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [0, 1, 0, 0], "target": [1, 2, 2, 1], "weight": [3, 1, 2, 4]})
+    >>> dfmst.in_forest(roads).tolist()
+    [False, True, True, False]
+    >>> dfmst.in_forest(roads, layers=2).tolist()
+    [2, 1, 1, 0]
+
+    References
+    ----------
+    Nagamochi, Ibaraki: A linear-time algorithm for finding a sparse k-connected spanning subgraph of a k-connected
+    graph. Algorithmica 7 (1992).
+    """
+    layers = whole_number("layers", layers)
+    if layers < 1:
+        raise ValueError(f"layers is {layers}; it must be at least 1")
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
+    found = find_rows(edges, columns, algorithm, engine, threads)
+    with found.runner.guard():
+        rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.runner, found.solved, layers)]
+        xp = found.runner.xp if found.view.on_device else np
+        marks = xp.zeros(len(found.view), bool if layers == 1 else np.min_scalar_type(layers))
+        for number, each in enumerate(rows, 1):
+            marks[each] = number
+    return result_column(edges, found.view, "in_forest" if layers == 1 else "layer", marks)
+
+
+def forest_layers(engine: Engine, solved: Solved, layers: int) -> list[Array]:
+    """Return the table's rows in each layer, of which the first is solved; fewer layers if no rows remain."""
+    if layers == 1:
+        return [solved.rows]
+    table = unforced_table(engine, solved)
+    further = edge_layers(engine, table, solved.algorithm, solved.rows)
+    return [solved.rows, *islice(further, layers - 1)]
+
+
+def edge_layers(engine: Engine, table: EdgeTable, algorithm: Algorithm, chosen: Array | None = None) -> Iterator[Array]:
+    """Yield the table's rows in each layer, until no rows remain; after the first one, if it is `chosen`."""
+    scratch, rest, flip = engine.in_scratch(), table.edges(), table.flip
+    if chosen is None:
+        chosen = algorithm.run(scratch, replace(table, deferred=None), Trace())
+        yield chosen
+    while len(chosen):
+        rest, flip = without(scratch, rest, chosen, flip), 0
+        if not len(rest):
+            return
+        chosen = algorithm.run(scratch, EdgeTable(rest.source, rest.target, rest.key, table.vertices), Trace())
+        assert rest.row is not None
+        if len(chosen):  # the others are self-loops
+            yield rest.row[chosen].astype(np.int64)
+
+
+def unforced_table(engine: Engine, solved: Solved) -> EdgeTable:
+    """Return a solved table, its checks done, in which rows to keep unite no ends and rows to drop are self-loops."""
+    input = solved.input
+    table = replace(input.table, deferred=None)
+    if input.forced is None:
+        return table
+    ends = move_table(engine, input.whole(barred=False))
+    return replace(table, source=ends.source, target=ends.target, vertices=ends.vertices)
+
+
+def without(engine: Engine, edges: Edges, chosen: Array, flip: int) -> Edges:
+    """Return the edges that are not at these positions."""
+    length = len(edges)
+    flags = flag_words(engine, length)
+    engine.launch("set_flags", len(chosen), chosen.astype(np.uint32), flags)
+    flags ^= np.uint64((1 << 64) - 1)
+    if length % 64:
+        flags[-1:] &= np.uint64((1 << length % 64) - 1)
+    return gather_edges(engine, edges, compact(engine, flags, total=length - len(chosen)), None, flip)

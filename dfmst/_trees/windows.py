@@ -1,0 +1,255 @@
+"""Forests of a table's windows of time, one after the other.
+
+Columns are read once, rows are sorted by time, and every window is a range of rows. A window is solved anew, or folded:
+rows that leave are never removed, since forests of ranges are joined by the two stacks of sliding-window aggregation.
+Rows up to a border have a forest for each later begin (made from the border backwards), rows after it have one forest
+that grows; a window's forest is that of two of them. Each row is then solved twice, in place of once a window.
+
+References
+----------
+Tangwongsan, Hirzel, Schneider: Optimal and worst-case optimal sliding-window aggregation. VLDB 2019. Anderson,
+Blelloch, Tangwongsan: Work-efficient batch-incremental minimum spanning trees with applications to the sliding-window
+model. SPAA 2020.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.joint import compose
+from dfmst._edges.moments import Moments, moments
+from dfmst._edges.read import EdgeColumns, edge_columns, read_table
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import Edges, gather_edges, key_edges
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.forest import open_edges
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.base import Trace
+from dfmst.algorithms.solve import resolve
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+
+_MOST = 1 << 27  # windows
+_FEW = 32  # a window's share of all vertices, below which its vertices are numbered anew
+
+
+@driven("edges")
+def windows(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    time: Any,
+    width: Any,
+    step: Any,
+    start: Any = None,
+    maximum: bool = False,
+    by: Any = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield the forest of every window of time of an edge table.
+
+    A window has the rows from its begin to just before its end: ``begin <= time < begin + width``. Each forest is that
+    of :func:`minimum_spanning_forest` on these rows. A series costs less than its forests one by one.
+
+    Parameters
+    ----------
+    edges, source, target, weight, by, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`; the frame is on the host.
+    time
+        Name of a column of dates, timestamps, durations or numbers. Rows may have any order.
+    width, step
+        Length of a window, and distance between begins: texts such as ``"7D"`` or ``"1min 30s"``, timedeltas,
+        or numbers if the times are numbers.
+    start
+        Begin of the first window; earlier rows are in no window. ``None``: the last multiple of `step` (since 1970 in
+        UTC, or since 0) that no row is before.
+    maximum
+        Whether they are maximum spanning forests.
+
+    Yields
+    ------
+    begin
+        Begin of the window, a timestamp of pandas or of Python, a date or a number.
+    forest
+        The same kind of frame: the forest's rows in input order, all columns, and a pandas index. The last window is
+        the first one that contains the latest row.
+
+    Raises
+    ------
+    ValueError
+        A width, a step or a start that does not fit the column of times.
+    InvalidEdgesError
+        Null times, unless dropped; times of another type; and as for :func:`minimum_spanning_forest`.
+    ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`minimum_spanning_forest`; also for more windows than 2^27.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> calls = pd.DataFrame({"source": [0, 1, 0, 1], "target": [1, 2, 2, 2], "weight": [3, 1, 2, 5]})
+    >>> calls["day"] = pd.to_datetime(["2026-03-01", "2026-03-01", "2026-03-02", "2026-03-03"])
+    >>> for begin, forest in dfmst.windows(calls, time="day", width="2D", step="1D"):
+    ...     print(begin.date(), forest.index.tolist())
+    2026-03-01 [1, 2]
+    2026-03-02 [2, 3]
+
+    References
+    ----------
+    Tangwongsan, Hirzel, Schneider: Optimal and worst-case optimal sliding-window aggregation. VLDB 2019.
+    """
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
+    view, runner = open_edges(edges, engine, threads)
+    if not isinstance(view, FrameView):
+        message = "windows are made of frames on the host, and this one is on a GPU"
+        raise UnsupportedFrameError(message, "pass edges.to_arrow()")
+    times = moments(view, time)
+    lengths = times.span("width", width), times.span("step", step)
+    first = None if start is None else times.tick("start", start)
+    with runner.guard():
+        series = _read(runner, view, columns, times, resolve(algorithm, runner))
+    begins = _begins(series.times, *lengths, first)
+    return _forests(series, times, begins, lengths[0])
+
+
+def _begins(times: Array, width: Any, step: Any, start: Any) -> Array:
+    """Return the begins of all windows."""
+    if not len(times):
+        return times
+    latest, start = times[-1].item(), (times[0] // step * step).item() if start is None else start
+    most = (latest - start) // step, max(0, (latest - start - width) // step + 1)
+    count = int(min(most)) + 1 if start <= latest else 0
+    if not count:
+        return times[:0]
+    if times.dtype.kind == "i" and start + count * step + width >= 1 << 63:
+        raise ValueError("the last window ends beyond 64 bits; make width= and step= shorter")
+    if count > _MOST:
+        raise CapacityError(f"there are {count:,} windows; a series has at most {_MOST:,}", "make the step longer")
+    begins: Array = start + np.arange(count, dtype=times.dtype) * step
+    return begins
+
+
+def _forests(series: _Series, times: Moments, begins: Array, width: Any) -> Iterator[tuple[Any, Any]]:
+    low = np.searchsorted(series.times, begins, "left")
+    high = np.searchsorted(series.times, begins + width, "left")
+    for begin, rows in zip(begins.tolist(), series.solve(low.tolist(), high.tolist()), strict=True):
+        with series.engine.guard():
+            yield times.moment(series.view, begin), series.view.take(series.engine, series.frame_rows(rows))
+
+
+@dataclass
+class _Series:
+    """Rows of a table by time."""
+
+    engine: Engine
+    view: FrameView
+    edges: Edges  # by time, with ordered keys and the row of the table if that is another one
+    times: Array
+    vertices: int
+    algorithm: Algorithm
+    kept: Array | None
+
+    def frame_rows(self, rows: Array) -> Array:
+        """Return ascending rows of the frame."""
+        rows = self.engine.to_host(rows).astype(np.int64)
+        rows = rows if self.kept is None else self.kept[rows]
+        return np.sort(rows)
+
+    def part(self, low: int, high: int) -> Edges:
+        """Return a range of rows."""
+        return Edges(*(column[low:high] for column in self.edges if column is not None))
+
+    def forest(self, *parts: Edges) -> Edges:
+        """Return the edges in the forest of some edges."""
+        filled = [part for part in parts if len(part)]
+        if len(filled) > 1:
+            edges = Edges(*(self.engine.xp.concatenate(columns) for columns in zip(*filled, strict=True)))
+        else:
+            edges = filled[0] if filled else parts[0]
+        source, target, vertices = edges.source, edges.target, self.vertices
+        if _FEW * len(edges) < vertices:
+            values, ends = self.engine.xp.unique(self.engine.xp.concatenate([source, target]), return_inverse=True)
+            ends, vertices = ends.astype(np.uint32), len(values)
+            source, target = ends[: len(edges)], ends[len(edges) :]
+        table = EdgeTable(source, target, edges.key, vertices)
+        rows = self.algorithm.run(self.engine.in_scratch(), table, Trace())
+        return gather_edges(self.engine, edges, rows.astype(np.uint32), None)
+
+    def solve(self, low: list[int], high: list[int]) -> Iterator[Any]:
+        """Yield the rows of each window's forest."""
+        if folds(low, high, self.vertices):
+            yield from self.fold(low, high)
+            return
+        for begin, end in zip(low, high, strict=True):
+            yield self.forest(self.part(begin, end)).row
+
+    def fold(self, low: list[int], high: list[int]) -> Iterator[Any]:
+        """Yield the rows of each window's forest, joined from forests of ranges."""
+        border = end = 0
+        none = after = self.part(0, 0)
+        before: dict[int, Edges] = {}  # begin of a window -> forest of the rows from there to the border
+        for at, (begin, stop) in enumerate(zip(low, high, strict=True)):
+            if begin >= border:
+                begins = list(dict.fromkeys(low[at : bisect_left(low, stop, at)]))
+                border, after, before = stop, none, self.backwards(begins, stop)
+            elif stop > end:
+                after = self.forest(after, self.part(end, stop))
+            end, own = stop, before.pop(begin, none) if low[at + 1 : at + 2] != [begin] else before.get(begin, none)
+            yield (self.forest(own, after) if len(after) else own).row
+
+    def backwards(self, begins: list[int], border: int) -> dict[int, Edges]:
+        """Return the forest of the rows from each begin to the border."""
+        found, forest = {}, self.part(0, 0)
+        for begin in reversed(begins):
+            forest = self.forest(self.part(begin, border), forest)
+            found[begin], border = forest, begin
+        return found
+
+
+def folds(low: list[int], high: list[int], vertices: int) -> bool:
+    """Whether forests of ranges cost less than windows solved anew (``bench/windows.py``)."""
+    count = len(low)
+    rows = (sum(high) - sum(low)) / max(1, count)  # of a window
+    moved, forest = (high[-1] - low[0]) / count if count else 0, min(vertices, rows)
+    return rows > 2 * moved + 4 * forest
+
+
+def _read(engine: Engine, view: FrameView, columns: EdgeColumns, times: Moments, algorithm: Algorithm) -> _Series:
+    """Read a frame's columns, and sort the rows by time."""
+    input = read_table(engine, compose(engine, view, columns), columns)
+    table, missing = input.table, times.missing
+    if missing is not None and columns.invalid == "raise":
+        first = int(missing.argmax())
+        message = f"column {times.name!r} has {int(missing.sum()):,} nulls, the first in row {first}"
+        raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=first)
+    edges, kept = key_edges(engine, table.edges(), table.flip), input.kept
+    place = np.arange(len(edges), dtype=np.uint32)
+    at = times.values if kept is None else times.values[kept]
+    if missing is not None:
+        place = np.flatnonzero(~(missing if kept is None else missing[kept])).astype(np.uint32)
+        at = at[place]
+    if (at[1:] < at[:-1]).any():
+        order = np.argsort(at, kind="stable")
+        at, place = at[order], place[order]
+        rank = engine.xp.empty(len(edges), np.uint32)  # rows of one weight stay in row order
+        rank[sort_order(engine, edges.key)] = engine.xp.arange(len(edges), dtype=np.uint32)
+        edges = Edges(edges.source, edges.target, rank, None)
+    places = engine.from_host(place)
+    if len(place) < len(edges) or (place[1:] < place[:-1]).any():
+        edges = gather_edges(engine, edges, places, None)
+    edges = Edges(edges.source, edges.target, edges.key, places)
+    return _Series(engine, view, edges, at, table.vertices, algorithm, kept)

@@ -1,0 +1,179 @@
+"""Names of clusters that last, against a plain count of members."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+from tests.support.lanes import examples
+
+Clusters = dict[Any, set[Any]]
+
+
+def named(new: Clusters, old: Clusters) -> tuple[dict[Any, Any], list[tuple[Any, ...]]]:
+    """The name of each new label, and the events."""
+    common = {label: {name: len(members & those) for name, those in old.items()} for label, members in new.items()}
+    wish = {
+        label: min(counts, key=lambda name: (-counts[name], name))
+        for label, counts in common.items()
+        if any(counts.values())
+    }
+    keeper = {}
+    for name in old:
+        claims = [label for label in wish if wish[label] == name]
+        if claims:
+            keeper[name] = min(claims, key=lambda label: (-common[label][name], label))
+    names = {label: name for name, label in keeper.items()}
+    for label in sorted(new.keys() - names.keys()):
+        free = [vertex for vertex in sorted(new[label]) if vertex not in old and vertex not in new]
+        names[label] = label if label not in old else free[0] if free else None
+    events = []
+    for label, members in new.items():
+        counts = {name: number for name, number in common[label].items() if number}
+        elsewhere = [other for other in new if other != label and len(counts) == 1 and common[other][min(counts)]]
+        event = "new" if not counts else "merged" if len(counts) > 1 else "split" if elsewhere else ""
+        event = event or ("grown" if len(members) > sum(counts.values()) else "kept")
+        before = len(old[names[label]]) if names[label] in old else 0
+        into = heir(names[label], new, old, names) if before else None
+        events.append((names[label], event, before, len(members), wish.get(label), into))
+    gone = old.keys() - keeper.keys()
+    events += [(name, "gone", len(old[name]), 0, None, heir(name, new, old, names)) for name in gone]
+    return names, events
+
+
+def heir(name: Any, new: Clusters, old: Clusters, names: dict[Any, Any]) -> Any:
+    counts = Counter({label: len(members & old[name]) for label, members in new.items()})
+    most = min(counts, key=lambda label: (-counts[label], label), default=None)
+    return names[most] if counts[most] else None
+
+
+def clusters_of(labels: dict[Any, Any]) -> Clusters:
+    clusters = defaultdict(set)
+    for vertex, label in labels.items():
+        clusters[label].add(vertex)
+    return dict(clusters)
+
+
+def frame(labels: dict[Any, Any]) -> pa.Table:
+    return pa.table({"vertex": list(labels), "cluster": list(labels.values())}) if labels else EMPTY
+
+
+EMPTY = pa.table({"vertex": pa.array([], pa.int64()), "cluster": pa.array([], pa.int64())})
+KINDS = [lambda table: table, pl.from_arrow, lambda table: table.to_pandas().set_axis(range(5, 5 + len(table)))]
+PARTITIONS = st.dictionaries(st.integers(0, 14), st.integers(0, 5), max_size=15)
+
+
+@given(st.lists(PARTITIONS, min_size=2, max_size=4), st.sampled_from([int, "v{:02}".format]), st.sampled_from(KINDS))
+@examples(300)
+def test_names(nights, called, kind):
+    names: dict[Any, Any] = {}
+    for night, partition in enumerate(nights):
+        groups = clusters_of(partition)
+        labels = {called(vertex): called(min(groups[group])) for vertex, group in partition.items()}
+        new, old = clusters_of(labels), clusters_of(names)
+        if night and labels and names:
+            expected, events = named(new, old)
+            found, told = dfmst.relabel(kind(frame(labels)), kind(frame(names)))
+            if hasattr(found, "index"):
+                assert found.index.tolist() == list(range(5, 5 + len(labels)))
+            given_names = dict(zip(list(map(plain, found["vertex"])), list(map(plain, found["cluster"])), strict=True))
+            assert len(clusters_of(given_names)) == len(new)
+            for label, name in expected.items():  # without a free member, the name is a new one
+                assert (
+                    {given_names[vertex] for vertex in new[label]} == {name}
+                    if name is not None
+                    else (given_names[next(iter(new[label]))] not in old)
+                )
+            listed = [[plain(value) for value in told[name]] for name in told_names(told)]
+            if None not in expected.values():
+                assert sorted(zip(*listed, strict=True), key=str) == sorted(events, key=str)
+            assert listed[0] == sorted(listed[0])
+            names = given_names
+        else:
+            names = labels
+
+
+def told_names(events: Any) -> list[str]:
+    names = events.column_names if isinstance(events, pa.Table) else list(events.columns)
+    assert names == ["cluster", "event", "before", "after", "origin", "into"]
+    return names
+
+
+def plain(value: Any) -> Any:
+    value = value.as_py() if isinstance(value, pa.Scalar) else value
+    return None if pd.isna(value) else value
+
+
+def test_the_named_examples():
+    old = pd.DataFrame({"vertex": range(1, 10), "cluster": [1, 1, 1, 4, 4, 4, 7, 7, 9]})
+    new = pd.DataFrame({"vertex": [1, 2, 3, 4, 5, 6, 7, 8, 10], "cluster": [1, 1, 3, 3, 3, 3, 7, 8, 10]})
+    labels, events = dfmst.relabel(new, old)
+    assert labels["cluster"].tolist() == [1, 1, 4, 4, 4, 4, 7, 8, 10]
+    assert events["event"].tolist() == ["split", "merged", "split", "split", "gone", "new"]
+    assert events["cluster"].tolist() == [1, 4, 7, 8, 9, 10]
+    assert events["before"].tolist() == [3, 3, 2, 0, 1, 0]
+    assert events["after"].tolist() == [2, 4, 1, 1, 0, 1]
+    assert events["origin"].isna().tolist() == [False, False, False, False, True, True]
+    assert new["cluster"].tolist() == [1, 1, 3, 3, 3, 3, 7, 8, 10]  # unchanged
+
+
+def test_numbers_that_are_no_members():
+    old = pl.DataFrame({"vertex": ["a", "b", "c"], "label": [0, 0, None]})
+    new = pl.DataFrame({"vertex": ["a", "b", "c", "d"], "label": [1, 0, None, 0]})
+    labels, events = dfmst.relabel(new, old)
+    assert labels["label"].to_list() == [1, 0, None, 0]
+    assert events["event"].to_list() == ["split", "split"]
+    texts = new.with_columns(pl.Series("label", ["x", "y", None, "x"]))
+    before = old.with_columns(pl.Series("label", ["x", "x", "y"]))
+    labels, _ = dfmst.relabel(texts, before)
+    assert labels["label"].to_list() == ["x", "y-2", None, "x"]
+
+
+def test_wide_ids_stay_exact():
+    names = np.array([2**60 + 1, 2**60 + 1, 2**60 + 3])
+    old = pd.DataFrame({"vertex": names + np.array([0, 1, 0]), "cluster": names})
+    new = pd.DataFrame({"vertex": names[[0, 0]] + np.array([0, 5]), "cluster": names[[0, 0]] + np.array([0, 5])})
+    labels, events = dfmst.relabel(new, old)
+    assert labels["cluster"].tolist() == new["cluster"].tolist()
+    assert labels["cluster"].dtype == np.int64
+    assert events["into"].dropna().tolist() == [2**60 + 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"vertex": [1, 1]}, r"vertex of new has 1 repeated entries, the first is 1 in row 1"),
+        ({"vertex": pd.array([1, None], "Int64")}, "vertex of new has 1 nulls, the first in row 1"),
+        ({"more": 1}, "new has 2 columns of labels: 'cluster', 'more'"),
+        ({"vertex": ["a", "b"]}, "no exact common type"),
+        ({"cluster": ["a", "b"]}, "no exact common type"),
+    ],
+)
+def test_labels_that_are_none(change, message):
+    old = pd.DataFrame({"vertex": [1, 2], "cluster": [1, 1]})
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        dfmst.relabel(old.assign(**change), old)
+
+
+def test_columns_by_name():
+    old = pd.DataFrame({"vertex": [1, 2], "cluster": [1, 1]})
+    new = old.rename(columns={"vertex": "id", "cluster": "component"})
+    with pytest.raises(dfmst.ColumnNotFoundError):
+        dfmst.relabel(new, old)
+    labels, events = dfmst.relabel(
+        new.assign(more=2),
+        old.rename(columns={"vertex": "id", "cluster": "component"}),
+        vertex="id",
+        cluster="component",
+    )
+    assert labels.columns.tolist() == ["id", "component", "more"]
+    assert events["event"].tolist() == ["kept"]

@@ -1,0 +1,156 @@
+"""Series of windows: every forest is that of the window's rows alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+import dfmst.pandas
+from dfmst._trees import windows as module
+from tests.support.lanes import examples
+from tests.trees.test_conditions import ROWS, table
+
+DAYS = st.lists(st.tuples(ROWS, st.integers(-3, 20)), max_size=60)
+
+
+@pytest.mark.parametrize("fold", [False, True])
+@given(DAYS, st.integers(1, 9), st.integers(1, 4), st.booleans(), st.booleans(), st.booleans())
+@examples(150)
+def test_windows(fold, days, width, step, ordered, maximum, by):
+    days = sorted(days, key=lambda row: row[1]) if ordered else days
+    edges = table([row for row, _ in days], t=pa.array([day for _, day in days], pa.int64()))
+    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    group: Any = {"by": "group"} if by else {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "folds", lambda *_: fold)
+        series = list(dfmst.windows(edges, time="t", width=width, step=step, maximum=maximum, **group))
+    times = np.array([day for _, day in days])
+    first = min(times, default=0) // step * step
+    assert [begin for begin, _ in series] == [first + at * step for at in range(len(series))]
+    for begin, forest in series:
+        within = (begin <= times) & (times < begin + width)
+        assert forest.equals(find(edges.filter(within), **group))
+    if series:
+        assert series[-1][0] + width > max(times) or step > width
+        assert all(begin + width <= max(times) for begin, _ in series[:-1])
+
+
+def calls(rows: int = 2000, vertices: int = 40, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    ends = {name: rng.integers(0, vertices, rows) for name in ("a", "b")}
+    frame = pd.DataFrame({**ends, "w": rng.integers(0, 99, rows), "t": rng.integers(0, 40 * 86_400, rows)})
+    return frame.assign(t=pd.Timestamp("2026-03-01 07:30") + pd.to_timedelta(frame["t"], unit="s"))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "pyarrow", "text"])
+def test_kinds_of_frames(kind):
+    frame = calls().set_index(pd.Index(np.arange(2000) * 2, name="label")).sort_values("t")
+    frame = frame.astype({"a": str, "b": str}) if kind == "text" else frame
+    convert: Any = {
+        "polars": pl.from_pandas,
+        "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+        "pyarrow": pa.Table.from_pandas,
+    }
+    edges = convert.get(kind, lambda frame: frame)(frame)
+    series = list(dfmst.windows(edges, "a", "b", "w", time="t", width="7D", step="1D"))
+    assert len(series) == 35
+    for begin, forest in series:
+        within = frame[(frame["t"] >= begin) & (frame["t"] < begin + dt.timedelta(7))]
+        expected = dfmst.minimum_spanning_forest(within, "a", "b", "w")
+        if kind in ("pandas", "text"):
+            assert isinstance(begin, pd.Timestamp)
+            assert forest.equals(expected)
+        else:
+            assert isinstance(begin, dt.datetime)
+            forest = forest.collect() if kind == "lazy" else forest
+            rows = pl.from_pandas(expected) if kind != "pyarrow" else None
+            assert forest.equals(rows) if rows is not None else forest["w"].to_pylist() == expected["w"].tolist()
+    assert series[0][0] == pd.Timestamp("2026-03-01")
+
+
+def test_both_ways_are_chosen():
+    sparse, dense = calls(vertices=100_000), calls(20_000, 10)
+    chosen: list[bool] = []
+    with pytest.MonkeyPatch.context() as patch:
+        decide = module.folds
+
+        def noted(*bounds: Any) -> bool:
+            chosen.append(decide(*bounds))
+            return chosen[-1]
+
+        patch.setattr(module, "folds", noted)
+        for frame in (sparse, dense):
+            for begin, forest in frame.mst.windows("a", "b", "w", time="t", width="14D", step="12h"):
+                within = frame[(frame["t"] >= begin) & (frame["t"] < begin + pd.Timedelta("14D"))]
+                assert forest.equals(within.mst.minimum("a", "b", "w"))
+    assert chosen == [False, True]
+
+
+ROADS = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+DATES = pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-03"])
+
+
+@pytest.mark.parametrize(
+    ("times", "width", "step", "begins"),
+    [
+        (DATES, "2D", pd.Timedelta("1D"), [pd.Timestamp(2026, 3, 1), pd.Timestamp(2026, 3, 2)]),
+        (
+            DATES.tz_localize("Europe/Berlin"),
+            dt.timedelta(3),
+            "1W",
+            [pd.Timestamp("2026-02-26", tz="UTC")],
+        ),
+        (DATES.date, "2D", np.timedelta64(1, "D"), [dt.date(2026, 3, 1), dt.date(2026, 3, 2)]),
+        (DATES - DATES[0], "1d 12h", "1D", [pd.Timedelta(0), pd.Timedelta("1D")]),
+        ([0.25, 0.5, 1.5], 1.0, 0.5, [0.0, 0.5, 1.0]),
+        (np.array([0, 2, 2**60 + 1]), 2**60, 2**60, [0, 2**60]),
+        (pd.array([1, 2, 4], "Int64"), 2, 1, [1, 2, 3]),
+    ],
+)
+def test_kinds_of_times(times, width, step, begins):
+    series = list(dfmst.windows(ROADS.assign(t=times), time="t", width=width, step=step))
+    assert [begin for begin, _ in series] == begins
+
+
+def test_a_start():
+    frame = ROADS.assign(t=DATES)
+    series = list(frame.mst.windows(time="t", width="1D", step="1D", start=pd.Timestamp("2026-03-02")))
+    assert [(begin.day, forest.index.tolist()) for begin, forest in series] == [(2, [1]), (3, [2])]
+    assert not list(frame.mst.windows(time="t", width="1D", step="1D", start=dt.datetime(2027, 1, 1)))
+    early = list(frame.mst.windows(time="t", width="1D", step="1D", start=pd.Timestamp("2026-02-28")))
+    assert [len(forest) for _, forest in early] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("times", "options", "message"),
+    [
+        (DATES, {"width": "1M", "step": "1D"}, "width is '1M', and M is not a unit of fixed length"),
+        (DATES, {"width": "D", "step": "1D"}, "width is 'D'; write it as a number and a unit"),
+        (DATES, {"width": "0D", "step": "1D"}, "width is '0D'; it must be more than 0"),
+        (DATES, {"width": "1D", "step": 5}, "step is 5; pass a span of time"),
+        (DATES.date, {"width": "1D", "step": "1h"}, "step is '1h', and column 't' holds whole days"),
+        ([1, 2, 3], {"width": "1D", "step": 1}, "width is '1D', a span of time, and column 't' holds int64 numbers"),
+        (DATES, {"width": "1D", "step": "1D", "start": "soon"}, "start is 'soon', and column 't' holds"),
+        ([None, "x", "y"], {"width": 1, "step": 1}, "column 't' holds .*string values, which are no times"),
+        ([1, None, 3], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),
+    ],
+)
+def test_times_and_spans_that_do_not_fit(times, options, message):
+    with pytest.raises(ValueError, match=message):
+        dfmst.windows(ROADS.assign(t=times), time="t", **options)
+
+
+def test_rows_without_a_time_may_be_dropped():
+    frame = ROADS.assign(t=[1.0, np.nan, 1.5])
+    ((begin, forest),) = dfmst.windows(frame, time="t", width=2.0, step=1.0, invalid="drop")
+    assert (begin, forest.index.tolist()) == (1.0, [0, 2])
+    assert not list(dfmst.windows(ROADS.iloc[:0].assign(t=DATES[:0]), time="t", width="1D", step="1D"))
