@@ -84,10 +84,7 @@ class ForestFacts:
     @cached_property
     def merges(self) -> Merges:
         """Merges of the dendrogram, in order."""
-        ends = np.empty(len(self.ordered), np.uint64)
-        engine = self.ordered.engine
-        engine.launch("pack_ends", len(ends), self.ordered.source, self.ordered.target, None, ends)
-        return merge_clusters(engine, ends, self.vertices)
+        return merge_clusters(self.ordered.engine, self.ordered.source, self.ordered.target, self.vertices)
 
     def names(self, places: Sequence[int] | Array) -> list[str]:
         """Return the ids of vertices as text."""

@@ -284,9 +284,7 @@ def single_linkage(
     join = None if join is None else real_number("join", join)
     columns = EdgeColumns(source, target, weight, False, invalid)
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
-    ends = np.empty(len(forest), np.uint64)
-    forest.engine.launch("pack_ends", len(forest), forest.source, forest.target, None, ends)
-    left, right, size = merge_clusters(forest.engine, ends, forest.vertices)
+    left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
     merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
     if join is not None:
         merges = _joined(merges, forest.vertices)

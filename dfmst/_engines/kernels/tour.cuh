@@ -10,12 +10,15 @@ KERNEL(arc_places, (const u64* records, u32* place)) { place[(u32)records[i]] = 
 
 DEVICE u32 twin_of(u64 record, u64 edges) { return (u32)record < edges ? (u32)(record + edges) : (u32)(record - edges); }
 
-// The place after each place. `after` of a root is the first place of the next tree, or ~0 behind the last one; ~1 marks
-// a vertex that is no root.
-KERNEL(follow_arcs, (const u64* records, const u32* place, const u64* offset, const u32* after, u64 edges, u32* next)) {
+// The place of each arc's twin, and the place after each place. `after` of a root is the first place of the next tree, or
+// ~0 behind the last one; ~1 marks a vertex that is no root.
+KERNEL(follow_arcs, (const u64* records, const u32* place, const u64* offset, const u32* after, u64 edges, u32* twin,
+                     u32* next)) {
+  if (i + 16 < count) PREFETCH(&place[twin_of(records[i + 16], edges)]);
   const u64 vertex = records[i] >> 32, end = offset[vertex + 1];
-  const u32 turn = after[vertex];
-  next[place[twin_of(records[i], edges)]] = i + 1 < end ? (u32)i + 1 : turn == ~1u ? (u32)offset[vertex] : turn;
+  const u32 turn = after[vertex], other = place[twin_of(records[i], edges)];
+  twin[i] = other;
+  next[other] = i + 1 < end ? (u32)i + 1 : turn == ~1u ? (u32)offset[vertex] : turn;
 } END
 
 // Ranks of a list (Helman and JaJa 2001): of each 64 places one is a splitter, at an offset without a pattern. A walk from
@@ -56,18 +59,19 @@ KERNEL(rank_list, (const u64* walked, const u32* base, u32* rank)) {
   rank[i] = base[walked[i] >> 32] + (u32)walked[i];
 } END
 
-// An arc that comes before its twin leads away from the root: it sets its head's parent, the edge to it, and the ranks of
-// both arcs. `away` flags such arcs by rank.
-KERNEL(lead_away, (const u64* records, const u32* place, const u32* rank, u64 edges, u32* away, u32* parent, u32* edge,
+// An arc that comes after its twin leads back to the root: it sets its tail's parent, the edge to it, and the ranks of both
+// arcs. `away` flags the other arcs by rank.
+KERNEL(lead_away, (const u64* records, const u32* twin, const u32* rank, u64 edges, u8* away, u32* parent, u32* edge,
                    u32* first, u32* last)) {
-  const u32 twin = place[twin_of(records[i], edges)], mine = rank[i], other = rank[twin];
+  if (i + 16 < count) PREFETCH(&rank[twin[i + 16]]);
+  const u32 mine = rank[i], other = rank[twin[i]];
   away[mine] = mine < other;
-  if (mine > other) return;
-  const u32 arc = (u32)records[i], head = (u32)(records[twin] >> 32);
-  parent[head] = (u32)(records[i] >> 32);
-  edge[head] = arc < edges ? arc : (u32)(arc - edges);
-  first[head] = mine;
-  last[head] = other;
+  if (mine < other) return;
+  const u32 arc = (u32)records[i], tail = (u32)(records[i] >> 32);
+  parent[tail] = (u32)(records[twin[i]] >> 32);
+  edge[tail] = arc < edges ? arc : (u32)(arc - edges);
+  first[tail] = other;
+  last[tail] = mine;
 } END
 
 // Depth, place in depth-first order, and number of vertices below each vertex and with it. `away` has become its running

@@ -19,6 +19,7 @@ import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
+from dfmst._engines.primitives.dendrogram import contracted_merges
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.sort import sort_order
 
@@ -63,8 +64,16 @@ class Merges(NamedTuple):
     size: Array  # vertices of the new cluster, ``uint32``
 
 
-def merge_clusters(engine: Engine, ends: Array, vertices: int) -> Merges:
-    """Merge vertices along the edges of a forest (source << 32 | target) in ascending order."""
+def merge_clusters(engine: Engine, source: Array, target: Array, vertices: int) -> Merges:
+    """Merge vertices along the edges of a forest in ascending order.
+
+    On a host one thread unites clusters: the contraction of a GPU takes six to eight times the processor time
+    (``bench/trees.py``).
+    """
+    if not engine.on_host:
+        return Merges(*contracted_merges(engine, source, target, vertices))
+    ends = np.empty(len(source), np.uint64)
+    engine.launch("pack_ends", len(source), source, target, None, ends)
     merges = Merges(*(engine.xp.empty(len(ends), dtype) for dtype in (np.uint64, np.uint64, np.uint32)))
     cycle = _unite_by_size(engine, ends, vertices, None, engine.xp.zeros(vertices, np.uint32), *merges)
     assert cycle is None

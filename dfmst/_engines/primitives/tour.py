@@ -41,19 +41,19 @@ def root_trees(engine: Engine, source: Array, target: Array, root: Array) -> Roo
     root = root.astype(np.uint32)
     parent, edge = xp.arange(vertices, dtype=np.uint32), xp.full(vertices, _NONE, np.uint32)
     first, last, depth, order, size = (xp.zeros(vertices, np.uint32) for _ in range(5))
-    away = xp.zeros(2 * edges, np.uint32)
+    passed = xp.zeros(0, np.uint32)
     roots = xp.flatnonzero(root == xp.arange(vertices, dtype=np.uint32))
     if edges:
         records, place, offset = _arcs(engine, source, target, vertices)
-        rank = _ranks(engine, *_tour(engine, records, place, offset, roots, edges))
-        ends = (away, parent, edge, first, last)
-        engine.launch("lead_away", 2 * edges, records, place, rank, edges, *ends)
-        away = xp.cumsum(away, dtype=np.uint32)
+        twin, following, head = _tour(engine, records, place, offset, roots, edges)
+        rank, away = _ranks(engine, following, head), xp.empty(2 * edges, np.uint8)
+        engine.launch("lead_away", 2 * edges, records, twin, rank, edges, away, parent, edge, first, last)
+        passed = xp.cumsum(away, dtype=np.uint32)
     tree = xp.zeros(vertices, np.uint32)
     tree[roots] = xp.arange(len(roots), dtype=np.uint32)
     begin = xp.zeros(len(roots) + 1, np.uint32)
     begin[1:] = xp.cumsum(xp.bincount(tree[root], minlength=len(roots)), dtype=np.uint32)
-    engine.launch("number_tree", vertices, away, edge, first, last, root, tree, begin, depth, order, size)
+    engine.launch("number_tree", vertices, passed, edge, first, last, root, tree, begin, depth, order, size)
     return RootedTrees(parent, edge, depth, order, size)
 
 
@@ -69,17 +69,19 @@ def _arcs(engine: Engine, source: Array, target: Array, vertices: int) -> tuple[
     return records, place, offset
 
 
-def _tour(engine: Engine, records: Array, place: Array, offset: Array, roots: Array, edges: int) -> tuple[Array, int]:
-    """Return the place after each place, and the first place of the tour."""
+def _tour(
+    engine: Engine, records: Array, place: Array, offset: Array, roots: Array, edges: int
+) -> tuple[Array, Array, int]:
+    """Return the place of each arc's twin, the place after each place, and the first place of the tour."""
     xp = engine.xp
     heads = offset[roots]
     has_arcs = heads < offset[roots + 1]
     heads = heads[has_arcs].astype(np.uint32)
     after = xp.full(len(offset) - 1, _NONE - 1, np.uint32)
     after[roots[has_arcs]] = xp.concatenate([heads[1:], xp.full(1, _NONE, np.uint32)])
-    following = xp.empty(len(records), np.uint32)
-    engine.launch("follow_arcs", len(records), records, place, offset, after, edges, following)
-    return following, int(heads[0])
+    twin, following = xp.empty(len(records), np.uint32), xp.empty(len(records), np.uint32)
+    engine.launch("follow_arcs", len(records), records, place, offset, after, edges, twin, following)
+    return twin, following, int(heads[0])
 
 
 def _ranks(engine: Engine, following: Array, head: int) -> Array:

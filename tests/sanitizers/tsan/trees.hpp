@@ -120,7 +120,8 @@ void tour(const Graph& graph) {
   const std::vector<u32> root = Forest(graph).parent;
   const u64 edges = forest.size(), arcs = 2 * edges, n = graph.vertices;
   std::vector<u64> records(arcs), offset(n + 1), walked(arcs);
-  std::vector<u32> place(arcs), next(arcs), after(n, ~1u), rank(arcs), away(arcs), roots;
+  std::vector<u32> place(arcs), next(arcs), after(n, ~1u), rank(arcs), twin(arcs), passed(arcs);
+  std::vector<u8> away(arcs);
   launch_arc_records(arcs, forest.source.data(), forest.target.data(), edges, records.data());
   records = sorted_by_high_half(records);
   launch_arc_places(arcs, records.data(), place.data());
@@ -131,7 +132,8 @@ void tour(const Graph& graph) {
     after[vertex] = behind;
     behind = (u32)offset[vertex];
   }
-  launch_follow_arcs(arcs, records.data(), place.data(), offset.data(), after.data(), edges, next.data());
+  launch_follow_arcs(arcs, records.data(), place.data(), offset.data(), after.data(), edges, twin.data(),
+                     next.data());
   const u64 splitters = (arcs + 63) / 64;
   std::vector<u32> onward(splitters + 1), steps(splitters + 1), base(splitters + 1);
   launch_walk_list((splitters + 8) / 8, next.data(), arcs, splitters, behind, walked.data(), onward.data(), steps.data());
@@ -143,15 +145,16 @@ void tour(const Graph& graph) {
   CHECK(passed == arcs);
   launch_rank_list(arcs, walked.data(), base.data(), rank.data());
   std::vector<u32> parent = iota(n), edge(n, ~0u), first(n), last(n), depth(n), order(n), size(n), tree(n), begin = {0};
-  launch_lead_away(arcs, records.data(), place.data(), rank.data(), edges, away.data(), parent.data(), edge.data(),
+  launch_lead_away(arcs, records.data(), twin.data(), rank.data(), edges, away.data(), parent.data(), edge.data(),
                    first.data(), last.data());
-  std::partial_sum(away.begin(), away.end(), away.begin());
+  u32 sum = 0;
+  for (u64 i = 0; i < arcs; ++i) passed[i] = sum += away[i];
   for (u32 vertex = 0; vertex < n; ++vertex) {
     if (root[vertex] != vertex) continue;
     tree[vertex] = (u32)begin.size() - 1;
     begin.push_back(begin.back() + (u32)std::count(root.begin(), root.end(), vertex));
   }
-  launch_number_tree(n, away.data(), edge.data(), first.data(), last.data(), root.data(), tree.data(), begin.data(),
+  launch_number_tree(n, passed.data(), edge.data(), first.data(), last.data(), root.data(), tree.data(), begin.data(),
                      depth.data(), order.data(), size.data());
   std::vector<u32> sequence(n, ~0u), sizes(n, 1);
   for (u32 vertex = 0; vertex < n; ++vertex) sequence[order[vertex]] = vertex;
@@ -209,7 +212,7 @@ void conditions(const Graph& graph) {
   std::vector<u64> signature(n), state = {0, n};
   for (u32 vertex = 0; vertex < n; ++vertex) {
     mark[vertex] = vertex % 200;
-    signature[vertex] = 1ull << vertex % 64;
+    signature[vertex] = 1ull << mark[vertex] % 64;
   }
   launch_merge_within(1, graph.source.data(), graph.target.data(), graph.size(), 1, most, mark.data(), 200, parent.data(),
                       size.data(), signature.data(), next.data(), stamp.data(), state.data());

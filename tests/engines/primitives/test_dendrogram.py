@@ -1,0 +1,49 @@
+"""Merges by contraction are those of union-find, and tours root trees as a plain walk does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst._engines.cpu import CpuEngine
+from dfmst._engines.primitives.dendrogram import contracted_merges
+from dfmst._engines.primitives.kruskal_tree import merge_clusters
+from tests.support.lanes import examples
+from tests.support.oracle import kruskal_rows
+
+
+def check(source: np.ndarray, target: np.ndarray, vertices: int, threads: int) -> None:
+    ends = [column.astype(np.uint32) for column in (source, target)]
+    united = merge_clusters(CpuEngine(1), ends[0], ends[1], vertices)
+    for one, other in zip(united, contracted_merges(CpuEngine(threads), ends[0], ends[1], vertices), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=60), st.integers(0, 3))
+@examples(300)
+def test_forests(pairs, isolated):
+    source, target = (
+        (np.array(column, np.int64) for column in zip(*pairs, strict=True)) if pairs else (np.zeros(0),) * 2
+    )
+    rows = kruskal_rows(source.tolist(), target.tolist(), list(range(len(pairs))))
+    check(source[rows], target[rows], 21 + isolated, threads=2)
+
+
+@pytest.mark.parametrize("shape", ["path", "star", "comb", "random", "ascending path", "many trees"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_shapes(shape, threads):
+    rng, n = np.random.default_rng(3), 5000
+    at = np.arange(1, n)
+    source = {
+        "path": at - 1,
+        "star": at * 0,
+        "comb": np.where(at % 2, np.maximum(at - 2, 0), at - 1),
+        "random": (rng.random(n - 1) * at).astype(np.int64),
+        "ascending path": at - 1,
+        "many trees": at - at % 7,
+    }[shape]
+    rows = np.flatnonzero(source != at)
+    rows = rows if shape == "ascending path" else rng.permutation(rows)
+    check(source[rows], at[rows], n, threads)
