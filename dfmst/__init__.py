@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from dfmst._trees.certificate import Certificate, verify
     from dfmst._trees.clusters import clusters, single_linkage
     from dfmst._trees.components import connected_components
-    from dfmst._trees.density import hdbscan
+    from dfmst._trees.density import condensed_tree, hdbscan
     from dfmst._trees.layers import in_forest
     from dfmst._trees.newick import newick
     from dfmst._trees.partition import partition
-    from dfmst._trees.points.euclidean import euclidean_forest, knn_edges
+    from dfmst._trees.points.forest import correlation_forest, euclidean_forest, knn_edges, points_forest
     from dfmst._trees.relabel import relabel
     from dfmst._trees.rooted import path, rooted
     from dfmst._trees.steiner import steiner_tree
@@ -70,12 +70,12 @@ _NAMES = {
     "_trees.certificate": ["Certificate", "verify"],
     "_trees.clusters": ["clusters", "single_linkage"],
     "_trees.components": ["connected_components"],
-    "_trees.density": ["hdbscan"],
     "_trees.layers": ["in_forest"],
     "_trees.newick": ["newick"],
     "_trees.partition": ["partition"],
-    "_trees.points.euclidean": ["euclidean_forest", "knn_edges"],
     "_trees.relabel": ["relabel"],
+    "_trees.density": ["condensed_tree", "hdbscan"],
+    "_trees.points.forest": ["correlation_forest", "euclidean_forest", "knn_edges", "points_forest"],
     "_trees.rooted": ["path", "rooted"],
     "_trees.steiner": ["steiner_tree"],
     "_trees.update": ["update"],
@@ -103,10 +103,13 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "bridges",
     "partition",
     "steiner_tree",
+    "points_forest",
     "euclidean_forest",
+    "correlation_forest",
     "knn_edges",
     "hdbscan",
     "relabel",
+    "condensed_tree",
     "update",
     "windows",
     "verify",

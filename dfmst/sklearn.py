@@ -29,8 +29,10 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     distance_threshold
         Clusters this far apart, or farther, are not joined.
     metric
-        ``"euclidean"``: `X` holds points. ``"precomputed"``: `X` holds distances, a symmetric matrix, or a sparse one
-        whose entries are the edges of a graph.
+        ``"euclidean"``, ``"haversine"``, ``"cosine"``, ``"correlation"``, ``"manhattan"`` or ``"chebyshev"``: `X` holds
+        points, as :func:`dfmst.points_forest` takes them (``"haversine"``: degrees, and distances in meters).
+        ``"precomputed"``: `X` holds distances, a symmetric matrix, or a sparse one whose entries are the edges of a
+        graph.
 
     Attributes
     ----------
@@ -79,8 +81,8 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         if (self.n_clusters is None) == (self.distance_threshold is None):
             raise ValueError("Exactly one of n_clusters and distance_threshold has to be set, and the other None.")
-        if self.metric not in ("euclidean", "precomputed"):
-            raise ValueError(f"metric is {self.metric!r}; it must be 'euclidean' or 'precomputed'")
+        if not isinstance(self.metric, str):
+            raise ValueError(f"metric is {self.metric!r}; it must be a text")
         sparse = ["csr", "coo"] if self.metric == "precomputed" else False
         X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
         self.n_leaves_ = X.shape[0]
@@ -98,8 +100,8 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _forest(self, X: Any) -> pa.Table:
         """The forest of points or of a graph: source, target and weight."""
-        if self.metric == "euclidean":
-            tree = dfmst.euclidean_forest(X)
+        if self.metric != "precomputed":
+            tree = dfmst.points_forest(X, metric=self.metric)
             return tree.rename_columns(["source", "target", "weight"])
         edges = dfmst.from_matrix(X) if isinstance(X, np.ndarray) else dfmst.from_sparse(X)
         forest: pa.Table = dfmst.minimum_spanning_forest(edges)

@@ -21,8 +21,6 @@ ROOT = str(Path(__file__).resolve().parents[1])
 if ROOT in sys.path and ROOT not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     sys.path.remove(ROOT)
 os.environ["PYTHONSAFEPATH"] = "1"
-# fast_hdbscan compiles for 26 seconds at its first call; uncompiled it is fast enough for tests.
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 # In these, as in a test, pytest shows both sides of an assertion that fails.
 pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth")

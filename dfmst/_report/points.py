@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -15,18 +13,19 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.host_frame import FrameView, open_host_frame
 from dfmst._report.words import label
-from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, missing_column
-from dfmst.formats.provenance import check_fields, read_record
+from dfmst._trees.points.geometry import (
+    LINE,
+    POINT,
+    Geometry,
+    geometry_column,
+    geometry_name,
+    is_degrees,
+    read_geometry,
+)
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _EAST = ("lon", "lng", "long", "longitude", "x_lon")
 _NORTH = ("lat", "latitude", "y_lat")
-_GEOMETRY: dict[str, Callable[[Any], bool]] = {
-    "primary_column": lambda value: isinstance(value, (str, NoneType)),
-    "columns": lambda value: (
-        value is None or (isinstance(value, dict) and all(isinstance(column, dict) for column in value.values()))
-    ),
-}
-_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +67,40 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
     names = [] if coordinates is None else _names(coordinates)
     if len(names) == 2:
         return _of_columns(ids, _numbers(view, names[0]), _numbers(view, names[1]), str(names[0]), str(names[1]))
-    about = _geometry(points)
-    name = names[0] if names else about.get("primary_column")
+    name = names[0] if names else geometry_name(view.native)
     if name is None:
         message = "the points have no geometry, and no columns of coordinates are named"
         raise InvalidEdgesError(message, "name two columns: coordinates=('lon', 'lat')")
-    x, y = _of_geometry(_arrow(view, name, "coordinates="), name)
-    crs = ((about.get("columns") or {}).get(name) or {}).get("crs", "OGC:CRS84")
-    degrees = crs == "OGC:CRS84" or (isinstance(crs, dict) and "Geographic" in str(crs.get("type")))
-    return Points(ids, x, y, degrees)
+    geometry = _read(view, name)
+    if not (geometry.kind == POINT).any() and len(ids):
+        message = f"column {name!r} holds no points"
+        raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
+    x, y = np.where(geometry.kind == POINT, geometry.first, np.nan)
+    return Points(ids, x, y, is_degrees(view.native, name))
 
 
 def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
     """Read coordinates of both ends from the edges' columns: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
-    if len(names) != 2:
-        raise InvalidEdgesError("coordinates= names one column, and the edges have no geometry", "name two columns")
+    if len(names) == 1:
+        return _of_lines(view, ends, names[0])
     columns = [_numbers(view, f"{end}_{name}") for name in names for end in ends]
     ids = [_arrow(view, end, "") for end in ends]
     one = pa.chunked_array([chunk for column in ids for chunk in column.cast(ids[0].type).chunks], ids[0].type)
     return _of_columns(one, np.concatenate(columns[:2]), np.concatenate(columns[2:]), str(names[0]), str(names[1]))
+
+
+def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
+    """Coordinates of both ends of edges that have lines from source to target."""
+    lines = _read(view, name)
+    if not (lines.kind == LINE).any() and len(view):
+        message = f"column {name!r} holds no lines"
+        raise InvalidEdgesError(message, "name a column of LineStrings from source to target, or two columns")
+    first, last = (np.where(lines.kind == LINE, places, np.nan) for places in (lines.first, lines.last))
+    ids = [_arrow(view, end, "") for end in ends]
+    both = pa.chunked_array([chunk for column in ids for chunk in column.cast(ids[0].type).chunks], ids[0].type)
+    x, y = np.concatenate([first, last], axis=1)
+    return Points(both, x, y, is_degrees(view.native, name))
 
 
 def _names(coordinates: Any) -> list[Any]:
@@ -128,37 +141,12 @@ def _as_floats(column: Any, name: Any) -> Array:
         raise InvalidEdgesError(message, "name columns of numbers with coordinates=") from error
 
 
-def _geometry(points: Any) -> dict[str, Any]:
-    """Return GeoParquet's metadata; an empty dictionary if there are none."""
-    schema = getattr(points, "schema", None)
-    text = (schema.metadata or {}).get(b"geo") if isinstance(schema, pa.Schema) else None
-    if text is None:
-        return {}
-    try:
-        about = read_record(text)
-        check_fields(about, _GEOMETRY)
-    except ValueError as error:
-        message = f"the points' GeoParquet metadata are damaged: {error}"
-        raise FormatError(message, "write the file again, or name two columns: coordinates=('lon', 'lat')") from error
-    return about
-
-
-def _of_geometry(column: Any, name: Any) -> tuple[Array, Array]:
-    """Points as WKB, or as structs of x and y."""
-    kind = column.type
-    if pa.types.is_struct(kind) and {"x", "y"} <= {kind.field(at).name for at in range(kind.num_fields)}:
-        x, y = (_as_floats(pc.struct_field(column, [axis]), name) for axis in "xy")
-        return x, y
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+def _read(view: FrameView, name: Any) -> Geometry:
+    check_column_name("coordinates=", name)
+    if name not in view.frame.columns:
+        raise missing_column(name, view.frame.columns, "name the column with coordinates=")
+    column = geometry_column(view, name)
+    if column is None:
+        kind = view.series(name).dtype
         raise UnsupportedFrameError(f"column {name!r} holds {kind} values, not points", "name two columns of numbers")
-    x, y = np.full((2, len(column)), np.nan)
-    for at, value in enumerate(column.to_pylist()):
-        if value is not None and len(value) >= _WKB_POINT.itemsize:
-            order = _WKB_POINT if value[0] else _WKB_POINT.newbyteorder(">")
-            one = np.frombuffer(value[: order.itemsize], order)[0]
-            if one["kind"] % 1000 == 1:
-                x[at], y[at] = one["x"], one["y"]
-    if len(column) and np.isnan(x).all():
-        message = f"column {name!r} holds no points"
-        raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
-    return x, y
+    return read_geometry(column, name)

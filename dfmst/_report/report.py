@@ -26,6 +26,7 @@ from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
 from dfmst._report.words import clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import solve
+from dfmst._trees.points.geometry import geometry_name
 from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
@@ -100,14 +101,16 @@ def report(
     source, target, weight, maximum, keep, drop, algorithm, engine, invalid, threads
         As for :func:`dfmst.forest.solve`.
     points
-        A frame with the vertices' coordinates, for a map. GeoParquet's points are read as Arrow: pass the
-        ``pyarrow.Table``. ``None``: the forest is laid out without coordinates, at most 2,000 vertices of it.
+        A frame with the vertices' coordinates, for a map: columns of numbers, or points of GeoPandas, GeoParquet (as
+        a ``pyarrow.Table``) or GeoArrow. ``None``: the forest is laid out without coordinates, at most 2,000 vertices
+        of it.
     id
         Column of `points` with the vertices; ``None``: its first.
     coordinates
         Two columns of `points`, longitude and latitude or x and y, or one with points as GeoParquet has them. Without
         `points` the columns are those of the edges: for ``("lon", "lat")`` and ends ``"a"`` and ``"b"`` they are
-        ``a_lon``, ``b_lon``, ``a_lat`` and ``b_lat``.
+        ``a_lon``, ``b_lon``, ``a_lat`` and ``b_lat``; or one column of LineStrings from `source` to `target`, which
+        is found if the edges are a GeoDataFrame, GeoParquet or GeoArrow.
     title
         Name of the graph; ``None``: the names of its columns.
     note
@@ -178,6 +181,8 @@ def _check_words(title: Any, note: Any, run: Any) -> None:
 def _points(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coordinates: Any) -> Points | None:
     if points is not None:
         return frame_points(points, id, coordinates)
+    if coordinates is None:
+        coordinates = geometry_name(forest.ordered.view.native)
     if coordinates is None:
         return None
     return edge_points(forest.ordered.view, (columns.source, columns.target), coordinates)

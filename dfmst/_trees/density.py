@@ -1,22 +1,27 @@
-"""HDBSCAN's clusters of an edge table or of points, by the package fast_hdbscan."""
+"""HDBSCAN of an edge table or of points: labels, and the condensed tree that they are selected from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.arguments import check_choice, is_several, real_number, whole_number
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import ROW_LIMIT, Array, Frame, Invalid
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import select_engine
-from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst._trees.points.euclidean import default_neighbors, is_array, read_points
+from dfmst._edges.vertex_list import VertexList
+from dfmst._engines import Engine, select_engine
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.condensed import Dendrogram, build_dendrogram, condense, select_clusters
+from dfmst._trees.ordered import order_forest
+from dfmst._trees.points.forest import default_neighbors
+from dfmst._trees.points.metrics import check_metric, measure
+from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst.errors import EngineUnavailableError, InvalidEdgesError
+from dfmst.errors import InvalidEdgesError
 
 
 @driven("edges")
@@ -27,10 +32,14 @@ def hdbscan(
     weight: Any = "weight",
     *,
     columns: Any = None,
+    metric: str = "euclidean",
     ids: Any = None,
+    box: Any = None,
     min_samples: int | None = None,
-    min_cluster_size: int = 5,
+    min_cluster_size: Any = 5,
     cluster_selection_method: str = "eom",
+    epsilon: float = 0.0,
+    max_cluster_size: int | None = None,
     vertices: Any = None,
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -46,15 +55,21 @@ def hdbscan(
         An edge table on the host, whose weights are distances. Or points, if `columns` is given or it is an array.
     source, target, weight, invalid, threads
         As for :func:`minimum_spanning_forest`.
-    columns, ids
-        Points: as for :func:`euclidean_forest`.
+    columns, metric, ids, box
+        Points: as for :func:`points_forest`.
     min_samples
-        Points: as for :func:`euclidean_forest`; ``None``: `min_cluster_size`, or all other points if there are fewer.
-        The weights of an edge table are taken as they are.
+        Distances become mutual reachability, the largest of the distance and of both ends' core distances. The core
+        distance of a point is that to its `min_samples`-th nearest other point; ``None``: `min_cluster_size`, or all
+        other points if there are fewer. The core distance of a vertex is that to its `min_samples`-th nearest neighbor
+        in the edge table, infinite if it has fewer; ``None``: the weights are taken as they are.
     min_cluster_size
-        Smaller groups are noise; at least 2.
+        Smaller groups are noise; at least 2. Several sizes give columns for each.
     cluster_selection_method
         ``"eom"`` selects the clusters of the largest excess of mass, ``"leaf"`` the smallest ones.
+    epsilon
+        Clusters that split at a smaller distance stay together.
+    max_cluster_size
+        With ``"eom"``: larger clusters are not selected.
     vertices
         Edge tables: all vertices, as for :func:`connected_components`. Those without edges are noise.
 
@@ -63,95 +78,234 @@ def hdbscan(
     labels
         The same kind of frame, one row a vertex: ``vertex`` in ascending order (of points the id, or the row, row by
         row); ``label``, ``int64``: clusters are numbered from 0 on by their first vertex, -1 is noise;
-        ``probability``, ``float64``: how strongly the vertex belongs to it, from 0 to 1.
+        ``probability``, ``float64``: how strongly the vertex belongs to it, from 0 to 1; ``outlier_score``,
+        ``float64``: GLOSH, from 0 to 1. Of several sizes: ``label5``, ``probability5``, ``outlier_score5`` and so on.
 
     Raises
     ------
-    EngineUnavailableError
-        fast_hdbscan is not installed.
     InvalidEdgesError
         Negative weights.
     ValueError
-        `min_cluster_size` is less than 2, or `cluster_selection_method` unknown.
+        `min_cluster_size` is less than 2, `cluster_selection_method` or `metric` unknown, or `epsilon` negative.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
-        As for :func:`connected_components` and :func:`euclidean_forest`.
+        As for :func:`connected_components` and :func:`points_forest`.
+
+    Notes
+    -----
+    Merges at equal distances are one merge of several parts, as in the definition: the clusters depend on the distances
+    alone, not on the order of rows. Core distances make edges of a point equal; where such a point joins two clusters,
+    other packages add it to one of them, and here it leaves the cluster of both. Without equal distances the labels are
+    theirs.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import dfmst
     >>> roads = pd.DataFrame({"source": [1, 2, 4, 5], "target": [2, 3, 5, 6], "weight": [1.0, 2.0, 1.0, 1.0]})
-    >>> dfmst.hdbscan(roads, min_cluster_size=3).label.tolist()  # doctest: +SKIP
+    >>> dfmst.hdbscan(roads, min_cluster_size=3).label.tolist()
     [0, 0, 0, 1, 1, 1]
 
     References
     ----------
     Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
+
+    Campello, Moulavi, Zimek, Sander: Hierarchical density estimates for data clustering, visualization, and outlier
+    detection. ACM TKDD 10 (2015).
+
+    Malzer, Baum: A hybrid approach to hierarchical density-based cluster selection. MFI 2020.
     """
-    smallest = whole_number("min_cluster_size", min_cluster_size)
-    if smallest < 2:
-        raise ValueError(f"min_cluster_size is {smallest}; it must be at least 2")
+    sizes = _sizes(min_cluster_size)
     check_choice(
         cluster_selection_method,
         ("eom", "leaf"),
         f"cluster_selection_method is {cluster_selection_method!r}; it must be 'eom' or 'leaf'",
     )
-    cut = partial(_clusters, _selector(), smallest, cluster_selection_method)
+    limit = real_number("epsilon", epsilon)
+    if not limit >= 0:
+        raise ValueError(f"epsilon is {limit:g}; it must not be negative")
+    largest = None if max_cluster_size is None else whole_number("max_cluster_size", max_cluster_size)
     if columns is not None or is_array(edges):
-        points = read_points(edges, columns, ids)
-        others = max(0, points.number - 1)
-        core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
-        engine = select_engine("cpu", threads, rows=others)
-        tree = spanning_pairs(engine, points.coordinates, default_neighbors(points), core)
-        label, probability = cut(tree, others + 1)
-        rows = np.arange(points.number)
-        return points.frame({"vertex": rows}, {"label": label[: len(rows)], "probability": probability[: len(rows)]})
-    if isinstance(source, list):  # as euclidean_forest takes them
+        made = _of_points(edges, columns, ids, metric, box, min_samples, min(sizes), threads)
+    else:
+        _check_edge_options(metric, ids, box)
+        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads)
+    numbers: dict[str, Array] = {}
+    for size in sizes:
+        found = select_clusters(condense(made.tree, size), cluster_selection_method, limit, largest)
+        suffix = size if is_several(min_cluster_size) else ""
+        numbers |= {f"{name}{suffix}": column for name, column in found._asdict().items()}
+    return made.rows.frame({"vertex": np.arange(made.tree.vertices)}, numbers)
+
+
+@driven("edges")
+def condensed_tree(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    columns: Any = None,
+    metric: str = "euclidean",
+    ids: Any = None,
+    box: Any = None,
+    min_samples: int | None = None,
+    min_cluster_size: int = 5,
+    vertices: Any = None,
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Return the condensed tree of HDBSCAN: which vertices leave which cluster, and how clusters split.
+
+    Parameters
+    ----------
+    edges, source, target, weight, columns, metric, ids, box, min_samples, vertices, invalid, threads
+        As for :func:`hdbscan`.
+    min_cluster_size
+        Smaller groups leave a cluster vertex by vertex; at least 2.
+
+    Returns
+    -------
+    tree
+        The same kind of frame, one row a vertex that leaves a cluster, or a cluster that splits from one: ``parent``
+        and ``child``, ``int64``; ``lambda``, ``float64``: 1 / distance at which it leaves; ``size``, ``int64``: its
+        vertices. Of n vertices, those from 0 to n - 1 are the rows that :func:`hdbscan` returns; n is the root, and
+        larger numbers are the other clusters, those that split at a larger distance first. Rows are in the order of
+        parent, lambda, child.
+
+    Raises
+    ------
+    InvalidEdgesError, ValueError, ColumnNotFoundError, UnsupportedFrameError, CapacityError
+        As for :func:`hdbscan`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4, 5], "target": [2, 3, 4, 5, 6], "weight": [1, 2, 8, 1, 4]})
+    >>> dfmst.condensed_tree(roads, min_cluster_size=3)
+       parent  child  lambda  size
+    0       6      7   0.125     3
+    1       6      8   0.125     3
+    2       7      0   0.500     1
+    3       7      1   0.500     1
+    4       7      2   0.500     1
+    5       8      3   0.250     1
+    6       8      4   0.250     1
+    7       8      5   0.250     1
+
+    References
+    ----------
+    Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
+    """
+    smallest = _sizes([min_cluster_size])[0]
+    if columns is not None or is_array(edges):
+        made = _of_points(edges, columns, ids, metric, box, min_samples, smallest, threads)
+    else:
+        _check_edge_options(metric, ids, box)
+        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads)
+    tree, count = condense(made.tree, smallest), made.tree.vertices
+    parent = count + np.concatenate([tree.cluster, tree.parent[1:]])
+    child = np.concatenate([np.arange(count), count + np.arange(1, len(tree.parent))])
+    density = np.concatenate([tree.density, tree.birth[1:]])
+    size = np.concatenate([np.ones(count, np.int64), tree.size[1:]])
+    order = np.lexsort((child, density, parent))
+    rows = {"parent": parent, "child": child, "lambda": density, "size": size}
+    return made.rows.view.build({name: column[order] for name, column in rows.items()})
+
+
+class _Made(NamedTuple):
+    """A dendrogram, and the rows of results."""
+
+    tree: Dendrogram
+    rows: Points | VertexList
+
+
+def _sizes(value: Any) -> list[int]:
+    sizes = [whole_number("min_cluster_size", size) for size in (value if is_several(value) else [value])]
+    for size in sizes:
+        if size < 2:
+            raise ValueError(f"min_cluster_size is {size}; it must be at least 2")
+    if not sizes or len(set(sizes)) < len(sizes):
+        raise ValueError(f"min_cluster_size is {sizes}; pass one size, or several different ones")
+    return sizes
+
+
+def _check_edge_options(metric: str, ids: Any, box: Any) -> None:
+    """Refuse options of points for an edge table."""
+    check_metric(metric)
+    if metric != "euclidean" or ids is not None or box is not None:
+        message = "metric=, ids= and box= are for points, and an edge table has distances already"
+        raise ValueError(f"{message}; name the coordinates of points with columns=")
+
+
+def _of_points(
+    points: Frame, columns: Any, ids: Any, metric: str, box: Any, min_samples: int | None, smallest: int, threads: Any
+) -> _Made:
+    read = read_points(points, columns, ids)
+    others = max(0, read.number - 1)
+    core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
+    engine = select_engine("cpu", threads, rows=others)
+    measured = measure(engine, read, metric, box)
+    source, target, weight = spanning_pairs(
+        engine, measured.coordinates, default_neighbors(measured), core, measured.space
+    )
+    return _Made(_dendrogram(engine, source, target, measured.unit(engine, weight), read.number), read)
+
+
+def _of_edges(
+    edges: Frame, names: tuple[Any, Any, Any], min_samples: int | None, vertices: Any, invalid: Invalid, threads: Any
+) -> _Made:
+    source, _, weight = names
+    if isinstance(source, list):  # as points_forest takes them
         message = f"source names {len(source)} columns, and an edge table has one for an end"
         raise InvalidEdgesError(message, f"name the coordinates of points with columns={source!r}")
-    names = EdgeColumns(source, target, weight, False, invalid)
-    forest = order_forest(edges, names, vertices, algorithm="auto", engine="auto", threads=threads)
+    reweigh = None
+    if min_samples is not None:
+        count = min(whole_number("min_samples", min_samples), ROW_LIMIT)
+        if count < 1:
+            raise InvalidEdgesError(f"min_samples is {count}; it must be at least 1", "pass a number of neighbors")
+        reweigh = partial(_reachability, select_engine("cpu", threads, rows=0), count, weight)
+    engine = "auto" if reweigh is None else "cpu"
+    columns = EdgeColumns(*names, False, invalid)
+    forest = order_forest(edges, columns, vertices, algorithm="auto", engine=engine, threads=threads, reweigh=reweigh)
     distance = forest.distances(weight)
+    _check_distances(weight, distance)
+    made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)
+    return _Made(made, forest.listed)
+
+
+def _check_distances(name: Any, distance: Array) -> None:
     if (distance < 0).any():
-        message = f"column {weight!r} holds negative weights, and distances are not"
+        message = f"column {name!r} holds negative weights, and distances are not"
         raise InvalidEdgesError(message, "add a constant, or take the distances that these stand for")
-    label, probability = cut(_joined(forest, distance), forest.vertices)
-    return forest.listed.frame({"vertex": np.arange(forest.vertices)}, {"label": label, "probability": probability})
 
 
-def _selector() -> Callable[..., Any]:
-    try:
-        from fast_hdbscan.hdbscan import clusters_from_spanning_tree
-    except ImportError as error:
-        message = f"hdbscan needs the package fast_hdbscan: {error}"
-        raise EngineUnavailableError(message, "pip install 'dfmst[hdbscan]'") from error
-    select: Callable[..., Any] = clusters_from_spanning_tree
-    return select
+def _dendrogram(
+    engine: Engine, source: Array, target: Array, distance: Array, vertices: int, *, in_order: bool = False
+) -> Dendrogram:
+    if not in_order:
+        order = np.argsort(distance, kind="stable")
+        source, target, distance = source[order], target[order], distance[order]
+    finite = int(np.searchsorted(distance, np.inf))  # others join nothing
+    return build_dendrogram(engine, source[:finite], target[:finite], distance[:finite], vertices)
 
 
-def _clusters(
-    select: Callable[..., Any], smallest: int, method: str, tree: tuple[Array, Array, Array], vertices: int
-) -> tuple[Array, Array]:
-    """Label and probability of every vertex."""
-    if vertices < 2:
-        return np.full(vertices, -1), np.zeros(vertices)
-    options = {"min_cluster_size": min(smallest, vertices + 1), "cluster_selection_method": method}
-    label, probability, *_ = select(np.column_stack(tree), **options)
-    return _by_first_vertex(label), probability.astype(np.float64)
-
-
-def _joined(forest: OrderedForest, distance: Array) -> tuple[Array, Array, Array]:
-    """The forest's edges, and infinite ones that make it a tree."""
-    roots = np.flatnonzero(forest.labels() == np.arange(forest.vertices))
-    source = np.concatenate([forest.source.astype(np.int64), roots[:-1]])
-    target = np.concatenate([forest.target.astype(np.int64), roots[1:]])
-    return source, target, np.concatenate([distance, np.full(max(0, forest.trees - 1), np.inf)])
-
-
-def _by_first_vertex(label: Array) -> Array:
-    """Clusters numbered in the order of their first vertices; noise stays -1."""
-    known, first, place = np.unique(label, return_index=True, return_inverse=True)
-    clusters = known >= 0
-    number = np.full(len(known), -1)
-    number[clusters] = np.argsort(np.argsort(first[clusters]))
-    return number[place]
+def _reachability(engine: Engine, min_samples: int, name: Any, table: EdgeTable, distance: Array) -> Array:
+    """Mutual reachability of every row: the largest of its distance and of the core distances of its ends."""
+    _check_distances(name, distance)
+    low, high = np.minimum(table.source, table.target), np.maximum(table.source, table.target)
+    pair = low.astype(np.uint64) << np.uint64(32) | high.astype(np.uint64)
+    order = sort_order(engine, (distance + 0.0).view(np.uint64))  # not negative: their bits are in their order
+    order = order[sort_order(engine, pair[order])]
+    pair = pair[order]
+    kept = order[np.append(True, pair[1:] != pair[:-1])[: len(pair)]]  # the lightest row of each pair
+    kept = kept[low[kept] != high[kept]]
+    kept = kept[sort_order(engine, (distance[kept] + 0.0).view(np.uint64))]
+    ends = np.stack([low[kept], high[kept]], axis=1).reshape(-1).astype(np.uint32)
+    ranked = np.repeat(distance[kept], 2)[sort_order(engine, ends)]  # by vertex, then by distance
+    degree = np.bincount(ends, minlength=table.vertices)
+    core = np.full(table.vertices, np.inf)
+    enough = degree >= min_samples
+    core[enough] = ranked[(np.cumsum(degree) - degree)[enough] + min_samples - 1]
+    weight: Array = np.maximum(distance, np.maximum(core[table.source], core[table.target]))
+    return weight

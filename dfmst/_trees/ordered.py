@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
-from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import VertexList, list_vertices
@@ -37,6 +38,7 @@ class OrderedForest:
     rows: Array  # the edges' rows of the frame, in order, ``int64``
     source: Array  # their ends, as places in the list, ``uint32``
     target: Array
+    weight: Array | None = None  # ``float64`` in place of those of a column
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,13 +69,16 @@ class OrderedForest:
 
     def distances(self, weight: Any) -> Array:
         """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column."""
-        if weight is None:
-            return np.ones(len(self))
-        weights = self.weights(weight)
-        if isinstance(weights, pa.Array) and pa.types.is_temporal(weights.type):
-            message = f"column {weight!r} holds {weights.type} weights, and distances are numbers"
-            raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
-        return weight_floats(weights)
+        if self.weight is not None:
+            return self.weight
+        return np.ones(len(self)) if weight is None else _distances(weight, self.weights(weight))
+
+
+def _distances(name: Any, weights: Array | pa.Array) -> Array:
+    if isinstance(weights, pa.Array) and pa.types.is_temporal(weights.type):
+        message = f"column {name!r} holds {weights.type} weights, and distances are numbers"
+        raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
+    return weight_floats(weights)
 
 
 def order_forest(
@@ -85,14 +90,22 @@ def order_forest(
     engine: str,
     threads: int | None,
     all_rows: bool = False,
+    reweigh: Callable[[EdgeTable, Array], Array] | None = None,
 ) -> OrderedForest:
-    """Find the forest of a frame on the host, and put its edges (or all rows of the frame) in order."""
+    """Find the forest of a frame on the host, and put its edges (or all rows of the frame) in order.
+
+    `reweigh` makes other weights, ``float64``, of the table and its weights as ``float64``.
+    """
     view, runner = open_edges(edges, engine, threads)
     if not isinstance(view, FrameView):
         message = "clusters and dendrograms are made of frames on the host, and this one is on a GPU"
         raise UnsupportedFrameError(message, "pass edges.to_arrow(), best of the forest: it is small")
     with runner.guard():
         input = read_table(runner, view, columns, in_order=True)
+        weight = None
+        if reweigh is not None:
+            weight = reweigh(input.table, _row_distances(view, columns.weight, input))
+            input = replace(input, table=replace(input.table, weight=weight, span=None))
         rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.to_frame_memory(order if rows is None else rows[order])
@@ -102,7 +115,15 @@ def order_forest(
     ends = input.vertices.source, input.vertices.target
     host.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
     frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
-    return OrderedForest(host, view, listed, frame_rows, source, target)
+    return OrderedForest(host, view, listed, frame_rows, source, target, None if weight is None else weight[ranked])
+
+
+def _row_distances(view: FrameView, name: Any, input: Input) -> Array:
+    """Weights of the rows of a table as the nearest ``float64``."""
+    if name is None:
+        return np.ones(len(input.table))
+    distance = _distances(name, plain_weights(name, view.column(name)))
+    return distance if input.kept is None else distance[input.kept]
 
 
 def summable(name: Any, weights: Array | pa.Array) -> Array:

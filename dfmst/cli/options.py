@@ -154,6 +154,12 @@ _axes = "Column with coordinates, one for each axis (default: all but that of --
 point_options = several(
     _column("-c", "--column", "columns", multiple=True, help=_axes),
     _column("--id", "ids", help="Column that names the points (default: the number of the row)."),
+    choice(
+        "--metric",
+        *("euclidean", "haversine", "cosine", "correlation", "manhattan", "chebyshev"),
+        help="Distance; haversine takes latitude and longitude in degrees, and gives meters.",
+    ),
+    click.option("--box", multiple=True, type=float, metavar="LENGTH", help="Length of a periodic box, one an axis."),
 )
 
 

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 @shared.point_options
 @shared.count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability.")
 @shared.threads_option
-def points(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
+def points(job: TableJob, columns: tuple[str, ...], ids: str | None, box: tuple[float, ...], **options: Any) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
-    The columns are source, target and distance, the Euclidean one over the columns -c. With --min-samples K, a pair
-    weighs at least the distance of either end from its K-th nearest neighbor, as in HDBSCAN.
+    The columns are source, target and distance, over the columns -c. With --min-samples K, a pair weighs at least the
+    distance of either end from its K-th nearest neighbor, as in HDBSCAN.
 
     \b
       dfmst points towns.parquet -c x -c y --id name -o tree.parquet
+      dfmst points cities.csv -c lat -c lon --metric haversine -o tree.parquet
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    span = call("euclidean_forest", list(columns) or None, ids=ids, **options)
+    span = call("points_forest", list(columns) or None, ids=ids, box=box or None, **options)
     job.run({}, "finding the tree of", span, _tree_summary, points=(columns, ids))
 
 
@@ -46,7 +47,7 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
 @shared.point_options
 @shared.count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors.")
 @shared.threads_option
-def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
+def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, box: tuple[float, ...], **options: Any) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
     The columns are source, target and distance, one row a pair. `dfmst points` finds the tree of all pairs; the tree of
@@ -55,7 +56,7 @@ def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, **option
     \b
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    join = call("knn_edges", list(columns) or None, ids=ids, **options)
+    join = call("knn_edges", list(columns) or None, ids=ids, box=box or None, **options)
     job.run({}, "finding the neighbors of", join, _pair_summary, points=(columns, ids))
 
 
@@ -68,7 +69,9 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 @shared.vertex_options
 @shared.distance_option
 @shared.point_options
-@shared.count_option("--min-samples", metavar="K", help="Neighbors of a core (default: the minimum size).")
+@shared.count_option(
+    "--min-samples", metavar="K", help="Neighbors of a core (default: of points the minimum size, of edges none)."
+)
 @shared.count_option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
@@ -80,6 +83,14 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 @shared.choice(
     "--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest."
 )
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="DISTANCE",
+    help="Clusters that split at a smaller distance stay together.",
+)
+@shared.count_option("--max-cluster-size", metavar="N", help="Larger clusters are not selected.")
 @shared.invalid_option
 @shared.threads_option
 def hdbscan(
@@ -89,23 +100,23 @@ def hdbscan(
     weight: str,
     columns: tuple[str, ...],
     ids: str | None,
-    min_samples: int | None,
+    metric: str,
+    box: tuple[float, ...],
     **options: Any,
 ) -> None:
     """Cluster the edges in IN, or points if -c names coordinates, by density.
 
-    The columns are vertex, label and probability: clusters are numbered from 0 on, -1 is noise. Needs fast_hdbscan,
-    pip install 'dfmst[hdbscan]'.
+    The columns are vertex, label, probability and outlier_score: clusters are numbered from 0 on, -1 is noise.
 
     \b
       dfmst hdbscan towns.parquet -c x -c y --id name --min-cluster-size 10 -o labels.parquet
       dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    if not columns and (ids is not None or min_samples is not None):
-        raise click.UsageError("--id and --min-samples are for points; name their coordinates with -c.")
+    if not columns and (ids is not None or metric != "euclidean" or box):
+        raise click.UsageError("--id, --metric and --box are for points; name their coordinates with -c.")
     if columns:
         del options["invalid"]
-        cluster = call("hdbscan", columns=list(columns), ids=ids, min_samples=min_samples, **options)
+        cluster = call("hdbscan", columns=list(columns), ids=ids, metric=metric, box=box or None, **options)
         job.run({}, "clustering", cluster, _summary, points=(columns, ids))
     else:
         cluster = call("hdbscan", source, target, weight, **options)

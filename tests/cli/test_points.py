@@ -47,7 +47,6 @@ def test_neighbors(dfmst, towns):
 
 
 def test_clusters_by_density(dfmst, parquet, rows):
-    pytest.importorskip("fast_hdbscan")
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=20) * 0.1, [50], 9 + rng.normal(size=20) * 0.1])
     parquet("points.parquet", {"id": np.arange(41), "x": x})
@@ -94,7 +93,7 @@ def test_newick(dfmst, parquet):
         ),
         (
             ("hdbscan", "towns.csv", "--id", "name"),
-            "--id and --min-samples are for points; name their coordinates with -c.",
+            "--id, --metric and --box are for points; name their coordinates with -c.",
         ),
         (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
         (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),

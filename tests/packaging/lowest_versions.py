@@ -16,7 +16,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = ("dask", "hdbscan", "networkx", "sklearn")
+EXTRAS = ("dask", "networkx", "sklearn")
 #: Of the extra `test`: frames and peers that the tests compare with, and the test run.
 TEST = {"duckdb", "hypothesis", "igraph", "pandas", "polars", "pytest", "scipy"}
 #: Every algorithm on every frame, every kind of column, the golden forests, streams, Dask, files and other libraries.

@@ -1,41 +1,113 @@
-"""HDBSCAN of edge tables and points, by fast_hdbscan."""
+"""HDBSCAN of edge tables and points, next to hdbscan and scikit-learn, and to a plain reading of its definition."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dfmst
 import dfmst.pandas
+from tests.support.lanes import examples
 
-fast = pytest.importorskip("fast_hdbscan.hdbscan")
 EDGES = pd.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [1.0, -1.0]})
+
+
+def blobs(count: int, axes: int = 2, seed: int = 0) -> np.ndarray:
+    """Groups of several densities, and noise; without equal distances."""
+    rng = np.random.default_rng(seed)
+    centers = rng.random((5, axes)) * 10
+    near = centers[rng.integers(0, 5, count)] + rng.normal(size=(count, axes)) * rng.choice([0.1, 0.4], (count, 1))
+    return np.concatenate([near, rng.random((count // 5, axes)) * 10])
 
 
 def same_partition(one: np.ndarray, other: np.ndarray) -> bool:
     return len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
 
 
-def test_points():
-    """The clusters of the package itself, on one real set, without its ties: theirs are broken in another order."""
-    from sklearn.datasets import load_iris
+def reference(points: np.ndarray, **options: Any) -> Any:
+    package = pytest.importorskip("hdbscan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return package.HDBSCAN(algorithm="generic", **options).fit(points)
 
-    iris = load_iris().data
-    iris = iris + np.random.default_rng(0).normal(size=iris.shape) * 0.01
-    for size in (5, 12):
-        ours = dfmst.hdbscan(iris, min_cluster_size=size, min_samples=size)
-        tree = fast.compute_minimum_spanning_tree(iris, min_samples=size)[0]
-        weights = dfmst.euclidean_forest(iris, min_samples=size)["distance"].to_numpy()
-        np.testing.assert_allclose(np.sort(weights), np.sort(tree[:, 2]), rtol=1e-5)
-        theirs = fast.clusters_from_spanning_tree(tree, min_cluster_size=size)
-        assert same_partition(ours["label"].to_numpy(), theirs[0])
-        np.testing.assert_allclose(ours["probability"].to_numpy(), theirs[1], atol=1e-4)
-        labels = ours["label"].to_numpy()
-        assert list(dict.fromkeys(labels[labels >= 0])) == list(range(labels.max() + 1))
+
+@pytest.mark.parametrize("size", [2, 5, 20])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cluster_selection_method": "leaf"},
+        {"max_cluster_size": 40},
+        {"epsilon": 0.3},
+        {"cluster_selection_method": "leaf", "epsilon": 0.3},
+    ],
+)
+def test_hdbscan(size, options):
+    """The labels, probabilities, outlier scores and the tree of hdbscan.
+
+    With larger core distances many edges of a point weigh the same, and their packages choose among them.
+    """
+    for seed in range(3):
+        points = blobs(150, seed=seed)
+        theirs_options = {
+            name.replace("epsilon", "cluster_selection_epsilon"): given for name, given in options.items()
+        }
+        theirs = reference(points, min_cluster_size=size, min_samples=1, **theirs_options)
+        ours = dfmst.hdbscan(points, min_cluster_size=size, min_samples=1, **options).to_pandas()
+        assert same_partition(ours.label, theirs.labels_)
+        np.testing.assert_allclose(ours.probability, theirs.probabilities_, atol=1e-9)
+        np.testing.assert_allclose(ours.outlier_score, theirs.outlier_scores_, atol=1e-9)
+        labels = ours.label[ours.label >= 0]
+        assert list(dict.fromkeys(labels)) == list(range(labels.max() + 1))
+        tree = dfmst.condensed_tree(points, min_cluster_size=size, min_samples=1).to_pandas()
+        expected = theirs.condensed_tree_.to_pandas()
+        for one, other in (("lambda", "lambda_val"), ("size", "child_size")):
+            assert sorted(tree[one]) == pytest.approx(sorted(expected[other]), rel=1e-9)
+        mine, yours = (frame[frame.child < len(points)].set_index("child").sort_index() for frame in (tree, expected))
+        assert same_partition(mine.parent, yours.parent)
+        np.testing.assert_allclose(mine["lambda"], yours.lambda_val, rtol=1e-9)
+
+
+def test_scikit_learn():
+    from sklearn.cluster import HDBSCAN
+
+    for seed in range(3):
+        points = blobs(150, 3, seed)
+        for metric, other in (("euclidean", "euclidean"), ("manhattan", "manhattan")):
+            # Its min_samples counts the point itself.
+            theirs = HDBSCAN(min_cluster_size=8, min_samples=2, metric=other, copy=True).fit(points)
+            ours = dfmst.hdbscan(points, min_cluster_size=8, min_samples=1, metric=metric).to_pandas()
+            assert same_partition(ours.label, theirs.labels_)
+            np.testing.assert_allclose(ours.probability, theirs.probabilities_, atol=1e-9)
+
+
+def test_their_own_examples():
+    """scikit-learn's moons and blobs, and a graph of distances."""
+    from sklearn.cluster import HDBSCAN
+    from sklearn.datasets import make_blobs, make_moons
+    from sklearn.neighbors import kneighbors_graph
+
+    moons, _ = make_moons(n_samples=50, noise=0.05, random_state=0)
+    dots, _ = make_blobs(n_samples=50, centers=[(-0.75, 2.25), (1.0, 2.0)], cluster_std=0.25, random_state=0)
+    points = np.vstack([moons, dots])
+    ours = dfmst.hdbscan(points, min_cluster_size=15, min_samples=14)["label"].to_numpy()
+    assert same_partition(ours, HDBSCAN(min_cluster_size=15, copy=True).fit(points).labels_)
+    graph = kneighbors_graph(points, 40, mode="distance")
+    graph = graph.maximum(graph.T)
+    theirs = HDBSCAN(min_cluster_size=6, min_samples=4, metric="precomputed", copy=True).fit(graph.copy())
+    edges = dfmst.from_sparse(graph)
+    ours = dfmst.hdbscan(edges, min_cluster_size=6, min_samples=4).to_pandas()
+    assert same_partition(ours.label, theirs.labels_)
+    np.testing.assert_allclose(ours.probability, theirs.probabilities_, atol=1e-9)
 
 
 def test_components():
@@ -48,11 +120,88 @@ def test_components():
     assert labels.vertex.tolist() == list(range(70))
     assert labels.label.tolist() == [0] * 30 + [1] * 30 + [-1] * 10
     assert labels.probability.between(0, 1).all()
+    assert labels.outlier_score.between(0, 1).all()
     text = pl.from_pandas(edges).with_columns(pl.col("source", "target").cast(pl.String))
     frame = dfmst.hdbscan(text.lazy(), weight="distance", min_cluster_size=20).collect()
     assert frame["vertex"].dtype == pl.String
     assert frame["vertex"].to_list() == sorted(map(str, range(60)))
     assert frame["label"].n_unique() == 2
+    infinite = pd.concat([edges, pd.DataFrame({"source": [0], "target": [30], "distance": [np.inf]})])
+    joined = dfmst.hdbscan(infinite, weight="distance", min_cluster_size=20, vertices=range(70))
+    pd.testing.assert_frame_equal(joined, labels)
+
+
+def test_components_are_clustered_one_by_one():
+    """Each component has the clusters that hdbscan finds in it alone, where it may select all of it."""
+    parts = [blobs(60, seed=seed) for seed in (0, 1)]
+    trees = [dfmst.points_forest(part).to_pandas() for part in parts]
+    trees[1] += [len(parts[0]), len(parts[0]), 0.0]
+    edges = pd.concat(trees).astype({"source": int, "target": int})
+    ours = dfmst.hdbscan(edges, weight="distance", min_cluster_size=8)
+    for begin, part in ((0, parts[0]), (len(parts[0]), parts[1])):
+        theirs = reference(part, min_cluster_size=8, min_samples=1, allow_single_cluster=True)
+        here = ours[begin : begin + len(part)]
+        assert same_partition(here.label, theirs.labels_)
+        np.testing.assert_allclose(here.probability, theirs.probabilities_, atol=1e-9)
+
+
+def reachability(edges: pd.DataFrame, min_samples: int) -> list[float]:
+    """Weights by mutual reachability, vertex by vertex."""
+    near: dict[int, dict[int, float]] = {}
+    for a, b, weight in edges.itertuples(index=False):
+        if a != b:
+            for one, other in ((a, b), (b, a)):
+                known = near.setdefault(one, {})
+                known[other] = min(weight, known.get(other, np.inf))
+    core = {one: [*sorted(known.values()), *[np.inf] * min_samples][min_samples - 1] for one, known in near.items()}
+    return [max(w, core.get(a, np.inf), core.get(b, np.inf)) for a, b, w in edges.itertuples(index=False)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 5)), min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.integers(2, 4),
+    st.randoms(),
+)
+@examples(100)
+def test_core_distances_of_edges(rows, min_samples, size, random):
+    """Edges with core distances are edges with other weights, in any order of rows and of ends."""
+    edges = pd.DataFrame(rows, columns=["source", "target", "weight"])
+    expected = edges.assign(weight=reachability(edges, min_samples))
+    ours = dfmst.hdbscan(edges, min_samples=min_samples, min_cluster_size=size)
+    pd.testing.assert_frame_equal(ours, dfmst.hdbscan(expected, min_cluster_size=size))
+    random.shuffle(rows)
+    other = pd.DataFrame([(b, a, w) for a, b, w in rows], columns=["source", "target", "weight"])
+    again = dfmst.hdbscan(other, min_samples=min_samples, min_cluster_size=size)
+    pd.testing.assert_frame_equal(ours, again)
+
+
+def test_a_condensed_tree_with_ties():
+    """Nine vertices in three groups that come apart at one distance: one split into three, whatever the order."""
+    chain = [(0, 1, 1), (1, 2, 1), (3, 4, 2), (4, 5, 1), (6, 7, 1), (7, 8, 1), (2, 3, 4), (5, 6, 4)]
+    frames = [pd.DataFrame(rows, columns=["source", "target", "weight"]) for rows in (chain, chain[::-1])]
+    for frame in frames:
+        tree = dfmst.condensed_tree(frame, min_cluster_size=3)
+        assert tree[tree.child > 8].to_numpy().tolist() == [[9, 10, 0.25, 3], [9, 11, 0.25, 3], [9, 12, 0.25, 3]]
+        assert tree[tree.parent == 11].to_numpy().tolist() == [[11, 3, 0.5, 1], [11, 4, 0.5, 1], [11, 5, 0.5, 1]]
+        assert dfmst.hdbscan(frame, min_cluster_size=3).label.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    lone = dfmst.condensed_tree(frames[0], vertices=range(10))
+    assert lone[lone.child == 9].to_numpy().tolist() == [[10, 9, 0.0, 1]]
+    zero = dfmst.hdbscan(frames[0].assign(weight=[0, 0, 1, 0, 1, 1, 9, 9]), min_cluster_size=3)
+    assert zero.label.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert zero.probability.between(0, 1).all()
+    assert zero.outlier_score.between(0, 1).all()
+
+
+def test_several_sizes():
+    points = blobs(100)
+    both = dfmst.hdbscan(points, min_cluster_size=[5, 12], min_samples=5).to_pandas()
+    names = ["label", "probability", "outlier_score"]
+    assert both.columns.tolist() == ["vertex", *(f"{name}{size}" for size in (5, 12) for name in names)]
+    for size in (5, 12):
+        one = dfmst.hdbscan(points, min_cluster_size=size, min_samples=5).to_pandas()
+        for name in names:
+            assert one[name].equals(both[f"{name}{size}"].rename(name))
 
 
 def test_integers_beyond_float64():
@@ -67,23 +216,51 @@ def test_names():
     assert labels.label.tolist() == [0, 0, 0, 1, 1, 1]
     assert dfmst.hdbscan(frame[:1], columns="x", min_cluster_size=3).label.tolist() == [-1]
     assert dfmst.hdbscan(np.zeros((0, 2)))["label"].to_pylist() == []
-    assert dfmst.hdbscan(frame, columns="x", min_cluster_size=2, cluster_selection_method="leaf").shape == (6, 3)
+    assert dfmst.hdbscan(np.zeros((9, 2)))["label"].to_pylist() == [-1] * 9
+    assert dfmst.hdbscan(frame, columns="x", min_cluster_size=2, cluster_selection_method="leaf").shape == (6, 4)
+    assert frame.mst.condensed_tree(columns="x", min_cluster_size=3, min_samples=1)["size"].tolist() == [3, 3, *[1] * 6]
     empty = pd.DataFrame({"source": [], "target": [], "weight": []})
-    assert dfmst.hdbscan(empty).shape == (0, 3)
+    assert dfmst.hdbscan(empty).shape == (0, 4)
+    assert dfmst.condensed_tree(empty).shape == (0, 4)
     assert dfmst.hdbscan(empty, vertices=[3, 4]).label.tolist() == [-1, -1]
+    assert dfmst.hdbscan(empty, vertices=[3, 4], min_samples=2).label.tolist() == [-1, -1]
 
 
-def test_bad_arguments(monkeypatch):
-    with pytest.raises(ValueError, match="min_cluster_size is 1; it must be at least 2"):
-        dfmst.hdbscan(EDGES, min_cluster_size=1)
-    with pytest.raises(ValueError, match="cluster_selection_method is 'best'; it must be 'eom' or 'leaf'"):
-        dfmst.hdbscan(EDGES, cluster_selection_method="best")
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "fast_hdbscan.hdbscan", None)
-        with pytest.raises(dfmst.EngineUnavailableError, match=r"fast_hdbscan(.|\n)*pip install 'dfmst\[hdbscan\]'"):
-            dfmst.hdbscan(EDGES)
-    monkeypatch.setattr("dfmst._trees.density._selector", lambda: None)
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"name the coordinates of points with columns=\['x', 'y'\]"):
-        dfmst.hdbscan(EDGES, ["x", "y"])
-    with pytest.raises(dfmst.InvalidEdgesError, match="column 'weight' holds negative weights"):
-        dfmst.hdbscan(EDGES)
+@pytest.mark.parametrize(
+    ("edges", "options", "message"),
+    [
+        (EDGES, {"min_cluster_size": 1}, "min_cluster_size is 1; it must be at least 2"),
+        (EDGES, {"min_cluster_size": [5, 5]}, "pass one size, or several different ones"),
+        (EDGES, {"cluster_selection_method": "best"}, "is 'best'; it must be 'eom' or 'leaf'"),
+        (EDGES, {"epsilon": -1}, "epsilon is -1; it must not be negative"),
+        (EDGES, {"metric": "cosine"}, "metric=, ids= and box= are for points"),
+        (EDGES, {"min_samples": 0}, "min_samples is 0; it must be at least 1"),
+        (EDGES, {"source": ["x", "y"]}, "name the coordinates of points with columns=['x', 'y']"),
+        (EDGES, {}, "column 'weight' holds negative weights"),
+        (EDGES, {"min_samples": 2}, "column 'weight' holds negative weights"),
+    ],
+)
+def test_bad_arguments(edges, options, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message follows
+        dfmst.hdbscan(edges, **options)
+    assert message in str(caught.value)
+
+
+def test_a_cold_start(tmp_path):
+    """No compiler runs: 400 points take less than a CPU-second, the start of Python included."""
+    path = tmp_path / "points.csv"
+    pd.DataFrame(blobs(333), columns=["x", "y"]).to_csv(path, index=False)
+    code = f"""
+import resource, sys
+from dfmst.__main__ import run
+sys.argv = ["dfmst", "hdbscan", {str(path)!r}, "-c", "x", "-c", "y", "-o", {str(tmp_path / "out.parquet")!r}]
+try:
+    run()
+finally:
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    print(spent.ru_utime + spent.ru_stime, "numba" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PATH": ""})
+    seconds, compiled = run.stdout.split()
+    assert compiled == "False"
+    assert float(seconds) < 3  # 0.5 on a free machine; a loaded one counts more

@@ -5,8 +5,10 @@
 // length * j >> t on. Leaves all lie at depth `depth`. `box` bounds the points of every node: the least coordinates, axis
 // by axis, and then the largest.
 //
-// A distance is the rounded root of the sum of squares, added up axis by axis. A box is never farther, by the same sums,
-// than the points in it: every step rounds in order. Of equal distances the point of the smaller number counts as nearer.
+// A distance is the rounded root of the sum of squares, added up axis by axis; for norm 1 it is the sum of differences,
+// for norm 0 the largest of them. An axis may have a period: its coordinates are from 0 to below it, and a difference
+// is at most half of it. A box is never farther, by the same steps, than the points in it: every step rounds in order.
+// Of equal distances the point of the smaller number counts as nearer.
 
 // Coordinates stand axis by axis in `column`, whose end is padded by LANES entries: those of a point lie `length` apart.
 struct PointTree {
@@ -16,6 +18,8 @@ struct PointTree {
   const f64* box;
   const u32* axis;
   const f64* cut;
+  u64 norm;
+  const f64* period;  // of every axis, 0 if it has none; null if no axis has one
 };
 
 #ifdef __CUDACC_RTC__
@@ -28,26 +32,69 @@ const u32 LANES = 8;
 const bool UNROLLED = true;
 #endif
 
+const u32 GENERAL = 4;  // in place of a number of axes: any norm and periods, instead of Euclid's distance
+
+DEVICE bool is_general(const PointTree& tree) { return tree.norm != 2 || tree.period; }
+
+// function<A>(...) for the number of axes of a tree.
+#define BY_AXES(tree, function, ...)                                    \
+  (is_general(tree)                    ? function<GENERAL>(__VA_ARGS__) \
+   : UNROLLED && (tree).axes == 2      ? function<2>(__VA_ARGS__)       \
+   : UNROLLED && (tree).axes == 3      ? function<3>(__VA_ARGS__)       \
+                                       : function<0>(__VA_ARGS__))
+
+template <u32 A> DEVICE u64 axes_of(const PointTree& tree) { return A && A != GENERAL ? A : tree.axes; }
+
+// A difference along an axis, around its period if that is shorter.
+template <u32 A> DEVICE f64 around(const PointTree& tree, u64 a, f64 difference) {
+  if (A != GENERAL || !tree.period || !(tree.period[a] > 0)) return difference;
+  const f64 other = tree.period[a] - difference;
+  return other < difference ? other : difference;
+}
+
+// The sum, of squares for norm 2, with one more axis.
+template <u32 A> DEVICE f64 add_axis(const PointTree& tree, f64 sum, f64 difference) {
+  if (A != GENERAL || tree.norm == 2) return sum + difference * difference;
+  if (tree.norm == 1) return sum + difference;
+  return sum > difference ? sum : difference;
+}
+
+template <u32 A> DEVICE f64 distance_of(const PointTree& tree, f64 sum) {
+  return A != GENERAL || tree.norm == 2 ? square_root(sum) : sum;
+}
+
+// No sum above it belongs to a distance that rounds to `distance` or less.
+template <u32 A> DEVICE f64 largest_sum(const PointTree& tree, f64 distance) {
+  return A != GENERAL || tree.norm == 2 ? distance * distance * (1 + 1e-15) + 1e-300 : distance;
+}
+
 DEVICE u64 first_position(u64 length, u64 node, u64 depth) { return length * (node - (1ull << depth)) >> depth; }
 
-// The square of the distance between a point and a node's box; A is the number of axes, 0 where it is not known here.
-template <u32 A> DEVICE f64 square_to_box(const PointTree& tree, const f64* point, u64 node) {
-  const u64 axes = A ? A : tree.axes;
+// The gap between two ranges along an axis, at most 0 if they meet; around the period if that is shorter.
+template <u32 A> DEVICE f64 gap_of(const PointTree& tree, u64 a, f64 low, f64 high, f64 other_low, f64 other_high) {
+  const f64 below = low - other_high, above = other_low - high, gap = below > above ? below : above;
+  if (A != GENERAL || !tree.period || !(tree.period[a] > 0) || !(gap > 0)) return gap;
+  const f64 across = tree.period[a] - (below > above ? high - other_low : other_high - low);
+  return across < gap ? across : gap;
+}
+
+// The sum between a point and a node's box; A is the number of axes, 0 where it is not known here.
+template <u32 A> DEVICE f64 sum_to_box(const PointTree& tree, const f64* point, u64 node) {
+  const u64 axes = axes_of<A>(tree);
   const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;
   f64 sum = 0;
   ROLLED
   for (u64 a = 0; a < axes; ++a) {
-    const f64 x = point[a * tree.length], below = low[a] - x, above = x - high[a];
-    const f64 gap = below > above ? below : above;
-    if (gap > 0) sum += gap * gap;
+    const f64 x = point[a * tree.length], gap = gap_of<A>(tree, a, low[a], high[a], x, x);
+    if (gap > 0) sum = add_axis<A>(tree, sum, gap);
   }
   return sum;
 }
 
-// take(position, square of the distance) for the points of a leaf whose square is at most `limit`, which may fall.
+// take(position, sum) for the points of a leaf whose sum is at most `limit`, which may fall.
 template <u32 A, typename Take>
 DEVICE void scan_leaf(const PointTree& tree, const f64* point, u64 begin, u64 end, const f64& limit, Take take) {
-  const u64 axes = A ? A : tree.axes;
+  const u64 axes = axes_of<A>(tree);
   for (u64 first = begin; first < end; first += LANES) {
     f64 sum[LANES] = {};
     ROLLED
@@ -56,8 +103,9 @@ DEVICE void scan_leaf(const PointTree& tree, const f64* point, u64 begin, u64 en
       const f64 x = point[a * tree.length];
       UNROLL
       for (u32 j = 0; j < LANES; ++j) {
-        const f64 difference = x - along[j];
-        sum[j] += difference * difference;
+        f64 difference = x - along[j];
+        if (A == GENERAL) difference = around<A>(tree, a, difference < 0 ? -difference : difference);
+        sum[j] = add_axis<A>(tree, sum[j], difference);
       }
     }
     u32 near = 0;  // one bit a lane: a branch for each would be guessed wrong
@@ -71,14 +119,15 @@ DEVICE void scan_leaf(const PointTree& tree, const f64* point, u64 begin, u64 en
   }
 }
 
-// The square of the distance between the boxes of two nodes.
-DEVICE f64 square_of_boxes(const PointTree& tree, u64 one, u64 other) {
-  const f64 *const a = tree.box + 2 * one * tree.axes, *const b = tree.box + 2 * other * tree.axes;
+// The sum between the boxes of two nodes.
+template <u32 A> DEVICE f64 sum_of_boxes(const PointTree& tree, u64 one, u64 other) {
+  const u64 axes = axes_of<A>(tree);
+  const f64 *const here = tree.box + 2 * one * axes, *const there = tree.box + 2 * other * axes;
   f64 sum = 0;
-  for (u64 axis = 0; axis < tree.axes; ++axis) {
-    const f64 below = a[axis] - b[tree.axes + axis], above = b[axis] - a[tree.axes + axis];
-    const f64 gap = below > above ? below : above;
-    if (gap > 0) sum += gap * gap;
+  ROLLED
+  for (u64 a = 0; a < axes; ++a) {
+    const f64 gap = gap_of<A>(tree, a, here[a], here[axes + a], there[a], there[axes + a]);
+    if (gap > 0) sum = add_axis<A>(tree, sum, gap);
   }
   return sum;
 }
@@ -110,20 +159,17 @@ DEVICE void walk_tree(const PointTree& tree, u64 node, u64 depth, Opens opens, E
   }
 }
 
-// The walk around a point that takes the points of leaves: take(position, square of the distance), of nodes that
-// `opens(node)` wants. What is farther than the square `limit` is left out; it may fall.
+// The walk around a point that takes the points of leaves: take(position, sum), of nodes that `opens(node)` wants. What
+// is farther than the sum `limit` is left out; it may fall.
 template <u32 A, typename Opens, typename Take>
 DEVICE void walk_points(const PointTree& tree, const f64* point, u64 node, u64 depth, const f64& limit, Opens opens,
                         Take take) {
   walk_tree(
       tree, node, depth, opens,
-      [&](u64 at) { return opens(at) && square_to_box<A>(tree, point, at) <= limit; },
+      [&](u64 at) { return opens(at) && sum_to_box<A>(tree, point, at) <= limit; },
       [&](u64 at) { return point[tree.axis[at] * tree.length] >= tree.cut[at]; },
       [&](u64 leaf) {
         scan_leaf<A>(tree, point, first_position(tree.length, leaf, tree.depth),
                      first_position(tree.length, leaf + 1, tree.depth), limit, take);
       });
 }
-
-// No square above it has a root that rounds to `distance` or less.
-DEVICE f64 largest_square(f64 distance) { return distance * distance * (1 + 1e-15) + 1e-300; }

@@ -76,9 +76,9 @@ template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 want
   f64 limit = real_of(0x7ff0000000000000ull);
   walk_points<A>(
       tree, point, leaf, tree.depth, limit, [](u64) { return true; },
-      [&](u64 p, f64 square) {
+      [&](u64 p, f64 sum) {
         if (p == i) return;
-        const f64 distance = square_root(square);
+        const f64 distance = distance_of<A>(tree, sum);
         const u32 number = tree.order[p];
         u64 place = held;
         while (place && (far[place - 1] > distance ||
@@ -93,20 +93,18 @@ template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 want
         far[place] = distance;
         near[place] = (u32)p;
         held += held < wanted;
-        if (held == wanted) limit = largest_square(far[wanted - 1]);
+        if (held == wanted) limit = largest_sum<A>(tree, far[wanted - 1]);
       });
 }
 
 // The nearest points of every point from position `begin` on, nearest first, as positions; there are more than `wanted`
 // points. `reach` is the distance of the last one.
 KERNEL(nearest_points, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
-                        const f64* box, const u32* axis, const f64* cut, u64 wanted, u64 begin, u32* neighbor,
-                        f64* distance, f64* reach)) {
-  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
+                        const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, u64 wanted,
+                        u64 begin, u32* neighbor, f64* distance, f64* reach)) {
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
   u32* const near = neighbor + i * wanted;
   f64* const far = distance + i * wanted;
-  if (UNROLLED && axes == 2) find_nearest<2>(tree, begin + i, wanted, near, far);
-  else if (UNROLLED && axes == 3) find_nearest<3>(tree, begin + i, wanted, near, far);
-  else find_nearest<0>(tree, begin + i, wanted, near, far);
+  BY_AXES(tree, find_nearest, tree, begin + i, wanted, near, far);
   reach[i] = far[wanted - 1];
 } END

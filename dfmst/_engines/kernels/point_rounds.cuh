@@ -43,18 +43,21 @@ struct Ways {
   u64* lightest;
 };
 
-DEVICE f64 weight_of(const PointTree& tree, const f64* core, u64 a, u64 b) {
+template <u32 A> DEVICE f64 weight_of(const PointTree& tree, const f64* core, u64 a, u64 b) {
   f64 sum = 0;
-  for (u64 axis = 0; axis < tree.axes; ++axis) {
+  for (u64 axis = 0; axis < axes_of<A>(tree); ++axis) {
     const f64* const along = tree.column + axis * tree.length;
-    const f64 difference = along[a] - along[b];
-    sum += difference * difference;
+    f64 difference = along[a] - along[b];
+    if (A == GENERAL) difference = around<A>(tree, axis, difference < 0 ? -difference : difference);
+    sum = add_axis<A>(tree, sum, difference);
   }
-  return core ? larger(square_root(sum), larger(core[a], core[b])) : square_root(sum);
+  const f64 distance = distance_of<A>(tree, sum);
+  return core ? larger(distance, larger(core[a], core[b])) : distance;
 }
 
 // The way out of a point among its nearest points; false where none of them is outside. Where there is no core they come
 // in the order of their weights, so that the first one out is sure.
+template <u32 A>
 DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbor, u64 wanted, u64 p) {
   const u32 mine = ways.label[p];
   if (ways.other[p] == NOWHERE || ways.label[ways.other[p]] == mine) {
@@ -63,7 +66,7 @@ DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neigh
     f64 least = real_of(0x7ff0000000000000ull);
     for (u64 j = p * wanted; j < (p + 1) * wanted && (ways.core || to == NOWHERE); ++j) {
       if (ways.label[neighbor[j]] == mine) continue;
-      const f64 weight = weight_of(tree, ways.core, p, neighbor[j]);
+      const f64 weight = weight_of<A>(tree, ways.core, p, neighbor[j]);
       if (!better_way(weight, neighbor[j], least, to, tree.order)) continue;
       least = weight;
       to = neighbor[j];
@@ -80,16 +83,16 @@ DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neigh
 
 // Ways out among the nearest points of a block.
 KERNEL(known_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
-                    const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
+                    const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, const u32* label, const u32* whole,
                     const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
                     u64* lightest, const u32* neighbor, u64 wanted, u64 level)) {
   if (spent[i]) return;
-  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 node = (1ull << level) + i, end = first_position(length, node + 1, level);
   bool some = false;
   for (u64 p = first_position(length, node, level); p < end; ++p)
-    if (sure[p] != 2) some |= find_known(tree, ways, neighbor, wanted, p);
+    if (sure[p] != 2) some |= BY_AXES(tree, find_known, tree, ways, neighbor, wanted, p);
   spent[i] = !some;
 } END
 
@@ -105,33 +108,40 @@ DEVICE Span span_of(const u32* whole, u64 block, u64 level) {
   return span;
 }
 
-// How near a point of another component is to the box of a block of one component, as far as that is at most twice the
-// component's lightest way.
-KERNEL(gaps_around, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
-                     const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
-                     const u64* lightest, u64 level, f64* apart)) {
-  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
+template <u32 A>
+DEVICE void find_gap(const PointTree& tree, const Ways& ways, u64 i, u64 level) {
+  const u32 *const label = ways.label, *const whole = ways.whole;
   const u64 block = (1ull << level) + i;
   const u32 mine = whole[block];
   if (mine == NOWHERE) return;
-  const f64 bound = real_of(lightest[mine]);
-  if (apart[i] > bound) return;
-  f64 limit = largest_square(2 * bound);
+  const f64 bound = real_of(ways.lightest[mine]);
+  if (ways.apart[i] > bound) return;
+  f64 limit = largest_sum<A>(tree, 2 * bound);
   const Span span = span_of(whole, i, level);
   const auto open = [&](u64 node) { return whole[node] != mine; };
   walk_tree(
       tree, span.node, span.depth, open,
-      [&](u64 node) { return open(node) && square_of_boxes(tree, block, node) <= limit; },
-      [&](u64 node) { return square_of_boxes(tree, block, 2 * node + 1) < square_of_boxes(tree, block, 2 * node); },
+      [&](u64 node) { return open(node) && sum_of_boxes<A>(tree, block, node) <= limit; },
+      [&](u64 node) { return sum_of_boxes<A>(tree, block, 2 * node + 1) < sum_of_boxes<A>(tree, block, 2 * node); },
       [&](u64 leaf) {
-        const u64 end = first_position(length, leaf + 1, depth);
-        for (u64 p = first_position(length, leaf, depth); p < end; ++p) {
+        const u64 end = first_position(tree.length, leaf + 1, tree.depth);
+        for (u64 p = first_position(tree.length, leaf, tree.depth); p < end; ++p) {
           if (label[p] == mine) continue;
-          const f64 square = square_to_box<0>(tree, column + p, block);
-          limit = square < limit ? square : limit;
+          const f64 sum = sum_to_box<A>(tree, tree.column + p, block);
+          limit = sum < limit ? sum : limit;
         }
       });
-  apart[i] = square_root(limit) * (1 - 1e-15);
+  ways.apart[i] = distance_of<A>(tree, limit) * (1 - 1e-15);
+}
+
+// How near a point of another component is to the box of a block of one component, as far as that is at most twice the
+// component's lightest way.
+KERNEL(gaps_around, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
+                     const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, const u32* label,
+                     const u32* whole, u64* lightest, u64 level, f64* apart)) {
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
+  const Ways ways{label, whole, 0, 0, 0, 0, 0, apart, 0, lightest};
+  BY_AXES(tree, find_gap, tree, ways, i, level);
 } END
 
 // The lightest way out of a point, looked for around a span that it is in.
@@ -142,17 +152,17 @@ DEVICE bool find_way(const PointTree& tree, const Ways& ways, u64 i, const Span&
   if (ways.reach[i] > bound || (ways.core && ways.core[i] > bound)) return false;
   const f64* const point = tree.column + i;
   u32 to = ways.other[i] != NOWHERE && ways.weight[i] <= bound ? ways.other[i] : NOWHERE;
-  f64 least = to == NOWHERE ? bound : ways.weight[i], limit = largest_square(least);
+  f64 least = to == NOWHERE ? bound : ways.weight[i], limit = largest_sum<A>(tree, least);
   walk_points<A>(
       tree, point, span.node, span.depth, limit, [&](u64 node) { return ways.whole[node] != mine; },
-      [&](u64 p, f64 square) {
+      [&](u64 p, f64 sum) {
         if (ways.label[p] == mine) return;
-        const f64 distance = square_root(square);
+        const f64 distance = distance_of<A>(tree, sum);
         const f64 weight = ways.core ? larger(distance, larger(ways.core[i], ways.core[p])) : distance;
         if (!better_way(weight, (u32)p, least, to, tree.order)) return;
         to = (u32)p;
         least = weight;
-        limit = largest_square(least);
+        limit = largest_sum<A>(tree, least);
       });
   if (to == NOWHERE) {
     ways.reach[i] = larger(ways.reach[i], least);
@@ -176,15 +186,13 @@ template <u32 A> DEVICE void find_block_ways(const PointTree& tree, const Ways& 
 
 // The way out of every point of a block that may have its component's lightest, where it is not sure.
 KERNEL(find_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
-                   const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
+                   const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, const u32* label, const u32* whole,
                    const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
                    u64* lightest, u64 level, const i64* turn)) {
-  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 block = (u64)turn[i];
-  if (UNROLLED && axes == 2) find_block_ways<2>(tree, ways, block, level);
-  else if (UNROLLED && axes == 3) find_block_ways<3>(tree, ways, block, level);
-  else find_block_ways<0>(tree, ways, block, level);
+  BY_AXES(tree, find_block_ways, tree, ways, block, level);
 } END
 
 // Of a component's lightest ways the first one in the order of its ends, the smaller number first.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst._trees.points.spanning import build_tree, nearest_points, node_labels, spanning_pairs
+from dfmst._trees.points.spanning import spanning_pairs
+from dfmst._trees.points.tree import build_tree, nearest_points, node_labels
 from tests.support.columns import each_engine
 
 

@@ -61,7 +61,7 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   std::vector<i64> turn(blocks);
   std::iota(turn.rbegin(), turn.rend(), 0);
   launch_nearest_points(n, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                        c.axis.data(), c.cut.data(), wanted, 0ull, neighbor.data(), distance.data(), reach.data());
+                        c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, wanted, 0ull, neighbor.data(), distance.data(), reach.data());
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
   std::vector<u64> place(n);
@@ -72,13 +72,13 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
     launch_label_leaves(1ull << c.depth, label.data(), n, c.depth, whole.data());
     for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
     launch_known_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                      c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
+                      c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), core, other.data(), weight.data(),
                       sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbor.data(), wanted,
                       level);
     launch_gaps_around(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                       c.axis.data(), c.cut.data(), label.data(), whole.data(), lightest.data(), level, apart.data());
+                       c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), lightest.data(), level, apart.data());
     launch_find_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                     c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
+                     c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), core, other.data(), weight.data(),
                      sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), level, turn.data());
     launch_first_ways(n, label.data(), c.order.data(), other.data(), weight.data(), lightest.data(), chosen.data());
     std::vector<u32> source, target;

@@ -30,6 +30,7 @@ typedef TYPE V, W, K;
 #include "../sets.cuh"
 #include "../short.cuh"
 #include "../sort.cuh"
+#include "../sphere.cuh"
 #include "../tour.cuh"
 }
 #undef TYPE

@@ -1,0 +1,176 @@
+"""Geometries of frames: columns of GeoPandas, GeoParquet (WKB) and GeoArrow as coordinates of points and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._edges.host_frame import FrameView
+from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.formats.provenance import check_fields, read_record
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "primary_column": lambda value: isinstance(value, (str, NoneType)),
+    "columns": lambda value: (
+        value is None or (isinstance(value, dict) and all(isinstance(column, dict) for column in value.values()))
+    ),
+}
+POINT, LINE = 1, 2  # kinds of geometries, as WKB numbers them
+
+
+class Geometry(NamedTuple):
+    """First and last coordinates of every geometry, NaN if it is neither a point nor a line."""
+
+    kind: Array  # ``uint32``; 0: null
+    first: Array  # ``float64``, shape ``(2, rows)``
+    last: Array
+
+
+def geometry_name(frame: Any) -> Any:
+    """Return the column of a frame's geometries; ``None`` if nothing says that it has one."""
+    name = getattr(frame, "active_geometry_name", None)  # of GeoPandas
+    if isinstance(name, str):
+        return name
+    if not isinstance(frame, pa.Table):
+        return None
+    name = geo_metadata(frame).get("primary_column")
+    arrow = (field.name for field in frame.schema if _extension(field).startswith("geoarrow."))
+    return name or next(arrow, None)
+
+
+def _extension(field: pa.Field) -> str:
+    """The name of a field's extension type, registered or not."""
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    return str((field.metadata or {}).get(b"ARROW:extension:name", b""), "utf-8", "replace")
+
+
+def geo_metadata(frame: Any) -> dict[str, Any]:
+    """Return GeoParquet's metadata; an empty dictionary if there are none."""
+    text = (frame.schema.metadata or {}).get(b"geo") if isinstance(frame, pa.Table) else None
+    if text is None:
+        return {}
+    try:
+        about = read_record(text)
+        check_fields(about, _FIELDS)
+    except ValueError as error:
+        message = f"the points' GeoParquet metadata are damaged: {error}"
+        raise FormatError(message, "write the file again, or name two columns: coordinates=('lon', 'lat')") from error
+    return about
+
+
+def is_degrees(frame: Any, name: Any) -> bool:
+    """Whether a column of geometries has longitudes and latitudes, by its reference system; yes without one."""
+    system = getattr(frame, "crs", None) if isinstance(getattr(frame, "active_geometry_name", None), str) else None
+    if system is not None:
+        return bool(system.is_geographic)
+    crs = ((geo_metadata(frame).get("columns") or {}).get(name) or {}).get("crs", "OGC:CRS84")
+    return crs == "OGC:CRS84" or (isinstance(crs, dict) and "Geographic" in str(crs.get("type")))
+
+
+def geometry_column(view: FrameView, name: Any) -> pa.ChunkedArray | None:
+    """Return a column of geometries as WKB or as nested coordinates; ``None`` if it holds other values."""
+    if view.frame.implementation.is_pandas() and type(view.native.dtypes[name]).__name__ == "GeometryDtype":
+        return pa.chunked_array([pa.array(view.native[name].to_wkb().to_numpy(), pa.binary(), from_pandas=True)])
+    column = view.column(name)
+    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    kind = column.type
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    return column if is_wkb(column.type) or _is_pair(kind) else None
+
+
+def is_wkb(kind: pa.DataType) -> bool:
+    """Whether a type holds bytes."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view())
+
+
+def _is_pair(kind: pa.DataType) -> bool:
+    """Whether a type is one position: a struct of x and y, or a list of two to four numbers."""
+    if pa.types.is_fixed_size_list(kind):
+        return bool(pa.types.is_floating(kind.value_type)) and 2 <= kind.list_size <= 4
+    return bool(pa.types.is_struct(kind)) and {"x", "y"} <= {kind.field(at).name for at in range(kind.num_fields)}
+
+
+def read_geometry(column: pa.ChunkedArray, name: Any) -> Geometry:
+    """Read the first and the last position of each geometry."""
+    whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(whole, pa.ChunkedArray):  # without chunks
+        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], column.type)
+    if is_wkb(whole.type):
+        return _of_wkb(whole.cast(pa.large_binary()))
+    if _is_pair(whole.type):
+        places = _positions(whole, name)
+        return Geometry(np.where(np.asarray(whole.is_null()), 0, POINT).astype(np.uint32), places, places)
+    if _is_pair(whole.type.value_type):
+        return _of_lines(whole, name)
+    message = f"column {name!r} holds {whole.type} values, which are neither points nor lines"
+    raise UnsupportedFrameError(message, "take their centroids, or name two columns of numbers")
+
+
+def _positions(places: Any, name: Any) -> Array:
+    """Coordinates x and y; NaN of a null."""
+    if pa.types.is_fixed_size_list(places.type):
+        axes = (
+            places.flatten()
+            if not places.null_count
+            else places.values.slice(places.offset * places.type.list_size, len(places) * places.type.list_size)
+        )
+        flat = np.asarray(axes, np.float64).reshape(len(places), places.type.list_size)
+        found = np.array(flat[:, :2].T)
+    else:
+        fields = [places.field(axis) for axis in "xy"]
+        if not all(pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in fields):
+            message = f"column {name!r} holds {fields[0].type} values, which are no coordinates"
+            raise InvalidEdgesError(message, "name columns of numbers")
+        found = np.stack([np.asarray(field.cast(pa.float64()), np.float64) for field in fields])
+    found[:, np.asarray(places.is_null())] = np.nan
+    return found
+
+
+def _of_lines(lines: Any, name: Any) -> Geometry:
+    begins, ends = (np.asarray(lines.offsets)[part] for part in (slice(-1), slice(1, None)))
+    places = _positions(lines.values, name)
+    full = np.asarray(lines.is_valid()) & (ends > begins)
+    first, last = np.full((2, 2, len(lines)), np.nan)
+    first[:, full], last[:, full] = places[:, begins[full]], places[:, ends[full] - 1]
+    return Geometry(np.where(np.asarray(lines.is_null()), 0, LINE).astype(np.uint32), first, last)
+
+
+def _of_wkb(column: Any) -> Geometry:
+    """Points and lines as ISO's or PostGIS' WKB, of either byte order."""
+    _, offsets, data = column.buffers()
+    places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    begins, ends = places[:-1], places[1:]
+    data = np.frombuffer(data if data is not None else b"", np.uint8)
+    valid = np.asarray(column.is_valid()) & (ends - begins >= 9)
+    little = np.ones(len(column), bool)
+    little[valid] = data[begins[valid]] == 1
+    kind = np.zeros(len(column), np.uint32)
+    kind[valid] = _words(data, begins[valid] + 1, little[valid], "u4")[:, 0]
+    marked = (kind & 0x20000000) != 0  # a reference system follows
+    axes = 2 + ((kind & 0x80000000) != 0) + ((kind & 0x40000000) != 0)
+    kind &= 0x0FFFFFFF
+    axes = axes + np.array([0, 1, 1, 2])[np.minimum(kind // 1000, 3)]
+    kind = (kind % 1000).astype(np.uint32)
+    first = begins + 5 + 4 * marked + 4 * (kind == LINE)
+    last = np.where(kind == LINE, ends - 8 * axes, first)
+    full = valid & ((kind == POINT) | (kind == LINE)) & (ends - first >= 16) & (last >= first)
+    found = np.full((2, 2, len(column)), np.nan)
+    for places, into in zip((first, last), found, strict=True):
+        into[:, full] = _words(data, places[full], little[full], "f8", 2).T
+    return Geometry(kind, *found)
+
+
+def _words(data: Array, begins: Array, little: Array, kind: str, count: int = 1) -> Array:
+    """Numbers at odd places of bytes, of either byte order; shape ``(places, count)``."""
+    size = int(kind[1]) * count
+    bytes_ = data[begins[:, None] + np.arange(size)]
+    return np.where(little[:, None], bytes_.view(f"<{kind}"), bytes_.view(f">{kind}"))

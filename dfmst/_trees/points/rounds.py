@@ -1,0 +1,152 @@
+"""Rounds of Borůvka's algorithm on all pairs of points: every component takes its lightest edge out.
+
+Most of these edges lead to one of a few nearest neighbors. If all of these are in the point's own component, the tree
+is searched for the nearest point of another one; nodes whose points all have one label are skipped.
+
+References
+----------
+March, Ram, Gray: Fast Euclidean minimum spanning tree: algorithm, analysis, and applications. KDD 2010.
+Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclidean minimum spanning tree on GPUs. ICPP
+2022.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst._common.types import Array
+from dfmst._engines import Engine
+from dfmst._engines.primitives.contract import flatten
+from dfmst._trees.points.tree import (
+    GRAIN,
+    PointTree,
+    Space,
+    build_tree,
+    distances,
+    nearest_points,
+    node_labels,
+    pieces,
+)
+
+_NOWHERE = np.iinfo(np.uint32).max
+_NONE = np.iinfo(np.uint64).max
+HALF = np.uint64(32)
+_INFINITE = np.array(np.inf).view(np.uint64)
+
+
+def halves(pairs: Array) -> Array:
+    """Return the upper and the lower halves of words, ``int64``, shape ``(2, pairs)``."""
+    ends = np.empty((2, len(pairs)), np.uint64)
+    np.right_shift(pairs, HALF, out=ends[0])
+    np.bitwise_and(pairs, np.uint64(_NOWHERE), out=ends[1])
+    return ends.view(np.int64)
+
+
+class _Ways(NamedTuple):
+    """The lightest edges out of every point and block, as ``point_rounds.cuh`` describes them, in its order."""
+
+    other: Array
+    weight: Array
+    sure: Array
+    reach: Array
+    apart: Array
+    spent: Array
+    lightest: Array
+
+
+class Rounds:
+    """Rounds of Borůvka's algorithm on points of which no two are equal.
+
+    With `counts`, ``hub`` has for each point the smallest number that an edge of its core's weight leads to, or its
+    own number.
+    """
+
+    def __init__(
+        self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int, space: Space
+    ) -> None:
+        self.engine, length = engine, points.shape[1]
+        self.tree = self._build(points, space)
+        self.neighbor, reach = self._nearest(min(max(wanted, min_samples), length - 1))
+        self.label = np.arange(length, dtype=np.uint32)
+        self.place = np.empty(length, np.uint32)
+        self.place[self.tree.order] = self.label
+        self.near_core = self._cores(counts, min_samples) if min_samples else None
+        self.hub = np.arange(0 if counts is None else length)
+        # The depth of nodes that have about as many points as a thread takes at a time.
+        self.level = max(0, (length // GRAIN).bit_length() - 1)
+        blocks, lightest = 1 << self.level, np.full(length, _INFINITE)
+        other, sure = np.full(length, _NOWHERE, np.uint32), np.zeros(length, np.uint8)
+        apart, spent = np.full(blocks, -1.0), np.zeros(blocks, np.uint8)
+        self.ways = _Ways(other, np.zeros(length), sure, reach, apart, spent, lightest)
+
+    def _build(self, points: Array, space: Space) -> PointTree:
+        return build_tree(self.engine, points, space)
+
+    def _nearest(self, wanted: int) -> tuple[Array, Array]:
+        """Nearest points of every point by position, and a distance that no other point is nearer than."""
+        return nearest_points(self.engine, self.tree, wanted)
+
+    def _cores(self, counts: Array | None, min_samples: int) -> Array:
+        """Distance of each position's `min_samples`-th nearest neighbor, equal points counted one by one."""
+        tree, positions = self.tree, np.arange(self.tree.length)
+        if not self.neighbor.size:
+            return np.zeros(tree.length)
+        if counts is None:
+            return distances(tree.points, positions, self.neighbor[:, min_samples - 1], tree.space)
+        count = counts[tree.order]
+        within = np.cumsum(count[self.neighbor], axis=1) + (count - 1)[:, None] >= min_samples
+        core = distances(tree.points, positions, self.neighbor[positions, within.argmax(axis=1)], tree.space)
+        return np.where(count > min_samples, 0.0, core)
+
+    def core(self) -> Array | None:
+        """Return the weight below which each point has no edge, ``float64``; ``None``: 0 for all."""
+        return None if self.near_core is None else self.near_core[self.place]
+
+    def run(self, label: Array | None = None) -> Array:
+        """Return the pairs, the smaller number in the upper half of a word; ``uint64``."""
+        if label is not None:
+            self._begin_with(label)
+        components, pairs = np.flatnonzero(self.label == np.arange(self.tree.length)), [np.zeros(0, np.uint64)]
+        chosen = np.full(self.tree.length, _NONE)
+        while len(components) > 1:
+            self._choose(chosen)
+            if len(self.hub) and len(pairs) == 1:
+                self._note_hubs()
+            found = chosen[components]
+            found.sort()  # two components may have chosen the same pair, and one may have chosen none
+            pairs.append(found[np.append(True, found[1:] != found[:-1]) & (found != _NONE)])
+            for piece in pieces(len(pairs[-1])):
+                source, target = self.place[halves(pairs[-1][piece])]
+                self.engine.launch("unite", len(source), source, target, None, self.label)
+            flatten(self.engine, self.label)
+            components = components[self.label[components] == components]
+            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
+        return np.concatenate(pairs)
+
+    def _begin_with(self, label: Array) -> None:
+        """Join the points of each label; a label is one of its points."""
+        ends = self.place, self.place[label]
+        self.engine.launch("unite", len(label), *ends, None, self.label)
+        flatten(self.engine, self.label)
+
+    def _choose(self, chosen: Array) -> None:
+        """Fill in the pair of every component's lightest edge out."""
+        tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
+        whole = node_labels(self.engine, tree, label)
+        state = *tree, label, whole, self.near_core, *ways
+        near = self.neighbor, self.neighbor.shape[1]
+        self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
+        self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
+        turn = np.argsort(ways.apart, kind="stable")  # after a light edge, later blocks of its component need no search
+        self.engine.launch("find_ways", blocks, *state, self.level, turn, grain=1)
+        columns = label, tree.order, ways.other, ways.weight, ways.lightest, chosen
+        self.engine.launch("first_ways", tree.length, *columns)
+
+    def _note_hubs(self) -> None:
+        """After the first round, in which every point found its lightest edge."""
+        order, ways = self.tree.order, self.ways
+        core = 0.0 if self.near_core is None else self.near_core
+        at = np.flatnonzero(ways.weight == core)
+        np.minimum.at(self.hub, order[at], order[ways.other[at]])
