@@ -33,10 +33,10 @@ class Dendrogram(NamedTuple):
 
 def build_dendrogram(engine: Engine, source: Array, target: Array, distance: Array, vertices: int) -> Dendrogram:
     """Merge vertices along edges in ascending order of distance; what is left is joined at an infinite distance."""
-    ends = source.astype(np.uint64) << np.uint64(32) | target.astype(np.uint64)
-    left, right, size = merge_clusters(engine, ends, vertices)
-    count = vertices + len(ends)
-    root = count if len(ends) != vertices - 1 or vertices == 1 else count - 1
+    ends = source.astype(np.uint32), target.astype(np.uint32)
+    left, right, size = merge_clusters(engine, *ends, vertices)
+    count = vertices + len(source)
+    root = count if len(source) != vertices - 1 or vertices == 1 else count - 1
     up = np.full(root + 1, root)
     up[left.view(np.int64)] = up[right.view(np.int64)] = np.arange(vertices, count)
     heights = np.concatenate([np.zeros(vertices), distance, [np.inf]])[: root + 1]
