@@ -32,6 +32,29 @@ class Row(NamedTuple):
     cited: str | None = None
 
 
+class Claim(NamedTuple):
+    """A claim that the rows keep or not.
+
+    `where` is the place in the paper; `OURS` if the paper does not make it. `kept` is ``None`` if this machine cannot
+    test it. `why` explains a claim that is not kept.
+    """
+
+    text: str
+    kept: bool | None
+    where: str
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether ours agrees, and why not."""
+        if self.kept:
+            return "agrees"
+        return ("not tested" if self.kept is None else "**differs**") + (f": {self.why}" if self.why else "")
+
+
+OURS = "ours"
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A figure, measured again.
@@ -47,10 +70,12 @@ class Figure:
     published, ours
         Summary of the paper's text, and of our numbers.
     claims
-        Claims of the paper's text, and whether the rows keep them, by :mod:`paper_figures.rules`; empty if the text
-        has no claim that numbers can test.
+        Claims of the paper's text, and some of ours, by :mod:`paper_figures.rules`; empty if the text has no claim that
+        numbers can test.
+    data
+        Graphs that stand for those of the paper.
     note
-        Differences of size or method.
+        Differences of method.
     """
 
     figure: str
@@ -59,13 +84,17 @@ class Figure:
     rows: list[Row]
     published: str
     ours: str
-    claims: dict[str, bool]
+    claims: list[Claim]
+    data: str
     note: str
 
     @property
-    def agrees(self) -> bool | None:
-        """Whether every claim is kept; ``None`` without any."""
-        return all(self.claims.values()) if self.claims else None
+    def tally(self) -> str:
+        """How many of the paper's own claims agree."""
+        own = [claim.kept for claim in self.claims if claim.where != OURS]
+        if not own:
+            return "no claim to test"
+        return f"{sum(kept is True for kept in own)} of {len(own)} claims agree"
 
 
 #: Measures a figure; ``None`` if its graphs are absent.
@@ -83,10 +112,10 @@ def _table(figure: Figure) -> pa.Table:
 
 def write(name: str, figure: Figure, machine: dict[str, Any], spent: dict[str, float], folder: Path) -> None:
     """Write the Parquet file with the account of the run in its metadata; `spent`: its seconds, the load before."""
-    texts = {
-        field: getattr(figure, field) for field in ("figure", "title", "published", "ours", "agrees", "claims", "note")
-    }
-    account = {**texts, **spent, "machine": machine}
+    fields = ("figure", "title", "published", "ours", "tally", "data", "note")
+    texts = {field: getattr(figure, field) for field in fields}
+    claims = [{**claim._asdict(), "verdict": claim.verdict} for claim in figure.claims]
+    account = {**texts, "claims": claims, **spent, "machine": machine}
     table = _table(figure).replace_schema_metadata({METADATA: json.dumps(account, ensure_ascii=False)})
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
 

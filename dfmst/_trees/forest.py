@@ -201,7 +201,7 @@ def find_forest(
     from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
 
     steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
-    rows, trace = frame_forest(edges, columns, steps.order_columns, engine, threads, return_trace)
+    rows, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
     return (rows, trace) if return_trace else rows
 
 

@@ -78,7 +78,7 @@ class BaderCong:
             color = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
             grown = grow(engine, "grow_apart", graph, span, (int(self.colors), color), chosen)
             lists, row = graph.lists, graph.edges.row
-            arguments = (*lists, row, grown.tree, grown.parent, chosen)
+            arguments = (lists.offset, lists.edge, lists.other, row, grown.tree, grown.parent, chosen)
             engine.launch("hook_unvisited", graph.vertices, *arguments)
             return grown
 

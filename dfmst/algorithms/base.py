@@ -52,10 +52,12 @@ class Trace:
     """Collects one record a round: counts, algorithm-specific quantities and seconds by step.
 
     Every record holds ``round``, ``vertices``, ``edges`` (at the start of the round), ``chosen`` (in the
-    round) and ``components`` (at its end), then the quantities of the algorithm, then ``seconds_<step>``.
+    round) and ``components`` (at its end), then the quantities of the algorithm, then ``seconds_<step>``. Without
+    `counts`, an algorithm may leave out quantities that take time to count.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
+    counts: bool = True
 
     def round(self, **quantities: Any) -> None:
         """Begin a round's record."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
@@ -25,6 +25,10 @@ class Dataframe:
         Column or columns that give the rows an order in place of their position, no two rows the same. PySpark
         needs them: of equal weights the earlier row counts as lighter, and its rows have no order. Positions are the
         order of insertion in DuckDB (which must preserve it, as by default), and partition by partition in Dask.
+    form
+        ``"boruvka"`` relabels the edges and keeps the lightest between two components. ``"mastiff"`` rewrites no edge:
+        the vertices of the largest component leave by an anti-join. ``"bsp"`` relabels the edges and keeps parallel
+        ones; the last few thousand are solved in one process. The page of algorithms says when each pays.
 
     Notes
     -----
@@ -56,6 +60,12 @@ class Dataframe:
     """
 
     order: str | tuple[str, ...] | None = None
+    form: Literal["boruvka", "mastiff", "bsp"] = "boruvka"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown form."""
+        if self.form not in ("boruvka", "mastiff", "bsp"):
+            raise ValueError(f"form is {self.form!r}; it must be 'boruvka', 'mastiff' or 'bsp'")
 
     @property
     def order_columns(self) -> tuple[Any, ...]:
@@ -68,4 +78,4 @@ class Dataframe:
         """Return the forest's rows, ascending ``int64``."""
         from dfmst.algorithms.frame_forest import table_forest  # it loads Narwhals, which takes 60 ms
 
-        return table_forest(engine, table, trace)
+        return table_forest(engine, table, self.form, trace)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -30,21 +30,37 @@ from dfmst._edges.lazy_frame import (
 from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
+from dfmst.algorithms.frame_bsp import bsp_ranks
+from dfmst.algorithms.frame_mastiff import mastiff_ranks
+from dfmst.algorithms.frame_steps import Edges, boruvka_ranks, count, without_loops
 from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError
 
 
-def table_forest(engine: Engine, table: EdgeTable, trace: Trace) -> Array:
+class Steps(Protocol):
+    """The parameters of `Dataframe`."""
+
+    @property
+    def form(self) -> str:
+        """The name of the rounds."""
+
+    @property
+    def order_columns(self) -> tuple[Any, ...]:
+        """The columns of the order; an empty tuple: positions."""
+
+
+def table_forest(engine: Engine, table: EdgeTable, form: str, trace: Trace) -> Array:
     """Return the rows of an edge table's forest, ascending ``int64``; on the host by pyarrow, on a GPU by cuDF."""
     columns = _edge_columns(engine, table.source, table.target, table.weight, None, table.maximum)
     native = pa.table(columns) if engine.on_host else _cudf().DataFrame(columns)
-    rows: Array = engine.xp.sort(_rows(engine, _forest(as_lazy(native), None, trace, table.vertices)))
+    rows: Array = engine.xp.sort(_rows(engine, _forest(as_lazy(native), None, form, trace, table.vertices)))
     return rows
 
 
 def frame_forest(
-    edges: Frame, columns: EdgeColumns, order: tuple[Any, ...], engine: str, threads: int | None, return_trace: bool
+    edges: Frame, columns: EdgeColumns, steps: Steps, engine: str, threads: int | None, return_trace: bool
 ) -> tuple[Frame, Frame | None]:
     """Find the forest of a frame in its own library."""
+    order = steps.order_columns
     trace = Trace() if return_trace else None
     names = [name for name in columns.names if name is not None]
     native, as_user = unwrap(edges)
@@ -52,33 +68,34 @@ def frame_forest(
         lazy = open_lazy_frame(native, order, names)
     if lazy is not None:
         _same_place(select_engine(engine, threads), on_host=True)
-        forest = _solve_lazy(lazy, columns, trace)
+        forest = _solve_lazy(lazy, columns, steps.form, trace)
         forest = forest if as_user is None else as_user(forest)
         return forest, None if trace is None else pa.table(trace.columns())
     view = open_frame(native)
     view = replace(view, as_user=as_user) if isinstance(view, FrameView) else view
     runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     _same_place(runner, on_host=not view.on_device)
-    with runner.guard(), _supported(edges, "Borůvka's rounds"):
-        forest = _solve_view(runner, view, columns, order, trace)
+    with runner.guard(), _supported(edges, "a round"):
+        forest = _solve_view(runner, view, columns, steps, trace)
         return forest, None if trace is None else view.build(trace.columns())
 
 
-def _solve_lazy(view: LazyView, columns: EdgeColumns, trace: Trace | None) -> Frame:
+def _solve_lazy(view: LazyView, columns: EdgeColumns, form: str, trace: Trace | None) -> Frame:
     """The forest of a frame that stays in its engine."""
     try:
         with _supported(view.native, "reading ids and weights"):
             edges = lazy_edges(view, columns)
-        with _supported(view.native, "Borůvka's rounds"):
-            return view.take(_forest(edges, view.tables, trace, None))
+        with _supported(view.native, "a round"):
+            return view.take(_forest(edges, view.tables, form, trace, None))
     finally:
         view.tables.close()
 
 
 def _solve_view(
-    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, order: tuple[Any, ...], trace: Trace | None
+    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Steps, trace: Trace | None
 ) -> Frame:
     """The forest of a frame in memory."""
+    order = steps.order_columns
     read = DEVICE if view.on_device else IN_MEMORY
     checked = check_columns(engine, read, view.column, len(view), columns.names, columns.invalid)
     source, target = checked.ids.source, checked.ids.target
@@ -93,7 +110,7 @@ def _solve_view(
         row = row if checked.kept is None else row[checked.kept]
     plain = replace(view, as_user=None) if isinstance(view, FrameView) else view
     native = plain.build(_edge_columns(engine, source, target, checked.weights.values, row, columns.maximum))
-    rows = _rows(engine, _forest(as_lazy(native), None, trace, None))
+    rows = _rows(engine, _forest(as_lazy(native), None, steps.form, trace, None))
     rows = rows if in_order is None else in_order[rows]
     return view.take(None, engine.xp.sort(rows))
 
@@ -108,18 +125,21 @@ def _edge_columns(
     return {"row": row, "source": source, "target": target, "weight": weight}
 
 
-def _forest(edges: Edges, tables: Tables | None, trace: Trace | None, vertices: int | None) -> Edges:
+_ROUNDS = {"boruvka": boruvka_ranks, "bsp": bsp_ranks, "mastiff": mastiff_ranks}
+
+
+def _forest(edges: Edges, tables: Tables | None, form: str, trace: Trace | None, vertices: int | None) -> Edges:
     """The column ``row`` of the forest's edges; vertices are counted only for a trace."""
     tables = open_tables(edges) if tables is None else tables
     rows = 0
     if trace is not None:
-        rows = _count(edges)
+        rows = count(edges)
         if vertices is None:
             ends = [edges.select(vertex=nw.col(end)) for end in ("source", "target")]
-            vertices = _count(nw.concat(ends).unique("vertex"))
-    ranked = tables.number(_without_loops(edges), "rank", ("weight", "row"), "ranked")
+            vertices = count(nw.concat(ends).unique("vertex"))
+    ranked = tables.number(without_loops(edges), "rank", ("weight", "row"), "ranked")
     ranked = ranked.select("rank", "row", "source", "target")
-    ranks = _forest_ranks(ranked, tables.keep, Trace() if trace is None else trace, rows, vertices or 0)
+    ranks = _ROUNDS[form](ranked, tables.keep, Trace() if trace is None else trace, rows, vertices or 0)
     return ranked.join(ranks, on="rank", how="semi").select("row")
 
 
@@ -159,86 +179,3 @@ def _supported(edges: Frame, doing: str) -> Iterator[None]:
         message = f"{library} lacks an operation that {doing} takes: {error}"
         hint = "collect the frame, as pandas, polars or pyarrow: dfmst then takes any algorithm"
         raise UnsupportedFrameError(message, hint) from error
-
-
-Edges: TypeAlias = "nw.LazyFrame[Any]"
-
-#: Makes a table of a frame. The second argument names a slot: a slot's next table takes the place of the last one.
-Keep: TypeAlias = Callable[[Edges, str], Edges]
-
-_SOURCE, _TARGET, _RANK, _VERTEX, _PARENT = map(nw.col, ("source", "target", "rank", "vertex", "parent"))
-
-
-def _count(frame: Edges) -> int:
-    return int(frame.select(nw.len()).collect().item())
-
-
-def _without_loops(edges: Edges) -> Edges:
-    return edges.filter(_SOURCE != _TARGET)
-
-
-def _forest_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: int) -> Edges:
-    """Find the ranks of the forest's edges."""
-    edges = ranked.select("source", "target", "rank")
-    chosen, count, edge_count = ranked.select("rank").head(0), 0, _count(edges)
-    while edge_count:
-        trace.round(vertices=vertices - count, edges=edge_count if count else rows)
-        with trace.step("lightest"):
-            lightest = keep(_lightest_edges(edges), "lightest")
-        with trace.step("hook"):
-            parent = keep(_hook(edges, lightest), "parent")
-            chosen = keep(nw.concat([chosen, lightest.select("rank").unique()]), "chosen")
-        with trace.step("jump"):
-            parent = _jump(parent, keep)
-        with trace.step("contract"):
-            edges = keep(_lightest_of_parallel(_relabel(edges, parent, keep)), "edges")
-            edge_count = _count(edges)
-        before, count = count, _count(chosen)
-        trace.add(chosen=count - before, components=vertices - count)
-    return chosen
-
-
-def _lightest_edges(edges: Edges) -> Edges:
-    """Columns ``vertex`` and ``rank``: the lightest edge of every vertex."""
-    ends = [edges.group_by(end).agg(_RANK.min()).rename({end: "vertex"}) for end in ("source", "target")]
-    return nw.concat(ends).group_by("vertex").agg(_RANK.min())
-
-
-def _hook(edges: Edges, lightest: Edges) -> Edges:
-    """Columns ``vertex`` and ``parent``: the other end of the lightest edge.
-
-    If two vertices choose the same edge, the smaller one is its own parent: the root of its tree.
-    """
-    other = nw.when(_VERTEX == _SOURCE).then(_TARGET).otherwise(_SOURCE)
-    hooked = lightest.join(edges, on="rank", how="inner").select("vertex", "rank", parent=other)
-    theirs = lightest.rename({"vertex": "parent", "rank": "their_rank"})
-    is_root = (nw.col("their_rank") == _RANK) & (_VERTEX < _PARENT)
-    parent = nw.when(is_root).then(_VERTEX).otherwise(_PARENT)
-    return hooked.join(theirs, on="parent", how="inner").select("vertex", parent=parent)
-
-
-def _jump(parent: Edges, keep: Keep) -> Edges:
-    """Let every vertex point at its root: each pass halves the way there."""
-    moved = 1
-    while moved:
-        above = parent.rename({"vertex": "parent", "parent": "grandparent"})
-        steps = keep(parent.join(above, on="parent", how="inner"), "steps")
-        moved = _count(steps.filter(nw.col("grandparent") != _PARENT))
-        parent = keep(steps.select("vertex", parent=nw.col("grandparent")), "parent")
-    return parent
-
-
-def _relabel(edges: Edges, parent: Edges, keep: Keep) -> Edges:
-    """Give every edge the roots of its ends, and drop those inside a component."""
-    for end in ("source", "target"):
-        label = parent.rename({"vertex": end, "parent": "root"})
-        # A table after each end: in one query, DuckDB joins the labels of both ends first, by their difference.
-        edges = keep(edges.join(label, on=end, how="inner").drop(end).rename({"root": end}), end)
-    return _without_loops(edges)
-
-
-def _lightest_of_parallel(edges: Edges) -> Edges:
-    """Keep the lightest of the edges between two components."""
-    low = nw.when(_SOURCE < _TARGET).then(_SOURCE).otherwise(_TARGET)
-    high = nw.when(_SOURCE < _TARGET).then(_TARGET).otherwise(_SOURCE)
-    return edges.select("rank", source=low, target=high).group_by("source", "target").agg(_RANK.min())

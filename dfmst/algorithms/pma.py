@@ -29,7 +29,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import contract_edges, count_roots, flatten
-from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_edges, gather_keys
+from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.algorithms.base import Trace, chosen_rows, contract_round
@@ -157,10 +157,7 @@ def grow(
     parent = xp.arange(graph.vertices, dtype=np.uint32)
     heap = xp.empty(parts * span, graph.edges.key.dtype), xp.empty(parts * span, np.uint64)
     conflicts = xp.zeros(1, np.uint64)
-    lists, edges = graph.lists, graph.edges
-    # A list's keys side by side: a thread reads them one after the other, and would wait for each.
-    key = gather_keys(engine, edges.key, lists.edge)
-    arguments = (*lists, key, edges.row, graph.vertices, span, *rule)
+    arguments = (*graph.lists, graph.edges.row, graph.vertices, span, *rule)
     grain = max(1, _GRAIN // span)
     engine.launch(kernel, parts, *arguments, tree, parent, *heap, chosen, conflicts, grain=grain)
     return Growth(tree, parent, int(conflicts[0]))
@@ -183,7 +180,7 @@ def grow_and_unify(
     components, number = table.vertices, 0
     itself = engine.xp.arange(table.vertices, dtype=np.uint32)
     trace.round(vertices=components, edges=len(table), chosen=0, components=components)
-    with trace.step("unify"):
+    with trace.step("prepare"):
         edges, vertices = contract_edges(engine, table.edges(), itself, table.flip, drop_isolated=True)
     trace.add(vertices=vertices)
     while len(edges):

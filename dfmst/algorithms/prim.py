@@ -16,7 +16,8 @@ Either form begins a new tree when no edge leads out of the last one, so that fo
 ===================================  ===============================================================================
 Wang, Huang and Guo (2011)           here
 ===================================  ===============================================================================
-section III.C, figure 4 (A, B)       :class:`dfmst._engines.primitives.edges.Adjacency`
+section III.B, figure 3a             :class:`dfmst._engines.primitives.edges.Adjacency`, ``lists="columns"``
+section III.C, figure 4 (A, B)       kernels ``list_spans`` and ``list_pairs``
 section IV, kernel 1 (T1, T2)        kernel ``least_of_groups``, a tree in each warp; step ``reduce`` of the trace
 section IV, kernel 2; adding (C)     kernel ``join_lightest``, a tree in one warp; step ``join``
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
@@ -37,7 +38,7 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_keys, key_edges
+from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, key_edges
 from dfmst._engines.primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
 
@@ -62,8 +63,11 @@ class Prim:
     hub
         Neighbors from which a vertex's are shared out among the queues. ``None``: 4,096 for each queue.
     lanes
-        Partial minima of a reduction. ``None``: the square root of the vertices, at most 128. With one, a single
-        thread of a CPU looks at all candidates, and a single warp of a GPU.
+        Partial minima of a reduction. ``None``: one for each thread of a CPU; on a GPU the square root of the vertices,
+        at most 128. With one, a single thread of a CPU looks at all candidates, and a single warp of a GPU.
+    lists
+        Neighbor lists of a reduction: ``"pairs"`` keeps a neighbor next to its weight, and a vertex's degree next to
+        the begin of its list, as published; ``"columns"`` has them in columns of their own.
 
     Notes
     -----
@@ -96,11 +100,14 @@ class Prim:
     queues: int | None = None
     hub: int | None = None
     lanes: int | None = None
+    lists: Literal["pairs", "columns"] = "pairs"
 
     def __post_init__(self) -> None:
         """Refuse an unknown form and counts below one."""
         if self.form not in (None, "queues", "reduction"):
             raise ValueError(f"form is {self.form!r}; it must be 'queues', 'reduction' or None")
+        if self.lists not in ("pairs", "columns"):
+            raise ValueError(f"lists is {self.lists!r}; it must be 'pairs' or 'columns'")
         for name in ("queues", "hub", "lanes"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -128,34 +135,35 @@ class Prim:
 
     def _by_queues(self, engine: Engine, edges: Edges, lists: Adjacency, trace: Trace) -> tuple[Array, int, int]:
         xp, vertices = engine.xp, len(lists.offset) - 1
-        with trace.step("gather"):
-            key = gather_keys(engine, edges.key, lists.edge)
         most = self.queues or (engine.threads if engine.on_host else 1)
         hub = self.hub or _HUB_SHARE * most
         starts, shared = _queue_starts(engine, lists, len(edges), most, hub)
         queues = len(starts) - 1
         heap = (xp.empty(2 * int(starts[-1]), np.uint64), starts, xp.zeros(queues, np.uint64))
         reached = (
-            xp.full(vertices, np.iinfo(key.dtype).max, key.dtype),
+            xp.full(vertices, np.iinfo(lists.key.dtype).max, lists.key.dtype),
             xp.full(vertices, np.iinfo(np.uint32).max, np.uint32),
             xp.zeros(vertices, np.uint8),
         )
         found, state = xp.empty(vertices, np.uint32), xp.zeros(5, np.uint64)
         with trace.step("grow"):
-            engine.launch("grow_trees", 1, *lists, key, vertices, hub, *heap, queues, *reached, found, state)
+            engine.launch("grow_trees", 1, *lists, vertices, hub, *heap, queues, *reached, found, state)
             joined, _, trees, hubs, nanoseconds = state.tolist()
         trace.add(queues=queues, hubs=hubs, shared=shared, seconds_offer=nanoseconds / 1e9)
         return found, joined, trees
 
     def _by_reduction(self, engine: Engine, edges: Edges, lists: Adjacency, trace: Trace) -> tuple[Array, int, int]:
         xp, vertices = engine.xp, len(lists.offset) - 1
-        most = self.lanes or min(_LANES, max(1, math.isqrt(vertices)))
+        # A thread of a CPU takes a whole lane: more lanes than threads only lengthen the second reduction.
+        most = self.lanes or (engine.threads if engine.on_host else min(_LANES, max(1, math.isqrt(vertices))))
+        with trace.step("adjacency"):
+            records = _records(engine, lists) if self.lists == "pairs" else (None, None)
         lightest = xp.full(vertices, np.iinfo(np.uint64).max, np.uint64)
         vertex, place = (xp.arange(vertices, dtype=np.uint32) for _ in range(2))
         partial = xp.empty(most, np.uint64), xp.empty(most, np.uint32)
         found, state = xp.empty(vertices, np.uint32), xp.zeros(3, np.uint64)
         run = _rounds_in_one_call if engine.on_host else _rounds_by_launches
-        run(engine, edges.key, lists, (lightest, vertex, place, partial, found, state), trace)
+        run(engine, edges.key, (lists, records), (lightest, vertex, place, partial, found, state), trace)
         trace.add(lanes=most)
         return found, int(state[0]), int(state[2])
 
@@ -163,22 +171,37 @@ class Prim:
 #: Columns of a reduction, as in ``prim_reduction.cuh``: lightest, vertex, place, partial minima, found, state.
 _Candidates: TypeAlias = tuple[Array, Array, Array, tuple[Array, Array], Array, Array]
 
+#: Lists as columns, and as records of vertices and of entries, or ``None`` for each.
+_Lists: TypeAlias = tuple[Adjacency, tuple[Array | None, Array | None]]
 
-def _rounds_in_one_call(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> None:
+
+def _records(engine: Engine, lists: Adjacency) -> tuple[Array, Array]:
+    """Return a word a vertex with degree and begin of its list, and records of neighbor and key."""
+    vertices, entries = len(lists.offset) - 1, len(lists.edge)
+    spans = engine.xp.empty(vertices, np.uint64)
+    pairs = engine.xp.empty(entries * lists.key.dtype.itemsize // 4, np.uint64)
+    engine.launch("list_spans", vertices, lists.offset, spans)
+    engine.launch("list_pairs", entries, lists.other, lists.key, pairs)
+    return spans, pairs
+
+
+def _rounds_in_one_call(engine: Engine, key: Array, graph: _Lists, candidates: _Candidates, trace: Trace) -> None:
     """Run all rounds, and record the seconds of their steps."""
+    lists, records = graph
     lightest, vertex, place, partial, found, state = candidates
     lanes = len(partial[0])
     # A single lane is the scan without a reduction: nobody shares it.
     share = _SHARE if lanes > 1 else len(vertex)
     spent = engine.xp.zeros(3, np.uint64)
     columns = (lightest, vertex, place, *partial, found, state, spent)
-    engine.launch("reduce_rounds", 1, *lists, len(vertex), lanes, share, key, *columns)
+    engine.launch("reduce_rounds", 1, *lists, *records, len(vertex), lanes, share, key, *columns)
     seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
     trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
 
 
-def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> None:
+def _rounds_by_launches(engine: Engine, key: Array, graph: _Lists, candidates: _Candidates, trace: Trace) -> None:
     """Run the rounds, three launches each at most."""
+    lists, records = graph
     lightest, vertex, place, partial, found, state = candidates
     vertices, most = len(vertex), len(partial[0])
     relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(lists.offset).max()))
@@ -193,7 +216,8 @@ def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates
             columns = (lightest, vertex, place, found, state)
             engine.launch("join_lightest", _WARP, *minima, length, front, key, *columns)
         with trace.step("relax"):
-            engine.launch("relax_neighbors", relax_lanes, *lists, relax_lanes, front, key, place, state, lightest)
+            graph_columns = (*lists, *records, relax_lanes, front)
+            engine.launch("relax_neighbors", relax_lanes, *graph_columns, key, place, state, lightest)
 
 
 def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub: int) -> tuple[Array, int]:

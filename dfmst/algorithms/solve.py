@@ -34,7 +34,7 @@ class Solved(NamedTuple):
 
 def solve_table(engine: Engine, table: EdgeTable, algorithm: str | Algorithm = "auto") -> Array:
     """Return a table's rows in the forest, ascending ``int64``; the engine's scratch memory is not used."""
-    return resolve(algorithm, engine).run(engine, table, Trace())
+    return resolve(algorithm, engine).run(engine, table, Trace(counts=False))
 
 
 def solve(
@@ -50,7 +50,7 @@ def solve(
     are deferred to the passes of the algorithm. If one fails, the table is read again and checked first, for an error
     that names the fault.
     """
-    trace = Trace() if trace is None else trace
+    trace = Trace(counts=False) if trace is None else trace
     scratch = engine.in_scratch()
     with step("prepare"):
         chosen = resolve(algorithm, engine)

@@ -20,7 +20,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.pma import Growth, RoundGraph, grow_and_unify
 
@@ -63,11 +62,8 @@ class Vineet:
         """Return the forest's rows, ascending ``int64``."""
 
         def growth(graph: RoundGraph, chosen: Array) -> Growth:
-            lists, edges = graph.lists, graph.edges
             parent = engine.xp.arange(graph.vertices, dtype=np.uint32)
-            key = gather_keys(engine, edges.key, lists.edge)
-            arguments = (*lists, key, edges.row, parent, chosen)
-            engine.launch("hook_lightest", graph.vertices, *arguments)
+            engine.launch("hook_lightest", graph.vertices, *graph.lists, graph.edges.row, parent, chosen)
             return Growth(parent, parent, 0)
 
         return grow_and_unify(engine, table, trace, growth, sort_from=None, lightest_only=self.drop_parallel)

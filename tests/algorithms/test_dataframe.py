@@ -73,9 +73,9 @@ def expected(table, maximum=False):
     return sorted(kruskal_rows(source, target, weight, maximum=maximum))
 
 
-def solve(frame, *names, maximum=False, order=None, **options):
+def solve(frame, *names, maximum=False, order=None, form="boruvka", **options):
     find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
-    return find(frame, *names, algorithm=Dataframe(order), **options)
+    return find(frame, *names, algorithm=Dataframe(order, form), **options)
 
 
 WEIGHTS = {
@@ -113,6 +113,55 @@ def test_the_forest_is_a_frame_of_the_library(library):
     assert int(np.sum(np.asarray(chosen))) == len(rows_in(forest))
     spanning = dfmst.spanning_forest(frame, algorithm="dataframe")
     assert rows_in(spanning) == rows_in(dfmst.spanning_forest(table))
+
+
+FORMS = ["mastiff", "bsp"]
+
+
+@pytest.mark.sampled(3)
+@each_and_dask
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["int64", "text"])
+def test_other_forms(library, form, kind):
+    # Many components, so that some end early; and one of most vertices, which is exempt to the end.
+    for table in (multigraph(seed=3, vertices=300, rows=250, weight=floats), multigraph(seed=4, rows=500)):
+        expected_rows = expected(table)
+        if kind == "text":
+            text = [pa.array([f"v{v}" for v in table[end].to_pylist()]) for end in ("source", "target")]
+            table = table.set_column(0, "source", text[0]).set_column(1, "target", text[1])
+        forest, trace = solve(frame_of(library, table), form=form, return_trace=True)
+        assert rows_in(forest) == expected_rows
+        chosen = trace.collect()["chosen"] if library == "polars lazy" else trace["chosen"]
+        assert int(np.sum(np.asarray(chosen))) == len(expected_rows)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
+@pytest.mark.parametrize("rows", [200, 900])
+def test_struts(library, rows, monkeypatch):
+    # To the end, without the finish in one process: as on a GPU.
+    monkeypatch.setattr("dfmst.algorithms.frame_bsp._FEW", 0)
+    table = multigraph(seed=rows, vertices=150, rows=rows)
+    forest, trace = solve(frame_of(library, table), form="bsp", return_trace=True)
+    assert rows_in(forest) == expected(table)
+    zero_difference = [count for count in np.asarray(trace["zero_difference"]).tolist() if count]
+    # Lemma 3: each tree of a strut has one zero-difference vertex, which is a vertex of the next round.
+    assert zero_difference == sorted(zero_difference, reverse=True)
+    assert len(zero_difference) > 1
+
+
+def test_the_exempt_component_leaves_the_lists():
+    # Every leaf's only edge leads to the hub, which looks for none.
+    leaves = np.arange(1, 200)
+    star = pa.table({"source": leaves * 0, "target": leaves, "weight": leaves, "row": leaves - 1})
+    forest, trace = solve(pl.from_arrow(star), form="mastiff", return_trace=True)
+    assert rows_in(forest) == (leaves - 1).tolist()
+    assert trace["touched"].to_list() == [len(leaves)]  # one end of each edge
+    assert trace["root"].to_list() == [len(leaves)]
+
+
+def test_an_unknown_form():
+    with pytest.raises(ValueError, match="form is 'prim'; it must be 'boruvka', 'mastiff' or 'bsp'"):
+        Dataframe(form="prim")  # type: ignore[arg-type]
 
 
 @each_library

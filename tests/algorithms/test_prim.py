@@ -17,7 +17,7 @@ from tests.support.oracle import kruskal_rows
 
 FORMS = [
     Prim("reduction"),
-    Prim("reduction", lanes=1),
+    Prim("reduction", lanes=1, lists="columns"),
     Prim("reduction", lanes=7),
     Prim("reduction", lanes=1000),
     Prim("queues", queues=1),
@@ -132,13 +132,13 @@ def test_without_a_hub_one_queue_does():
     assert [trace.records[0][name] for name in ("queues", "hubs", "shared")] == [1, 0, 0]
 
 
-@pytest.mark.parametrize("engine", [ENGINES[0], LAUNCHING], ids=["one call", "launches"])
-def test_one_record_whatever_the_size(engine):
+@pytest.mark.parametrize(("engine", "lanes"), [(ENGINES[0], 1), (CpuEngine(3), 3), (LAUNCHING, 14)], ids=str)
+def test_one_record_whatever_the_size(engine, lanes):
     trace = Trace()
     Prim("reduction").run(engine, dense(200), trace)
     assert len(trace.records) == 1
     assert all(trace.records[0][f"seconds_{step}"] > 0 for step in ("adjacency", "reduce", "join", "relax"))
-    assert trace.records[0]["lanes"] == 14
+    assert trace.records[0]["lanes"] == lanes
 
 
 @pytest.mark.parametrize(("threads", "vertices"), [(2, 9_000), (4, 17_000)])
@@ -156,6 +156,7 @@ def test_a_reduction_of_many_candidates_is_shared_out(threads, vertices):
         ({"queues": 0}, "queues is 0; it must be at least 1"),
         ({"hub": 0}, "hub is 0"),
         ({"lanes": -1}, "lanes is -1"),
+        ({"lists": "matrix"}, "lists is 'matrix'; it must be 'pairs' or 'columns'"),
     ],
 )
 def test_parameters_out_of_range(arguments, message):

@@ -66,7 +66,7 @@ ALGORITHMS: list[Algorithm] = [
     BSP(rounds=1),
     BSP(rounds=64, drop_parallel=True),
     Mastiff(),
-    Mastiff(frontier=False),
+    Mastiff(drop_inside=True),
     Kruskal(),
     Kruskal(helpers=0),
     Kruskal(helpers=7),
@@ -77,6 +77,8 @@ ALGORITHMS: list[Algorithm] = [
     EPMST(sample=1),
     Vineet(),
     Dataframe(),
+    Dataframe(form="mastiff"),
+    Dataframe(form="bsp"),
 ]
 
 

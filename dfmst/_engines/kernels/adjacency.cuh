@@ -16,9 +16,11 @@ KERNEL(list_offsets, (const u64* records, u64 length, u64 vertices, u64* offset)
   for (u64 vertex = i ? (records[i - 1] >> 32) + 1 : 0; vertex <= own; ++vertex) offset[vertex] = i;
 } END
 
-// `ends` holds the exclusive or of an edge's ends: one look-up gives the other end.
-KERNEL(list_entries, (const u64* records, const u32* ends, u32* edge, u32* other)) {
+// `ends` holds the exclusive or of an edge's ends: one look-up gives the other end. The key is next to it, so that a walk
+// through a list reads columns in sequence.
+KERNEL_OF(K, list_entries, (const u64* records, const u32* ends, const K* edge_key, u32* edge, u32* other, K* key)) {
   const u32 at = (u32)records[i];
   edge[i] = at;
   other[i] = ends[at] ^ (u32)(records[i] >> 32);
+  key[i] = edge_key[at];
 } END

@@ -4,17 +4,19 @@
 
 DEVICE u32 listed(const u32* list, u64 i) { return list ? list[i] : (u32)i; }
 
-// How many of the edges at `position` (null: of all edges) end at each vertex; a self-loop counts twice.
+// How many of the edges at `position` (null: of all edges) end at each vertex, self-loops left out.
 KERNEL(count_ends, (const u32* source, const u32* target, const u32* position, u32* degree)) {
   const u32 at = listed(position, i);
+  if (source[at] == target[at]) return;
   atomic_add(&degree[source[at]], 1u);
   atomic_add(&degree[target[at]], 1u);
 } END
 
-// Offers an edge to the component at one of its ends; an exempt component takes none. There is no branch on `exempt`:
-// where half of the ends are exempt, a mispredicted branch costs more than the comparison.
-template <typename K> DEVICE void offer(u64* best, u32 component, u32 exempt, const K* key, u64 edge) {
-  const u64 candidate = (sizeof(K) == 4 ? (u64)key[edge] << 32 | edge : edge) | (0 - (u64)exempt);
+// The word of an edge in `best`.
+template <typename K> DEVICE u64 packed(K key, u64 edge) { return sizeof(K) == 4 ? (u64)key << 32 | edge : edge; }
+
+// Offers a packed edge to a component. `key` are the keys of all edges.
+template <typename K> DEVICE void offer(u64* best, u32 component, u64 candidate, const K* key) {
   for (u64 seen = load(&best[component]); lighter(candidate, seen, key);) {
     const u64 found = compare_swap(&best[component], seen, candidate);
     if (found == seen) return;
@@ -24,7 +26,7 @@ template <typename K> DEVICE void offer(u64* best, u32 component, u32 exempt, co
 
 // One word of 64 edges: each offers itself to the components of its ends, which go to `first` and `second`. `parent`
 // leads from the ends to their components (null: they are the ends). All components are known before the first edge is
-// offered, so that the misses in `best` overlap. `touched` counts the ends whose component is not exempt.
+// offered, so that the misses in `best` overlap. `touched` (or null) counts the ends whose component is not exempt.
 KERNEL_OF(K, lightest_of_roots, (const u32* source, const u32* target, const K* key, u64 edges, const u32* parent,
                                  const u8* exempt, u32* first, u32* second, u64* best, u8* touched)) {
   const u64 begin = i * 64, end = begin + word_length(i, edges);
@@ -41,48 +43,121 @@ KERNEL_OF(K, lightest_of_roots, (const u32* source, const u32* target, const K* 
   }
   for (; crossing; crossing &= crossing - 1) {
     const u64 edge = begin + lowest_bit(crossing);
-    offer(best, first[edge], exempt[first[edge]], key, edge);
-    offer(best, second[edge], exempt[second[edge]], key, edge);
+    // An exempt component takes none. There is no branch on that: if half of the ends are exempt, a mispredicted branch
+    // costs more than the comparison.
+    const u64 candidate = packed(key[edge], edge);
+    offer(best, first[edge], candidate | (0 - (u64)exempt[first[edge]]), key);
+    offer(best, second[edge], candidate | (0 - (u64)exempt[second[edge]]), key);
   }
-  touched[i] = (u8)looks;
+  if (touched) touched[i] = (u8)looks;
 } END
 
-// The same vertex by vertex, for 64 vertices at a time: `edge` and `other` hold the vertices' lists of edges, which begin at
-// `offset`. The lists of an exempt component are skipped; no edge column is written. A list offers its lightest edge only.
-// `loads` counts the list entries that were read.
-KERNEL_OF(K, lightest_in_lists, (const u64* offset, const u32* edge, const u32* other, const K* key, u64 vertices,
-                                 const u32* parent, const u8* exempt, u64* best, u64* loads)) {
-  const u64 begin = i * 64, end = begin + word_length(i, vertices);
-  u64 looks = 0;
-  for (u64 vertex = begin; vertex < end; ++vertex) {
-    const u32 mine = parent[vertex];
-    if (exempt[mine]) continue;
-    u64 lightest = ~0ull;
-    for (u64 at = offset[vertex]; at < offset[vertex + 1]; ++at, ++looks) {
-      if (parent[other[at]] == mine) continue;
-      const u64 candidate = sizeof(K) == 4 ? (u64)key[edge[at]] << 32 | edge[at] : edge[at];
-      if (lighter(candidate, lightest, key)) lightest = candidate;
+// Joins every vertex with the entries [from, to) of its list, except vertices of the set `skipped`: their edges that leave
+// the set are joined from the other end.
+KERNEL(unite_neighbors, (const u64* offset, const u32* other, u64 from, u64 to, u32 skipped, u32* label)) {
+  if (load(&label[i]) == skipped) return;
+  const u64 begin = offset[i] + from, after = offset[i] + to, end = after < offset[i + 1] ? after : offset[i + 1];
+  for (u64 at = begin; at < end; ++at) join_sets(label, (u32)i, other[at]);
+} END
+
+// The lightest entry of a part of a list whose edge leaves the component `mine`. `key` and `edge` are its key and edge;
+// before the search, those of an edge that it must be lighter than. `at` is its place (~0: none).
+template <typename K> struct Lighter {
+  K key;
+  u32 edge;
+  u64 at;
+};
+
+// Searches the entries [at, end). A heavier entry is skipped before its component is looked up, eight at a time: in a
+// list of d entries, about log(d) are lighter than all before. Entries are in the order of edges, so that the first of
+// equal keys is the lightest.
+template <typename K>
+DEVICE void search_list(const u32* edge, const u32* other, const K* key, u64 at, u64 end, const u32* parent, u32 mine,
+                        Lighter<K>* found) {
+  Lighter<K> own = *found;
+  while (at < end) {
+    u64 after = at + 1;
+    if (at + 8 <= end) {
+      K low = key[at];
+      UNROLL for (u32 j = 1; j < 8; ++j) low = key[at + j] < low ? key[at + j] : low;
+      after = at + 8;
+      if (low > own.key) at = after;
     }
-    if (lightest != ~0ull) offer(best, mine, 0, key, (u32)lightest);
+    for (; at < after; ++at) {
+      const K candidate = key[at];
+      if (candidate > own.key || (candidate == own.key && (own.at != ~0ull || edge[at] >= own.edge))) continue;
+      if (parent && parent[other[at]] == mine) continue;
+      own.key = candidate;
+      own.at = at;
+    }
   }
-  loads[i] = looks;
+  *found = own;
+}
+
+// Step 1 on the list entries [i * share, (i + 1) * share), so that all threads read equally many. The lists of an exempt
+// component are skipped. In the first round (`parent` is null) every vertex is its own component: no parent is looked
+// up, and a list that is in one part needs no atomic operation.
+KERNEL_OF(K, lightest_in_lists, (const u64* offset, const u32* edge, const u32* other, const K* key, u64 vertices,
+                                 u64 share, const K* edge_key, const u32* parent, const u8* exempt, u64* best)) {
+  const u64 begin = i * share, after = begin + share, end = after < offset[vertices] ? after : offset[vertices];
+  u64 low = 0;  // the last vertex whose list begins at or before `begin`
+  for (u64 high = vertices; high - low > 1;) {
+    const u64 middle = (low + high) / 2;
+    (offset[middle] <= begin ? low : high) = middle;
+  }
+  for (u64 vertex = low, at = begin; at < end; ++vertex) {
+    const u64 next = offset[vertex + 1], stop = next < end ? next : end;
+    const u32 mine = parent ? parent[vertex] : (u32)vertex;
+    if (at < stop && !exempt[mine]) {
+      const u64 seen = parent ? load(&best[mine]) : ~0ull;
+      Lighter<K> found = {(K)~0ull, (u32)seen, ~0ull};
+      if (seen != ~0ull) found.key = sizeof(K) == 4 ? (K)(seen >> 32) : edge_key[(u32)seen];
+      search_list(edge, other, key, at, stop, parent, mine, &found);
+      if (found.at != ~0ull) {
+        const u64 lightest = packed(found.key, edge[found.at]);
+        if (!parent && at == offset[vertex] && stop == next) best[mine] = lightest;
+        else offer(best, mine, lightest, edge_key);
+      }
+    }
+    at = stop;
+  }
 } END
 
-// The component at the other end of every component's lightest edge, before any of them hooks.
-KERNEL(find_across, (const u32* source, const u32* target, const u64* best, const u32* parent, u32* across)) {
-  if (best[i] == ~0ull) return;
-  const u32 edge = (u32)best[i], a = parent[source[edge]];
-  across[i] = a == i ? parent[target[edge]] : a;
+// The component at the other end of each listed component's lightest edge, before any of them hooks.
+KERNEL(find_across, (const u32* list, const u32* source, const u32* target, const u64* best, const u32* parent,
+                     u32* across)) {
+  const u32 vertex = listed(list, i);
+  if (best[vertex] == ~0ull) return;
+  const u32 edge = (u32)best[vertex], a = parent[source[edge]];
+  across[vertex] = a == vertex ? parent[target[edge]] : a;
 } END
 
-// `append` with the other components known.
-KERNEL(append_across, (const u32* across, const u64* best, u32* parent, u64* flags)) {
-  const u64 mine = best[i];
+// `append` with the other components known. A component that hooks onto an exempt one adds its size at once.
+KERNEL(append_across, (const u32* list, const u32* across, const u64* best, const u8* exempt, u32* parent, u32* size,
+                       u64* flags)) {
+  const u32 vertex = listed(list, i);
+  const u64 mine = best[vertex];
   if (mine == ~0ull) return;
-  const u32 other = across[i];
-  if (best[other] == mine && i < other) return;
-  parent[i] = other;
+  const u32 other = across[vertex];
+  if (best[other] == mine && vertex < other) return;
+  parent[vertex] = other;
   set_flag(flags, (u32)mine);
+  if (!exempt[other]) return;
+  atomic_add(&size[other], size[vertex]);
+  size[vertex] = 0;
+} END
+
+// Step 4 for every vertex that is not right below an exempt component: an exempt component never hooks, so that all of
+// its vertices point at it already. A component that hooked adds its size to its root's, and is then of size 0.
+KERNEL(compress_looking, (const u8* exempt, u32* parent, u32* size)) {
+  if (exempt[load(&parent[i])]) return;
+  const u32 head = root(parent, (u32)i);
+  if (head == i) return;
+  store(&parent[i], head);
+  const u32 mine = size[i];
+  if (!mine) return;
+  atomic_add(&size[head], mine);
+  size[i] = 0;
 } END
 
 // Every component hooks onto the one at the other end of its lightest edge. An exempt component has no lightest edge,
@@ -110,13 +185,11 @@ KERNEL(compress_paths, (const u32* list, const u32* top, const u64* best, u32* p
 } END
 
 // Every root stands for election in its graph component: by size, then by vertex, larger first. The exempt root of the
-// last round stands through the components that joined it, or with its old size where none did. `greatest` is the size
-// of the largest component of all.
-KERNEL(stand, (const u32* list, const u32* parent, const u32* group, const u32* size, u64* largest, u32* greatest)) {
+// last round stands through the components that joined it, or with its old size where none did.
+KERNEL(stand, (const u32* list, const u32* parent, const u32* group, const u32* size, u64* largest)) {
   const u32 vertex = listed(list, i), head = parent[vertex], mine = size[head];
   const u64 candidate = (u64)mine << 32 | head;
   if (candidate > load(&largest[group[vertex]])) atomic_max(&largest[group[vertex]], candidate);
-  if (mine > load(greatest)) atomic_max(greatest, mine);
 } END
 
 // The winner of each election is exempt. `flags` and `next` name the roots that look for an edge in the next round. A

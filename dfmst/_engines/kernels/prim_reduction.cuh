@@ -83,21 +83,74 @@ KERNEL_OF(K, join_lightest, (const u64* value, const u32* index, u64 length, u64
   join(least.value, at, front, lightest, vertex, place, chosen, state);
 } END
 
-// The neighbors of the vertex that joined, `lanes` at a time, take the edge to it where it is lighter.
-KERNEL_OF(K, relax_neighbors, (const u64* offset, const u32* edge, const u32* other, u64 lanes, u64 front,
-                                const K* edge_key, const u32* place, const u64* state, u64* lightest)) {
-  const u64 joined = state[1], end = offset[joined + 1];
-  for (u64 j = offset[joined] + i; j < end; j += lanes) {
-    const u32 at = place[other[j]];
-    if (at > front) propose(lightest, at, edge_key, edge[j]);
-  }
+// Lists as records (Wang et al., figure 4): of a vertex, its degree and the begin of its list, in one word; of an entry,
+// the neighbor and the key, in one word or, of 64-bit keys, two.
+KERNEL(list_spans, (const u64* offset, u64* spans)) { spans[i] = (offset[i + 1] - offset[i]) << 32 | offset[i]; } END
+
+template <typename K> struct alignas(2 * sizeof(K)) Neighbor {
+  K key;
+  u32 vertex;
+};
+
+KERNEL_OF(K, list_pairs, (const u32* other, const K* key, u64* pairs)) {
+  ((Neighbor<K>*)pairs)[i] = {key[i], other[i]};
+} END
+
+// Lists as columns (there, figure 3a) or, if `pairs` is not null, as records as well.
+template <typename K> struct ListsOf {
+  const u64* offset;
+  const u32* edge;
+  const u32* other;
+  const K* key;
+  const u64* spans;
+  const u64* pairs;
+};
+
+template <typename K> DEVICE void list_of(const ListsOf<K>& lists, u64 vertex, u64* begin, u64* end) {
+  const u64 span = lists.pairs ? lists.spans[vertex] : 0;
+  *begin = lists.pairs ? (u32)span : lists.offset[vertex];
+  *end = lists.pairs ? *begin + (span >> 32) : lists.offset[vertex + 1];
+}
+
+// Proposes the edge of an entry; a heavier edge is not looked up.
+DEVICE void propose_entry(u64* best, u64 place, u32 mine, const u32* edge, u64 at, const u32*) {
+  const u64 seen = load(&best[place]);
+  if (mine > (u32)(seen >> 32)) return;
+  const u64 candidate = (u64)mine << 32 | edge[at];
+  if (candidate < seen) atomic_min(&best[place], candidate);
+}
+DEVICE void propose_entry(u64* best, u64 place, u64 mine, const u32* edge, u64 at, const u64* edge_key) {
+  const u64 seen = load(&best[place]);
+  if (seen == ~0ull || mine <= edge_key[seen]) propose(best, place, edge_key, edge[at]);
+}
+
+// The neighbor of an entry takes the edge to it if that is lighter.
+template <typename K>
+DEVICE void relax(const ListsOf<K>& lists, u64 at, u64 front, const u32* place, const K* edge_key, u64* lightest) {
+  Neighbor<K> entry;
+  if (lists.pairs) entry = ((const Neighbor<K>*)lists.pairs)[at];
+  else entry = {lists.key[at], lists.other[at]};
+  const u32 to = place[entry.vertex];
+  if (to > front) propose_entry(lightest, to, entry.key, lists.edge, at, edge_key);
+}
+
+// The neighbors of the vertex that joined, `lanes` at a time.
+KERNEL_OF(K, relax_neighbors, (const u64* offset, const u32* edge, const u32* other, const K* key, const u64* spans,
+                                const u64* pairs, u64 lanes, u64 front, const K* edge_key, const u32* place,
+                                const u64* state, u64* lightest)) {
+  const ListsOf<K> lists = {offset, edge, other, key, spans, pairs};
+  u64 begin, end;
+  list_of(lists, state[1], &begin, &end);
+  for (u64 j = begin + i; j < end; j += lanes) relax(lists, j, front, place, edge_key, lightest);
 } END
 
 // All rounds in one call, for threads that a fork reaches sooner than a launch from Python would: the groups are shared
 // out `share` candidates at a time, the neighbors likewise. `spent` are the nanoseconds of the three steps.
-HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32* other, u64 vertices, u64 groups,
-                                  u64 share, const K* edge_key, u64* lightest, u32* vertex, u32* place, u64* value,
-                                  u32* index, u32* chosen, u64* state, u64* spent)) {
+HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32* other, const K* key, const u64* spans,
+                                  const u64* pairs, u64 vertices, u64 groups, u64 share, const K* edge_key,
+                                  u64* lightest, u32* vertex, u32* place, u64* value, u32* index, u32* chosen,
+                                  u64* state, u64* spent)) {
+  const ListsOf<K> lists = {offset, edge, other, key, spans, pairs};
   for (u64 front = 0; front < vertices; ++front) {
     const u64 begun = nanoseconds(), candidates = vertices - front;
     const u64 parts = candidates < 2 * share ? 1 : groups;
@@ -112,12 +165,11 @@ HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32*
     Least least;
     least_of_group(value, 0, parts, 0, 1, edge_key, &least);
     join(least.value, index[least.at], front, lightest, vertex, place, chosen, state);
-    const u64 joined = nanoseconds(), first = offset[state[1]];
-    const auto relax = [=](u64 at) {
-      const u32 to = place[other[first + at]];
-      if (to > front) propose(lightest, to, edge_key, edge[first + at]);
-    };
-    FORK(offset[state[1] + 1] - first, share, relax);
+    const u64 joined = nanoseconds();
+    u64 first, end;
+    list_of(lists, state[1], &first, &end);
+    const auto relax_one = [=](u64 at) { relax(lists, first + at, front, place, edge_key, lightest); };
+    FORK(end - first, share, relax_one);
     spent[0] += reduced - begun;
     spent[1] += joined - reduced;
     spent[2] += nanoseconds() - joined;

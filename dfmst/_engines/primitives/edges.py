@@ -118,6 +118,7 @@ class Adjacency(NamedTuple):
     offset: Array  # begin of each vertex's list, and end of the last one; ``uint64``, shape ``(vertices + 1,)``
     edge: Array  # position of the edge; ``uint32``, shape ``(offset[-1],)``
     other: Array  # the vertex at its other end; ``uint32``, shape ``(offset[-1],)``
+    key: Array  # the edge's key; of the type of the edges' keys, shape ``(offset[-1],)``
 
 
 def adjacency(engine: Engine, edges: Edges, vertices: int, by_weight: bool = False) -> Adjacency:
@@ -139,5 +140,6 @@ def adjacency(engine: Engine, edges: Edges, vertices: int, by_weight: bool = Fal
     engine.launch("list_offsets", length + 1, records, length, vertices, offset)
     entries = int(offset[vertices])
     edge, other = xp.empty(entries, np.uint32), xp.empty(entries, np.uint32)
-    engine.launch("list_entries", entries, records, edges.source ^ edges.target, edge, other)
-    return Adjacency(offset, edge, other)
+    key = xp.empty(entries, edges.key.dtype)
+    engine.launch("list_entries", entries, records, edges.source ^ edges.target, edges.key, edge, other, key)
+    return Adjacency(offset, edge, other, key)

@@ -44,7 +44,7 @@ struct Variant {
 #define OF_W(name) \
   TYPED(name, i32) TYPED(name, u32) TYPED(name, f32) TYPED(name, i64) TYPED(name, u64) TYPED(name, f64)
 
-PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
+PLAIN(incidence_records) PLAIN(list_offsets) OF_K(list_entries) PLAIN(list_spans) OF_K(list_pairs)
 OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_W(lightest_flagged) OF_W(scan_pairs) OF_K(flag_lightest_in_runs)
 OF_K(propose_to_ends)
 OF_W(gather_span) PLAIN(number_places) PLAIN(fill_ones) PLAIN(clear_words) OF_W(survey_edges)
@@ -71,7 +71,8 @@ PLAIN(count_put_off) PLAIN(place_put_off) OF_V(take_put_off)
 PLAIN(scan_blocks) PLAIN(flag_picked)
 OF_K(rank_edges) PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
 PLAIN(count_ends) OF_K(lightest_of_roots) PLAIN(append) PLAIN(find_tops) PLAIN(compress_paths) PLAIN(stand)
-PLAIN(elect) OF_K(lightest_in_lists) PLAIN(find_across) PLAIN(append_across)
+PLAIN(elect) PLAIN(unite_neighbors) OF_K(lightest_in_lists) PLAIN(find_across) PLAIN(append_across)
+PLAIN(compress_looking)
 OF_V(mark_pairs) OF_V(flag_marked_pairs) OF_K(match_edges)
 OF_K(grow_subtrees) OF_K(grow_apart) PLAIN(hook_unvisited) OF_K(hook_lightest) PLAIN(break_cycles)
 OF_K(grow_trees) OF_K(least_of_groups) OF_K(join_lightest) OF_K(relax_neighbors) OF_K(reduce_rounds)

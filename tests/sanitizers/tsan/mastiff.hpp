@@ -8,6 +8,7 @@ void degrees(const Graph& graph) {
   std::vector<u32> degree(graph.vertices), expected(graph.vertices);
   launch_count_ends(graph.size(), graph.source.data(), graph.target.data(), nullptr, degree.data());
   for (u64 i = 0; i < graph.size(); ++i) {
+    if (graph.source[i] == graph.target[i]) continue;
     ++expected[graph.source[i]];
     ++expected[graph.target[i]];
   }
@@ -19,10 +20,9 @@ struct Statuses {
   std::vector<u32> parent, group, size, winner, roots;
   std::vector<u64> largest, best;
   std::vector<u8> exempt;
-  u32 greatest = 0;
 
-  Statuses(const Graph& graph, const Forest& forest)
-      : parent(iota(graph.vertices)), group(forest.parent), size(graph.vertices, 1), winner(graph.vertices),
+  Statuses(const Graph& graph, const std::vector<u32>& labels)
+      : parent(iota(graph.vertices)), group(labels), size(graph.vertices, 1), winner(graph.vertices),
         largest(graph.vertices), best(graph.vertices, NONE), exempt(graph.vertices) {
     elect(nullptr, graph.vertices);
   }
@@ -30,7 +30,7 @@ struct Statuses {
   void elect(const u32* list, u64 count) {
     std::vector<u32> next(count);
     std::vector<u64> flags(words(count));
-    launch_stand(count, list, parent.data(), group.data(), size.data(), largest.data(), &greatest);
+    launch_stand(count, list, parent.data(), group.data(), size.data(), largest.data());
     launch_elect(count, list, parent.data(), group.data(), largest.data(), winner.data(), best.data(), exempt.data(),
                  next.data(), flags.data());
     std::vector<u32> looking;
@@ -58,7 +58,7 @@ struct Statuses {
 template <typename K> void mastiff(const Graph& graph, bool frontier) {
   const std::vector<K> key(graph.weight.begin(), graph.weight.end());
   const Forest forest(graph);
-  Statuses statuses(graph, forest);
+  Statuses statuses(graph, forest.parent);
   std::vector<u32> first = graph.source, second = graph.target, listed;
   std::vector<u64> chosen(words(graph.size()));
   std::vector<u8> touched(words(graph.size()));
@@ -75,21 +75,41 @@ template <typename K> void mastiff(const Graph& graph, bool frontier) {
   CHECK(forest.equals(chosen));
 }
 
+// Labels of the graph's components: two neighbors of every vertex first, then the lists outside the component of 0.
+template <typename K> std::vector<u32> labels_of(const Graph& graph, const Incidence<K>& lists, const Forest& forest) {
+  std::vector<u32> label = iota(graph.vertices);
+  launch_unite_neighbors(graph.vertices, lists.offset.data(), lists.other.data(), 0, 2, ~0u, label.data());
+  jump(label);
+  const u32 giant = label[0];
+  launch_unite_neighbors(graph.vertices, lists.offset.data(), lists.other.data(), 2, graph.size(), giant, label.data());
+  jump(label);
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
+    CHECK((label[vertex] == label[0]) == (forest.parent[vertex] == forest.parent[0]));
+  return label;
+}
+
 template <typename K> void mastiff_by_lists(const Graph& graph) {
   const std::vector<K> key(graph.weight.begin(), graph.weight.end());
   const Forest forest(graph);
-  const Incidence lists(graph, order_by_weight(graph));
-  Statuses statuses(graph, forest);
-  std::vector<u32> across(graph.vertices);
-  std::vector<u64> chosen(words(graph.size())), loads(words(graph.vertices));
-  while (!statuses.roots.empty()) {
-    launch_lightest_in_lists(K(), loads.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(),
-                             graph.vertices, statuses.parent.data(), statuses.exempt.data(), statuses.best.data(),
-                             loads.data());
-    launch_find_across(graph.vertices, graph.source.data(), graph.target.data(), statuses.best.data(),
+  const Incidence<K> lists(graph, order_by_weight(graph));
+  Statuses statuses(graph, labels_of(graph, lists, forest));
+  std::vector<u32> across(graph.vertices), listed;
+  std::vector<u64> chosen(words(graph.size()));
+  const u64 share = 7;
+  for (u32 round = 0; !statuses.roots.empty(); ++round) {
+    const u32* const parent = round ? statuses.parent.data() : nullptr;
+    const u32* const list = round ? listed.data() : nullptr;
+    const u64 count = round ? listed.size() : graph.vertices;
+    launch_lightest_in_lists(K(), (lists.edge.size() + share - 1) / share, lists.offset.data(), lists.edge.data(),
+                             lists.other.data(), lists.key.data(), graph.vertices, share, key.data(), parent,
+                             statuses.exempt.data(), statuses.best.data());
+    launch_find_across(count, list, graph.source.data(), graph.target.data(), statuses.best.data(),
                        statuses.parent.data(), across.data());
-    launch_append_across(graph.vertices, across.data(), statuses.best.data(), statuses.parent.data(), chosen.data());
-    statuses.merge(nullptr, graph.vertices);
+    launch_append_across(count, list, across.data(), statuses.best.data(), statuses.exempt.data(),
+                         statuses.parent.data(), statuses.size.data(), chosen.data());
+    launch_compress_looking(graph.vertices, statuses.exempt.data(), statuses.parent.data(), statuses.size.data());
+    statuses.elect(list, count);
+    listed = statuses.roots;
   }
   CHECK(forest.equals(chosen));
 }

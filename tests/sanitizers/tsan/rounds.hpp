@@ -90,17 +90,22 @@ void prim_by_reduction(const Graph& graph, const Lists& lists, const Forest& for
   const std::vector<K> key(graph.weight.begin(), graph.weight.end());
   std::vector<u64> lightest(vertices, NONE), value(most), state(3), spent(3), rows(words(graph.size()));
   std::vector<u32> index(most), vertex = iota(vertices), place = vertex, chosen(vertices);
+  std::vector<K> list_key;
+  for (u32 row : lists.edge) list_key.push_back(key[row]);
+  std::vector<u64> spans(vertices), pairs(list_key.size() * sizeof(K) / 4);
+  launch_list_spans(vertices, lists.offset.data(), spans.data());
+  launch_list_pairs(K(), list_key.size(), lists.other.data(), list_key.data(), pairs.data());
   if (in_one_call)
-    launch_reduce_rounds(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), vertices, most, GRAIN,
-                         key.data(), lightest.data(), vertex.data(), place.data(), value.data(), index.data(),
+    launch_reduce_rounds(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), list_key.data(),
+                         spans.data(), pairs.data(), vertices, most, GRAIN, key.data(), lightest.data(), vertex.data(), place.data(), value.data(), index.data(),
                          chosen.data(), state.data(), spent.data());
   for (u32 front = 0; !in_one_call && front < vertices; ++front) {
     launch_least_of_groups(K(), 32 * most, lightest.data(), front, vertices, most, key.data(), value.data(),
                            index.data());
     launch_join_lightest(K(), 32, value.data(), index.data(), most, front, key.data(), lightest.data(), vertex.data(),
                          place.data(), chosen.data(), state.data());
-    launch_relax_neighbors(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), 50, front, key.data(),
-                            place.data(), state.data(), lightest.data());
+    launch_relax_neighbors(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), list_key.data(),
+                            spans.data(), front % 2 ? pairs.data() : nullptr, 50, front, key.data(), place.data(), state.data(), lightest.data());
   }
   launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());
   CHECK(forest.equals(rows));

@@ -4,9 +4,10 @@
 
 namespace {
 
-struct Incidence {
+template <typename K> struct Incidence {
   std::vector<u64> offset;
   std::vector<u32> edge, other;
+  std::vector<K> key;
 
   Incidence(const Graph& graph, const std::vector<u32>& order) : offset(graph.vertices + 1) {
     std::vector<u64> records(2 * graph.size());
@@ -18,14 +19,18 @@ struct Incidence {
     other.resize(offset.back());
     std::vector<u32> ends(graph.size());
     for (u64 i = 0; i < graph.size(); ++i) ends[i] = graph.source[i] ^ graph.target[i];
-    launch_list_entries(edge.size(), records.data(), ends.data(), edge.data(), other.data());
+    key.resize(offset.back());
+    const std::vector<K> edge_key(graph.weight.begin(), graph.weight.end());
+    launch_list_entries(K(), edge.size(), records.data(), ends.data(), edge_key.data(), edge.data(), other.data(),
+                        key.data());
   }
 };
 
 void adjacency(const Graph& graph) {
-  const Incidence lists(graph, order_by_weight(graph));
+  const Incidence<u32> lists(graph, order_by_weight(graph));
   for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
     for (u64 i = lists.offset[vertex]; i < lists.offset[vertex + 1]; ++i) {
+      CHECK(lists.key[i] == graph.weight[lists.edge[i]]);
       CHECK((graph.source[lists.edge[i]] ^ graph.target[lists.edge[i]] ^ lists.other[i]) == vertex);
       CHECK(i == lists.offset[vertex] || graph.weight[lists.edge[i - 1]] <= graph.weight[lists.edge[i]]);
     }
@@ -46,30 +51,29 @@ void check_growth(const Graph& graph, std::vector<u32> parent, const std::vector
 }
 
 template <typename K> void grow(const Graph& graph, u64 span, u32 sorted, u32 other_way) {
-  const Incidence lists(graph, sorted ? order_by_weight(graph) : iota(graph.size()));
+  const Incidence<K> lists(graph, sorted ? order_by_weight(graph) : iota(graph.size()));
   const u64 parts = (graph.vertices + span - 1) / span;
-  std::vector<K> key, heap_key(parts * span);
-  for (u32 edge : lists.edge) key.push_back(graph.weight[edge]);
+  std::vector<K> heap_key(parts * span);
   const std::vector<u32> row = iota(graph.size());
   std::vector<u32> tree(graph.vertices, ~0u), parent = iota(graph.vertices), colour = tree;
   std::vector<u64> heap_entry(parts * span), chosen(words(graph.size()));
   u64 conflicts = 0;
-  launch_grow_subtrees(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
+  launch_grow_subtrees(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), lists.key.data(), row.data(),
                        graph.vertices, span, sorted, other_way, tree.data(), parent.data(), heap_key.data(), heap_entry.data(),
                        chosen.data(), &conflicts);
   check_growth(graph, parent, chosen);
   if (!sorted) {
     parent = iota(graph.vertices);
     chosen.assign(chosen.size(), 0);
-    launch_hook_lightest(K(), parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(),
-                         row.data(), parent.data(), chosen.data());
+    launch_hook_lightest(K(), parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(),
+                         lists.key.data(), row.data(), parent.data(), chosen.data());
     check_growth(graph, parent, chosen);
     return;
   }
   tree.assign(graph.vertices, ~0u);
   parent = iota(graph.vertices);
   chosen.assign(chosen.size(), 0);
-  launch_grow_apart(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
+  launch_grow_apart(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), lists.key.data(), row.data(),
                     graph.vertices, span, other_way, colour.data(), tree.data(), parent.data(), heap_key.data(),
                     heap_entry.data(), chosen.data(), &conflicts);
   check_growth(graph, parent, chosen);
