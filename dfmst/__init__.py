@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dfmst._trees.components import connected_components
     from dfmst._trees.density import condensed_tree, hdbscan
     from dfmst._trees.layers import in_forest
+    from dfmst._trees.linked import linked_rows
     from dfmst._trees.newick import newick
     from dfmst._trees.partition import partition
     from dfmst._trees.points.forest import correlation_forest, euclidean_forest, knn_edges, points_forest
@@ -71,6 +72,7 @@ _NAMES = {
     "_trees.clusters": ["clusters", "single_linkage"],
     "_trees.components": ["connected_components"],
     "_trees.layers": ["in_forest"],
+    "_trees.linked": ["linked_rows"],
     "_trees.newick": ["newick"],
     "_trees.partition": ["partition"],
     "_trees.relabel": ["relabel"],
@@ -95,6 +97,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "in_forest",
     "connected_components",
     "clusters",
+    "linked_rows",
     "single_linkage",
     "rooted",
     "path",

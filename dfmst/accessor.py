@@ -42,6 +42,7 @@ class ForestAccessor:
     in_forest = _method("in_forest")
     connected_components = components = _method("connected_components")
     clusters = _method("clusters")
+    linked_rows = _method("linked_rows")
     single_linkage = linkage = _method("single_linkage")
     rooted = _method("rooted")
     path = _method("path")

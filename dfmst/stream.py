@@ -17,6 +17,7 @@ from typing import Any
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
 from dfmst._drive.stream.forest import fold, verify
+from dfmst._drive.stream.linked import linked_rows
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import fits, input_names
 from dfmst._fold.budget import parse_memory
@@ -24,7 +25,15 @@ from dfmst.algorithms import Algorithm
 from dfmst.formats import check_file
 from dfmst.formats.write import check_format
 
-__all__ = ["fits", "fold", "maximum_spanning_forest", "minimum_spanning_forest", "parse_memory", "verify"]
+__all__ = [
+    "fits",
+    "fold",
+    "linked_rows",
+    "maximum_spanning_forest",
+    "minimum_spanning_forest",
+    "parse_memory",
+    "verify",
+]
 
 
 def _forest(edges: Any, *columns: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:

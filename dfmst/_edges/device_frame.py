@@ -36,6 +36,11 @@ class DeviceView:
     def __len__(self) -> int:
         return len(self.frame)
 
+    @property
+    def names(self) -> list[Any]:
+        """Names of the columns."""
+        return list(self.frame.columns)
+
     def column(self, name: Any) -> Any:
         """Return a column as ``cudf.Series``."""
         if name not in self.frame.columns:
@@ -53,6 +58,12 @@ class DeviceView:
     def rows(self, engine: Engine, rows: Array) -> DeviceView:
         """Return the view of these rows; the positions may be on the host."""
         return replace(self, frame=self.frame.take(engine.from_host(rows)))
+
+    def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
+        """Return the user's kind of frame with one more column; cuDF has no attributes."""
+        frame = self.frame.copy(deep=False)
+        frame[name] = values
+        return self.finish(frame)
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""
@@ -145,6 +156,19 @@ def device_weights(name: object, column: Any) -> WeightColumn:
             column = _values(column, nulls)
     check_device(name, column)
     return WeightColumn(_contiguous(widen(name, column)), nulls)
+
+
+def device_keys(name: object, column: Any) -> tuple[Array, Array | None]:
+    """Return a key column as CuPy integers or floats, and the mask of its nulls; other values are factorized."""
+    column, nulls = _decoded(column), _nulls(column)
+    if type(column.dtype).__name__ in _NESTED:
+        message = f"column {name!r} holds {column.dtype} values, which are not read on the GPU"
+        raise UnsupportedFrameError(message, "copy the frame to the host: table.to_arrow()")
+    if column.dtype.kind in "iuf":
+        values = _values(column, nulls)
+        check_device(name, values)
+        return values, nulls
+    return column.factorize()[0], nulls
 
 
 def check_device(name: object, column: Array) -> None:

@@ -88,7 +88,7 @@ class Encoder:
         if self._dictionary is not None or not are_integers(ids.source):
             return None
         source, target = unsigned_ids(ids)
-        largest = max(int(source.max()), int(target.max())) if len(source) else -1
+        largest = max((int(column.max()) for column in (source, target) if len(column)), default=-1)
         bound = max(_SPARSE * self._rows, _ALWAYS_DENSE) if self._bound is None else self._bound
         if largest >= min(max(bound, self.dense), numbers_of(ids.source)):
             return None

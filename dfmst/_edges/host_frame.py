@@ -6,6 +6,7 @@ A frame's library is never imported here: the caller has imported it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from collections import Counter
@@ -78,6 +79,11 @@ class FrameView:
             raise missing_column(name, self.places, NAMES_HINT)
         return self.frame.get_column(name)
 
+    @property
+    def names(self) -> list[Any]:
+        """Names of the columns."""
+        return list(self.native.columns if is_plain_pandas(self.native) else self.places)
+
     def to_arrow(self) -> pa.Table:
         """Return the frame as an Arrow table; an Arrow table is not copied."""
         return self.native if isinstance(self.native, pa.Table) else self.frame.to_arrow()
@@ -113,6 +119,22 @@ class FrameView:
         if isinstance(native, pa.Table):
             return pa.table([take_arrow(column, rows) for column in native.columns], schema=native.schema)
         return nw.to_native(self.frame[rows])
+
+    def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
+        """Return the user's kind of frame with one more column, and an attribute if libraries have any."""
+        native = self.native
+        if is_plain_pandas(native) or self.frame.implementation.is_pandas():
+            frame = native.copy(deep=False)
+            frame[name] = values
+            if content is not None:
+                frame.attrs = {**frame.attrs, attribute: content}
+            return self._as_user(frame)
+        if isinstance(native, pa.Table):
+            table = native.append_column(name, arrow_numbers(values))
+            if content is not None:
+                table = table.replace_schema_metadata({**(table.schema.metadata or {}), attribute: json.dumps(content)})
+            return self._as_user(table)
+        return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""

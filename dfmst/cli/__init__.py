@@ -18,7 +18,7 @@ from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
 from dfmst.cli.points import hdbscan, neighbors, points
 from dfmst.cli.program import Program
-from dfmst.cli.trees import clusters, components, linkage, newick
+from dfmst.cli.trees import clusters, components, dedupe, linkage, newick
 from dfmst.cli.verify import update, verify
 
 __all__ = ["main"]
@@ -37,6 +37,6 @@ def main() -> None:
     """
 
 
-_TABLES = (forest, components, clusters, linkage, newick, hdbscan, points, neighbors)
+_TABLES = (forest, components, clusters, dedupe, linkage, newick, hdbscan, points, neighbors)
 for command in (*_TABLES, verify, update, convert, plan, report, demo):
     main.add_command(command)

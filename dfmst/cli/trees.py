@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli import options as shared
-from dfmst.cli.console import plural, standard_output
-from dfmst.cli.inputs import columns_by_option
+from dfmst.cli.console import Progress, Stopwatch, note, plural, print_run, standard_output
+from dfmst.cli.drivers import is_streamed, memory_bytes
+from dfmst.cli.inputs import columns_by_option, load_libraries
 from dfmst.cli.job import weight_name
-from dfmst.cli.outputs import TableJob, call, table_command
+from dfmst.cli.outputs import TableJob, call, check_output, output_path, table_command, write_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,6 +129,86 @@ def _component_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
     if sizes:
         text += f", the largest of {plural(figures['largest'], 'vertex')}"
     return figures, text
+
+
+@click.command(short_help="Find the groups of records that share a value, and keep one record of each.")
+@table_command
+@click.option(
+    "-k", "--key", "keys", multiple=True, required=True, metavar="COLUMN", help="Key; COLUMN,COLUMN: one key of both."
+)
+@shared.count_option("--max-group", metavar="N", help="A value that more than N rows have links nothing.")
+@click.option(
+    "--keep",
+    default="first",
+    show_default=True,
+    metavar="ROWS",
+    help="Rows of a group to keep: first, all, max:COLUMN or min:COLUMN.",
+)
+@shared.threads_option
+@shared.memory_option
+def dedupe(
+    job: TableJob, keys: tuple[str, ...], max_group: int | None, keep: str, memory_limit: str | None, **options: Any
+) -> None:
+    """Find the groups of records in IN, and write one record of each.
+
+    Records are in one group if they share a value of any key, directly or through other records. The rows have one more
+    column, group: the number of the first row of the group. --keep all writes all rows.
+
+    \b
+      dfmst dedupe people.csv -k email -k phone -k first,born -o people-once.csv
+      dfmst dedupe "documents/" -k bands --keep max:length --memory-limit 8GiB -o unique.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    on = [key.split(",") if "," in key else key for key in keys]
+    options |= {"max_group": max_group, "keep": _kept(keep)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_: note(str(message))
+        if is_streamed(job.inputs, memory_limit):
+            _dedupe_stream(job, on, memory_limit=memory_bytes(memory_limit), **options)
+        else:
+            job.run(
+                {}, "linking", call("linked_rows", on, **options), lambda rows: _group_summary(rows.schema, len(rows))
+            )
+
+
+def _dedupe_stream(job: TableJob, on: list[Any], **options: Any) -> None:
+    """Link the rows of Parquet files within a memory limit."""
+    watch, path = Stopwatch(), output_path(job.output, job.json)
+    with watch.step("import"):
+        check_output(path, job.to, job.inputs)
+        load_libraries()
+        import dfmst
+    with Progress() as progress, watch.step("solve"):
+        target = path if job.to is None else None
+        rows = dfmst.stream.linked_rows(list(job.inputs), on, output=target, progress=progress.bar(), **options)
+        if target is None and (path or not job.json):
+            write_rows(rows, path, job.to)
+    figures: dict[str, Any] = {"input": job.inputs, "output": job.output}
+    more, text = dict[str, Any](), "linked"
+    if target is None:
+        more, text = _group_summary(rows.schema, len(rows))
+    elif dfmst.formats.format_of_suffix(target) == "parquet":
+        from pyarrow.parquet import read_metadata
+
+        footer = read_metadata(target)
+        more, text = _group_summary(footer.schema.to_arrow_schema(), footer.num_rows)
+    print_run(job.json, {**figures, **more}, text, watch, path)
+
+
+def _kept(text: str) -> Any:
+    """Read the rows of a group to keep."""
+    which, _, column = text.partition(":")
+    if which in ("max", "min") and column:
+        return column, which
+    if text not in ("first", "all"):
+        raise click.UsageError(f"--keep {text}: write first, all, max:COLUMN or min:COLUMN.")
+    return text if text == "first" else None
+
+
+def _group_summary(schema: pa.Schema, rows: int) -> tuple[dict[str, Any], str]:
+    """Return the figures of linked rows, of which the schema has those of the groups."""
+    found = json.loads((schema.metadata or {})[b"linked_rows"])
+    return {"rows": rows, **found}, f"{plural(rows, 'row')} of {plural(found['groups'], 'group')}"
 
 
 @click.command(short_help="Write the trees, or a dendrogram, in the Newick format.")

@@ -87,6 +87,32 @@ def test_components(table):
         assert found[name].to_arrow().to_pylist() == host[name].to_pylist()
 
 
+@examples(60)
+@given(st.integers(0, 2**32), st.sampled_from([None, 2]), st.sampled_from([None, "first", ("number", "max")]))
+@pytest.mark.filterwarnings("ignore:values that more than")
+def test_linked_rows(seed, limit, keep):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(0, 40))
+    text = np.char.add("t", rng.integers(0, 40, rows).astype(str))
+    columns = {
+        "number": pa.array(rng.integers(-3, 40, rows) * 10**12, mask=rng.random(rows) < 0.2),
+        "text": pa.array(text, pa.string(), mask=rng.random(rows) < 0.2),
+        "real": pa.array(rng.choice([0.0, -0.0, 1.5, np.nan, *range(9, 60)], rows)),
+        "small": pa.array(rng.integers(0, 3, rows), pa.int8()),
+    }
+    table, on = pa.table(columns), ["number", ["text", "small"], "real"]
+    expected = dfmst.linked_rows(table, on, max_group=limit, keep=keep)
+    moved = dfmst.linked_rows(table, on, max_group=limit, keep=keep, engine="cuda")
+    assert moved["group"].equals(expected["group"])
+    frame = cudf.DataFrame.from_arrow(table)
+    cupy.traffic.reset()
+    found = dfmst.linked_rows(frame, on, max_group=limit, keep=keep)
+    assert cupy.traffic.columns(SMALL) == []
+    assert type(found) is type(frame)
+    assert found["group"].to_arrow().to_pylist() == expected["group"].to_pylist()
+    assert found["small"].to_arrow().to_pylist() == expected["small"].to_pylist()
+
+
 # ---- copies -------------------------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,16 @@ RESULTS: dict[str, tuple[list[str], Any]] = {
     "network_planning": (["network_planning.csv"], lambda plan: plan.built.sum() > 10 and not plan.closed.any()),
     "ray_job": (["forest.parquet"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].tolist())),
     "spark_job": (["forest"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].to_pylist())),
-    "record_linkage": (["record_linkage.csv"], lambda names: len(names) == 240 > names["d0.45"].nunique()),
+    "entity_resolution": (
+        ["entity_resolution.csv"],
+        lambda found: (
+            found["d0.6"].nunique() > found["d0.45"].nunique() > found["d0.3"].nunique() and len(found) == 360
+        ),
+    ),
+    "llm_dedup": (
+        ["unique.parquet"],
+        lambda counts: counts[0] * 0.89 < counts[1] < counts[0] * 0.93 and counts[2] > 0.95,
+    ),
 }
 NEEDS = {
     "image_segments": "sklearn",

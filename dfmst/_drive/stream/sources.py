@@ -110,7 +110,7 @@ class FrameSource:
 
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the frames from row `start` on, each cut into pieces."""
-        for number, first, view in self._views():
+        for number, first, view in self.views():
             skipped = min(max(0, start - first), len(view))
             whole = Batch(view, first, f"frame {number} of edges", 0)
             yield from whole.part(skipped, len(view)).parts(rows)
@@ -130,7 +130,7 @@ class FrameSource:
     def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
         """The rows, and the numbers of their frames."""
         view = None
-        for number, first, view in self._views():
+        for number, first, view in self.views():
             end = first + len(view)
             if locators.any_below(end):
                 yield number, view.rows(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
@@ -140,7 +140,8 @@ class FrameSource:
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
-    def _views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
+    def views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
+        """Yield the frames, each with its number and the number of its first row."""
         first = 0
         for number, frame in enumerate(self._frames()):
             view = open_frame(frame, f"frame {number} of edges")

@@ -19,6 +19,12 @@ _NONE = np.iinfo(np.uint64).max
 _PAIRS_PER_EDGE = 2  # pairs of vertices an edge up to which a table of pairs takes less time than a sort of the edges
 
 
+def unite(engine: Engine, source: Array, target: Array, positions: Array | None, parent: Array) -> None:
+    """Unite the sets of both ends of the edges at `positions` (``None``: of all); smaller vertices become roots."""
+    length = len(source) if positions is None else len(positions)
+    engine.launch("unite", length, source, target, positions, parent)
+
+
 def flatten(engine: Engine, parent: Array) -> None:
     """Pointer jumping in place: every vertex points at its root."""
     engine.launch("halve_paths", len(parent), parent)
@@ -255,10 +261,10 @@ def component_labels(engine: Engine, table: Any) -> Array:
     """Return the smallest vertex of each vertex's component, ``uint32`` of shape ``(vertices,)``."""
     label: Array = engine.xp.arange(table.vertices, dtype=np.uint32)
     first = min(len(table), _SHARE * table.vertices) // 64 * 64
-    engine.launch("unite", first, table.source, table.target, None, label)
+    unite(engine, table.source[:first], table.target[:first], None, label)
     flatten(engine, label)
     source, target = table.source[first:], table.target[first:]
     rest = compact(engine, crossing_flags(engine, source, target, label))
-    engine.launch("unite", len(rest), source, target, rest, label)
+    unite(engine, source, target, rest, label)
     flatten(engine, label)
     return label

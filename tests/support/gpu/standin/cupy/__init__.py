@@ -23,6 +23,7 @@ __all__ = [
     "asarray",
     "ascontiguousarray",
     "asnumpy",
+    "bincount",
     "bool_",
     "concatenate",
     "count_nonzero",
@@ -201,6 +202,10 @@ def flatnonzero(a: ndarray) -> ndarray:
 
 def count_nonzero(a: ndarray) -> ndarray:
     return wrapped(np.asarray(np.count_nonzero(bare(a, arrays_only=True))))
+
+
+def bincount(x: ndarray, minlength: int = 0) -> ndarray:
+    return wrapped(np.bincount(bare(x, arrays_only=True), minlength=minlength))
 
 
 def isnan(a: ndarray) -> ndarray:

@@ -1,0 +1,222 @@
+"""Linked rows of more records than the memory holds: keys are read first, and all columns at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.progress import Tell, showing
+from dfmst._common.types import Array
+from dfmst._drive.stream.batches import Batch
+from dfmst._drive.stream.parquet import ParquetSource, find_files
+from dfmst._drive.stream.prefetch import prefetch
+from dfmst._drive.stream.sources import EdgeSource, FrameSource, input_names, open_source
+from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.key_codes import Entries, KeyEncoder
+from dfmst._edges.stack import stack_frames
+from dfmst._engines import select_engine
+from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
+from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.formats import check_file, write_edges
+from dfmst.formats.write import check_format
+
+_ROWS = 1 << 18  # rows of a batch
+_PLACES = 10  # bytes of a value's first row, and of its count: a column of 4, which is copied to one half longer
+_CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, records twice, places
+
+
+def linked_rows(
+    table: Any,
+    on: Any,
+    *,
+    max_group: int | None = None,
+    keep: Any = None,
+    memory_limit: int | str = "2GiB",
+    output: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
+) -> Any:
+    """Find the groups of records of files or frames that together are larger than the memory.
+
+    The rows and groups are those of :func:`dfmst.linked_rows` on all rows at once.
+
+    Parameters
+    ----------
+    table
+        Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
+        ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, three
+        times with `max_group`.
+    on, max_group, keep
+        As for :func:`dfmst.linked_rows`.
+    memory_limit
+        Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
+        batches. A row takes 4 bytes, a different value of a key 37 (texts 41 and 2.3 times their length), 10 more with
+        `max_group`. A returned table comes on top.
+    output
+        File for the rows (Parquet, Arrow, CSV or TSV), written instead of returned.
+    threads
+        As for :func:`dfmst.minimum_spanning_forest`.
+    progress
+        True for a bar; or a function that is called with the rows done and all rows (``None``: unknown).
+
+    Returns
+    -------
+    rows
+        A ``pyarrow.Table`` of Parquet files, otherwise a frame of the frames' kind, with the column ``group``. With
+        `output`, the path.
+
+    Raises
+    ------
+    CapacityError
+        The rows and their values do not fit the limit.
+    ColumnNotFoundError, InvalidEdgesError, FormatError, UnsupportedFrameError, OutputError, ValueError, TypeError
+        As for :func:`dfmst.linked_rows`; files that differ in their columns, are damaged, or change during the run.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> import dfmst
+    >>> pa.parquet.write_table(pa.table({"email": ["ann@x.org", None], "phone": [None, 5]}), "people-0.parquet")
+    >>> pa.parquet.write_table(pa.table({"email": ["ann@x.org", "bob@y.org"], "phone": [5, 6]}), "people-1.parquet")
+    >>> dfmst.stream.linked_rows("people-*.parquet", on=["email", "phone"])["group"].to_pylist()
+    [0, 0, 0, 3]
+    """
+    options = LinkOptions.of(on, max_group, keep)
+    limit = parse_memory(memory_limit)
+    if output is not None:
+        check_format(output)
+        names = input_names(table)
+        check_file(output, [*find_files(names), *names])
+    engine = select_engine("cpu", threads)
+    source = open_source(engine, table)
+    with showing(progress, "linking", limit) as tell:
+        links = Links(engine, options, source.rows or 0)
+        group, kept = _Run(source, options, links, limit, tell).link()
+    if isinstance(source, ParquetSource):
+        rows: Any = _reader(source, links, group, kept)
+    else:
+        rows = _stacked(source, links, group, kept)
+    if output is None:
+        return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
+    write_edges(rows, output)
+    return Path(output)
+
+
+class _Run:
+    """The passes over the keys."""
+
+    def __init__(self, source: EdgeSource, options: LinkOptions, links: Links, limit: int, tell: Tell) -> None:
+        self._source, self._options, self.links, self._limit, self._tell = source, options, links, limit, tell
+        self._encoders = [KeyEncoder(links.engine, key) for key in options.keys]
+        self._keys: list[tuple[Array, Array | None]] = []  # of the rows to keep
+        self._rows = 0
+
+    def link(self) -> tuple[Array, Array | None]:
+        """Return the group of each row, and which rows are kept (``None``: all)."""
+        if self._options.max_group is not None:
+            for batch in self._batches():
+                self.links.count(*self._entries(batch))
+        for batch in self._batches():
+            entries, counts = self._entries(batch)
+            self.links.reserve(self._rows)
+            self.links.unite(entries, counts, batch.first)
+            if self._options.best is not None:
+                name = self._options.best
+                self._keys.append(order_keys(self.links.engine, name, batch.column(name), self._options))
+        group = self.links.groups(self._rows)
+        if not self._options.one:
+            return group, None
+        kept = np.zeros(len(group), bool)
+        kept[self.links.kept(group, self._order)] = True
+        return group, kept
+
+    def _entries(self, batch: Batch) -> tuple[list[Entries], list[int]]:
+        """Return the entries of a batch by key, and the numbers of values so far."""
+        try:
+            entries = [encoder.encode(batch.column) for encoder in self._encoders]
+        except InvalidEdgesError as error:
+            raise error.at(batch.place) from error
+        self._check_memory()
+        return entries, [encoder.count for encoder in self._encoders]
+
+    def _batches(self) -> Iterator[Batch]:
+        """Yield the columns of the keys."""
+        self._rows = 0
+        if isinstance(self._source, ParquetSource):
+            self._options.check_columns(self._source.schema.names)
+        batches = prefetch(self._source.batches(self._options.columns, _ROWS), AHEAD)
+        with closing(batches):  # type: ignore[type-var]
+            for batch in batches:
+                if isinstance(batch.frame, DeviceView):
+                    message = f"{batch.place} is on a GPU, and streams of records run on the host"
+                    raise UnsupportedFrameError(message, "call dfmst.linked_rows on the whole frame")
+                if isinstance(batch.frame, FrameView):
+                    self._options.check_columns(batch.frame.names)
+                self._tell(batch.first, self._source.rows)
+                self._rows = batch.first + batch.rows
+                yield batch
+
+    def _order(self, name: Any) -> tuple[Array, Array | None]:
+        """Return the keys of the column that chooses the rows to keep, of all batches."""
+        if len({key.dtype for key, _ in self._keys}) > 1:
+            message = f"column {name!r} holds values of different types in different batches"
+            raise InvalidEdgesError(message, "cast the column to one type")
+        masks = [np.zeros(len(key), bool) if missing is None else missing for key, missing in self._keys]
+        return np.concatenate([key for key, _ in self._keys]), np.concatenate(masks)
+
+    def _check_memory(self) -> None:
+        """Raise if the rows and the values so far exceed the limit."""
+        options, rows = self._options, self._rows
+        places = _PLACES if options.max_group is None else 2 * _PLACES
+        values = sum(encoder.nbytes + places * encoder.count for encoder in self._encoders)
+        total = max(rows, self._source.rows or 0)
+        fixed = FIXED + HASHING + (4 if options.best is None else 4 + _CHOOSING) * total
+        if fixed + values <= self._limit:
+            return
+        limit = format_size(self._limit)
+        enough = format_size(fixed + int(values * total / max(1, rows)), self._limit)
+        message = f"{total:,} rows do not fit the memory limit of {limit}: {rows:,} of them have values of "
+        message += f"{format_size(values, self._limit)}, so that all need about {enough}"
+        raise CapacityError(message, "give a higher limit, or name fewer keys")
+
+
+def _reader(source: ParquetSource, links: Links, group: Array, kept: Array | None) -> pa.RecordBatchReader:
+    """Read the rows of files again, with their groups."""
+    schema = source.schema.append(pa.field(GROUP, pa.int64()))
+    text = json.dumps(links.attributes(group))
+    schema = schema.with_metadata({**(schema.metadata or {}), ATTRIBUTE: text})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in source.batches(source.schema.names, _ROWS):
+            frame: Any = batch.frame
+            own = slice(batch.first, batch.first + batch.rows)
+            columns = [*frame.columns, arrow_numbers(group[own].astype(np.int64))]
+            rows = pa.record_batch(columns, schema=schema)
+            yield rows if kept is None else rows.filter(pa.array(kept[own]))
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _stacked(source: FrameSource, links: Links, group: Array, kept: Array | None) -> Any:
+    """Return the rows of frames as one frame, with their groups."""
+    named: list[tuple[str, FrameView]] = []
+    for number, first, view in source.views():
+        assert isinstance(view, FrameView)
+        rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
+        named.append((f"frame {number} of edges", view if rows is None else view.rows(links.engine, rows)))
+    if not named:
+        raise InvalidEdgesError("the table has no frame", "pass at least one, which may be empty")
+    whole = replace(named[0][1], native=stack_frames(named).to_native())
+    values = group if kept is None else group[kept]
+    return whole.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, links.attributes(group))

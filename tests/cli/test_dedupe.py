@@ -1,0 +1,49 @@
+"""``dfmst dedupe``."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet
+import pytest
+
+PEOPLE = {
+    "email": ["ann@x", None, "ann@x", "bob@y", "ann@x"],
+    "phone": [None, 5, 5, 6, None],
+    "length": [1, 5, 3, 2, 4],
+}
+
+
+@pytest.fixture
+def people(parquet):
+    parquet("people.parquet", PEOPLE)
+    return "people.parquet"
+
+
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "330MiB"]], ids=["memory", "stream"])
+def test_rows_and_groups(dfmst, people, rows, limit, monkeypatch):
+    import dfmst as library
+
+    monkeypatch.setattr(library.stream, "fits", lambda *_: not limit)
+    options = [people, "-k", "email", "-k", "phone", *limit, "-o", "out.parquet"]
+    assert dfmst("dedupe", *options).stderr.startswith("2 rows of 2 groups, ")
+    assert rows("out.parquet") == {"email": ["ann@x", "bob@y"], "phone": [None, 6], "length": [1, 2], "group": [0, 3]}
+    dfmst("dedupe", *options, "--keep", "max:length")
+    assert rows("out.parquet")["length"] == [5, 2]
+    result = dfmst("dedupe", *options, "--keep", "all", "--max-group", 2, "--json")
+    summary = json.loads(result.stdout)
+    assert (summary["rows"], summary["groups"], summary["ignored_values"]) == (5, 4, {"email": 1, "phone": 0})
+    assert "values that more than 2 rows have link nothing: 1 of email; one is in 3 rows" in result.stderr
+    assert rows("out.parquet")["group"] == [0, 1, 1, 3, 4]
+    dfmst("dedupe", people, "-k", "email,phone", "-o", "out.csv", *limit)
+    assert pyarrow.csv.read_csv("out.csv")["group"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def test_standard_output_and_faults(dfmst, people):
+    assert dfmst("dedupe", people, "-k", "email").stdout.splitlines()[0] == '"email","phone","length","group"'
+    assert (
+        "write first, all, max:COLUMN or min:COLUMN"
+        in dfmst("dedupe", people, "-k", "email", "--keep", "last", code=2).stderr
+    )
+    fault = dfmst("dedupe", people, "-k", "emial", "-o", "out.parquet", code=2).stderr
+    assert "did you mean 'email'? Else name the columns with -k" in fault
