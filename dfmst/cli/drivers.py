@@ -199,6 +199,7 @@ def _find_on_cluster(job: ForestJob, watch: _Watch) -> Forest:
             job.inputs,
             job.output,
             **job.edges,
+            algorithm=job.algorithm,
             strategy=job.strategy,  # type: ignore[arg-type]
             checkpoint=job.checkpoint,
             workers=job.workers,

@@ -88,7 +88,7 @@ class ForestJob:
             raise click.UsageError("--workers and --scheduler cannot be combined.")
         if self.output is None or str(self.output) == "-":
             raise click.UsageError(f"{option} needs a directory to write to: name it with -o.")
-        for name in ("verify", "trace", "to", "format", "algorithm", "engine", "threads", "memory_limit", "spill_dir"):
+        for name in ("verify", "trace", "to", "format", "engine", "threads", "memory_limit", "spill_dir"):
             if getattr(self, name) not in (None, False, "auto"):
                 instead = " Check what is written with dfmst verify." if name == "verify" else ""
                 raise click.UsageError(f"{option} and --{name.replace('_', '-')} cannot be combined.{instead}")

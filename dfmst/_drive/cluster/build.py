@@ -14,7 +14,7 @@ from dask.tokenize import tokenize
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._drive.cluster.client import Resources, resources
 from dfmst._drive.cluster.graph import TaskGraph, first_workers
-from dfmst._drive.cluster.groups import add_merge, group_parts
+from dfmst._drive.cluster.groups import Reduction, add_merge, group_parts
 from dfmst._drive.cluster.partitions import FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import Portion, locate, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
@@ -36,7 +36,10 @@ from dfmst._drive.plan.formulas import (
 )
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._edges.read import EdgeColumns
+from dfmst._engines import CpuEngine
 from dfmst._fold.budget import parse_memory
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.solve import resolve
 from dfmst.formats.directories import private_directory
 from dfmst.formats.parquet import TableSize
 
@@ -60,10 +63,12 @@ class Options:
     checkpoint: str | os.PathLike[str] | None = None
     n_vertices: int | None = None
     memory_limit: int | str | None = None
+    algorithm: str | Algorithm = "auto"
 
     def __post_init__(self) -> None:
         message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
         check_choice(self.strategy, _STRATEGIES, message)
+        resolve(self.algorithm, CpuEngine(1))
         if self.memory_limit is not None:
             object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit))
         for name, least in (("split_every", 2), ("n_vertices", 1)):
@@ -86,7 +91,8 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     cluster = resources()
     cluster = replace(cluster, memory=parse_memory(options.memory_limit or cluster.memory))
     strategy, size, sliced = _strategy(parts, columns, options, cluster)
-    work = (parts.token, columns, strategy, options.split_every, options.n_vertices)
+    reduction = Reduction(options.split_every, options.algorithm)
+    work = (parts.token, columns, strategy, reduction, options.n_vertices)
     checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
     if checkpoint is not None:
         cluster = replace(cluster, workers=first_workers(checkpoint, tokenize(work), cluster.workers))
@@ -105,7 +111,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
-        arguments = (graph, groups, columns, options.split_every)
+        arguments = (graph, groups, columns, reduction)
         forest = add_two_passes(*arguments, options.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
         located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)

@@ -34,6 +34,7 @@ from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
 from dfmst._trees.certificate import Certificate, verify
 from dfmst._trees.result import Forest, ForestRows, Progress
+from dfmst.algorithms import Algorithm
 from dfmst.errors import CapacityError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
@@ -231,6 +232,7 @@ def forest_of_files(
     keep: Any = None,
     drop: Any = None,
     maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
     invalid: Invalid = "raise",
     strategy: Strategy = "auto",
     split_every: int = 2,
@@ -258,8 +260,10 @@ def forest_of_files(
         The directory to make, with a file for each of the input's, named alike.
     maximum
         Whether heavier rows come first.
-    source, target, weight, by, keep, drop, invalid, strategy, split_every, checkpoint, n_vertices, memory_limit
+    source, target, weight, by, keep, drop, algorithm, invalid, strategy, split_every, checkpoint, n_vertices
         As for :func:`minimum_spanning_forest`.
+    memory_limit
+        Memory that a worker may use, in bytes or as text; ``None``: the workers' own limit.
     workers, scheduler, client
         Number of worker processes to start on this machine; or the address of a cluster's scheduler
         (``"tcp://host:8786"``); or a ``distributed.Client``. Default: the current client, or processes on this machine.
@@ -307,7 +311,7 @@ def forest_of_files(
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit)
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
+    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)

@@ -10,7 +10,6 @@ import dask.dataframe as dd
 import pandas as pd
 from dask.dataframe.utils import make_meta
 
-from dfmst._common.arguments import check_choice
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy, forest_graph
@@ -93,10 +92,8 @@ def _forest(
         chosen: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "return_trace": return_trace}
         conditions = {"by": by, "keep": keep, "drop": drop}
         return find_forest(edges, source, target, weight, maximum=maximum, **chosen, **conditions)
-    message = f"algorithm is {algorithm!r}; a Dask frame takes 'auto' or 'dataframe'"
-    check_choice(algorithm, ("auto",), message)
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    return forest_frame(edges, columns, Options(**options), return_trace)
+    return forest_frame(edges, columns, Options(**options, algorithm=algorithm), return_trace)
 
 
 def minimum_spanning_forest(
@@ -132,7 +129,8 @@ def minimum_spanning_forest(
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those. A key
         of two weights has 32 bits of each.
     algorithm
-        ``"auto"`` solves partitions by kernels, as `strategy` says; ``"dataframe"`` uses Dask's own joins and groupbys.
+        Algorithm of each task that solves rows, as for :func:`dfmst.minimum_spanning_forest`; slices of a shuffle or of
+        a sliced merge are always solved by Kruskal's. ``"dataframe"`` uses Dask's own joins and groupbys.
     strategy
         ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
         weight if two forests do not fit a worker. ``"two-pass"`` reads the partitions twice, first only the lightest

@@ -46,6 +46,7 @@ from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import ascends
 from dfmst._fold.fold import BufferFold, Fold
+from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 
@@ -74,6 +75,13 @@ class Group:
             yield read_edges(engine, part, number, columns)
 
 
+class Reduction(NamedTuple):
+    """How forests are merged."""
+
+    split_every: int  # that one task merges
+    algorithm: str | Algorithm  # that solves every table
+
+
 def group_parts(parts: list[Any], groups: int) -> list[Group]:
     """Split partitions into contiguous groups, as equal as possible."""
     groups = max(1, min(groups, len(parts)))
@@ -81,29 +89,29 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
     return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
-def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
+def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, reduction: Reduction) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     forests = []
     for number, group in enumerate(groups):
-        arguments = (*group.arguments(), columns, graph.progress_file("fold", number))
+        arguments = (*group.arguments(), columns, graph.progress_file("fold", number), reduction.algorithm)
         forests.append(graph.add("fold", number, fold, *arguments, durable=EDGE_TABLE))
-    return add_merge_tree(graph, forests, split_every)
+    return add_merge_tree(graph, forests, reduction)
 
 
-def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name: str = "merge") -> Any:
-    """Merge forests, `split_every` neighbors at a time, and return the reference to the forest of all."""
-    level = 0
+def add_merge_tree(graph: TaskGraph, forests: list[Any], reduction: Reduction, name: str = "merge") -> Any:
+    """Merge neighboring forests, and return the reference to the forest of all."""
+    level, (split_every, algorithm) = 0, reduction
     while len(forests) > 1:
         spans = range(0, len(forests), split_every)
         forests = [
-            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=EDGE_TABLE)
+            graph.add(name, (level, number), merge, forests[begin : begin + split_every], algorithm, durable=EDGE_TABLE)
             for number, begin in enumerate(spans)
         ]
         level += 1
     return forests[0]
 
 
-def merge(tables: list[Table]) -> Table:
+def merge(tables: list[Table], algorithm: str | Algorithm = "auto") -> Table:
     """Return the forest of several tables (a task).
 
     If a GPU has no room for the ids, the host numbers them, and only vertices and keys are copied to the GPU.
@@ -112,12 +120,14 @@ def merge(tables: list[Table]) -> Table:
     # All rows are solved at once, so a retry with fewer rows is impossible.
     if not engine.on_host and all(map(has_integers, tables)):
         with suppress(CapacityError):
-            return on_device(engine, 1, lambda _: solve_tables(engine, engine, tables), least=1)
+            return on_device(engine, 1, lambda _: solve_tables(engine, engine, tables, algorithm), least=1)
     on_host = [host_table(table) for table in tables]
-    return on_device(engine, 1, lambda _: solve_tables(engine, host_engine(engine), on_host), least=1)
+    return on_device(engine, 1, lambda _: solve_tables(engine, host_engine(engine), on_host, algorithm), least=1)
 
 
-def solve_tables(engine: Engine, numbering: Engine, tables: Sequence[Table]) -> Table:
+def solve_tables(
+    engine: Engine, numbering: Engine, tables: Sequence[Table], algorithm: str | Algorithm = "auto"
+) -> Table:
     """Return the forest of tables, by ascending locator; `numbering` is the engine that numbers the ids."""
     filled = [table for table in tables if table.num_rows]
     if not filled:
@@ -134,7 +144,7 @@ def solve_tables(engine: Engine, numbering: Engine, tables: Sequence[Table]) -> 
         source, target = encoder.encode(columns.ids)
         count = encoder.count
     source, target, key = map(engine.from_host, (source, target, columns.key))
-    forest = solve_table(engine, EdgeTable(source, target, key, count))
+    forest = solve_table(engine, EdgeTable(source, target, key, count), algorithm)
     taken = columns.take(engine.to_host(forest) if numbering.on_host else forest)
     return task_result(numbering, taken, metadata_of(filled[0]))
 
@@ -153,7 +163,9 @@ def _joined(engine: Engine, columns: list[Any]) -> Any:
     return engine.xp.concatenate(columns)
 
 
-def fold(group: Group, frames: Any, columns: EdgeColumns, progress: str | None = None) -> Table:
+def fold(
+    group: Group, frames: Any, columns: EdgeColumns, progress: str | None = None, algorithm: str | Algorithm = "auto"
+) -> Table:
     """Return the forest of a group of partitions (a task); `progress` is a file to save unfinished work in."""
 
     def task(forest: TableFold) -> Table:
@@ -164,10 +176,10 @@ def fold(group: Group, frames: Any, columns: EdgeColumns, progress: str | None =
             saved.save(done, forest.forest)
         return forest.forest()
 
-    return folded(task)
+    return folded(task, algorithm)
 
 
-def folded(task: Callable[[TableFold], Table]) -> Table:
+def folded(task: Callable[[TableFold], Table], algorithm: str | Algorithm) -> Table:
     """Return the result of a task that uses a fold on its worker's engine.
 
     If a GPU is short of memory, the task runs again with a smaller buffer, and then with ids numbered on the host.
@@ -176,7 +188,7 @@ def folded(task: Callable[[TableFold], Table]) -> Table:
 
     def attempt(buffer: int, ids_on_device: bool) -> Table:
         nonlocal has_dictionary
-        fold = TableFold(engine, buffer, ids_on_device)
+        fold = TableFold(engine, buffer, ids_on_device, algorithm)
         try:
             return task(fold)
         finally:
@@ -286,9 +298,11 @@ class TableFold(EncodedFold):
     The vertices of a group are not known before it is read, so larger buffers replace the first one.
     """
 
-    def __init__(self, engine: Engine, buffer: int = BUFFER, ids_on_device: bool = True) -> None:
+    def __init__(
+        self, engine: Engine, buffer: int = BUFFER, ids_on_device: bool = True, algorithm: str | Algorithm = "auto"
+    ) -> None:
         super().__init__(engine, StoredEncoder().on(engine if ids_on_device else host_engine(engine), None))
-        self._buffer = buffer
+        self._buffer, self._algorithm = buffer, algorithm
         self._fold: BufferFold | None = None
         self._capacity = 0
 
@@ -322,7 +336,7 @@ class TableFold(EncodedFold):
         # The old buffer is solved first, so that its forest fits the new one.
         forest = None if self._fold is None else self._fold.forest()
         self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
-        larger = BufferFold(self.engine, vertices, self._capacity, weight_dtype=weight)
+        larger = BufferFold(self.engine, vertices, self._capacity, weight_dtype=weight, algorithm=self._algorithm)
         if forest is not None:
             larger.merge(forest)
         self._fold = larger

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
@@ -13,9 +14,11 @@ import pandas as pd
 import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
-from dfmst._drive.cluster.build import Options
+from dfmst._common.types import Invalid
+from dfmst._drive.cluster.build import Options, Strategy
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
+from dfmst._drive.cluster.label_frames import has_plain_ids, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
@@ -30,6 +33,7 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
+from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
 _IN_MEMORY = ("algorithm", "engine", "threads", "max_size", "one_per")  # arguments for frames in memory only
@@ -96,11 +100,85 @@ def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: boo
 
 
 clusters = _of_forest(_clusters.clusters)
-connected_components = _of_forest(_connected_components)
+_components_in_client = _of_forest(_connected_components)
 newick = _of_forest(_newick.newick)
 path = _of_forest(_rooted.path)
 rooted = _of_forest(_rooted.rooted)
 single_linkage = _of_forest(_clusters.single_linkage)
+
+
+def connected_components(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    *,
+    vertices: Any = None,
+    algorithm: str | Algorithm = "auto",
+    strategy: Strategy = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+) -> Any:
+    """Return the connected component of every vertex of a Dask frame, in partitions that ascend by vertex.
+
+    No process has all labels. Join them to edges or records as Dask joins frames:
+    ``records.merge(components, left_on="id", right_on="vertex", how="left")``.
+
+    Parameters
+    ----------
+    edges
+        A Dask frame.
+    source, target, invalid
+        As for :func:`dfmst.connected_components`.
+    vertices
+        All vertices, as for :func:`dfmst.connected_components`. The labels are then one partition, made in this
+        process.
+    algorithm
+        ``"bsp"``: every worker reduces its partitions to a forest, and rounds of contraction follow, as in Vasconcellos
+        et al. (2018). Other algorithms find the forest of all partitions first, as :func:`minimum_spanning_forest`
+        does, which needs less memory if partitions share most vertices.
+    strategy, checkpoint, memory_limit
+        As for :func:`minimum_spanning_forest`; ``"bsp"`` uses none of them.
+
+    Returns
+    -------
+    components
+        A Dask frame, not computed yet: ``vertex`` and ``component``, of the types of the ids. Ids that are categories
+        or Python objects give one partition, made in this process.
+
+    Raises
+    ------
+    ColumnNotFoundError, UnsupportedFrameError
+        A named column is absent; `edges` is not a Dask frame.
+    InvalidEdgesError, CapacityError
+        When the components are computed, as for :func:`dfmst.connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = dd.from_pandas(pd.DataFrame({"source": [1, 4, 2], "target": [2, 5, 3]}), npartitions=2)
+    >>> components = dfmst.dask.connected_components(roads)
+    >>> components.npartitions
+    2
+    >>> components.compute()
+       vertex  component
+    0       1          1
+    1       2          1
+    2       3          1
+    3       4          4
+    4       5          4
+    """
+    require_dask(edges, "call dfmst.connected_components for a frame in memory")
+    columns = EdgeColumns(source, target, None, invalid=invalid)
+    options = Options(strategy, 2, checkpoint, None, memory_limit, algorithm)
+    empty = make_meta(edges)
+    if vertices is not None or not isinstance(empty, pd.DataFrame) or not has_plain_ids(empty, columns):
+        named: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
+        return _components_in_client(edges, source, target, vertices=vertices, invalid=invalid, **named)
+    like = _connected_components(empty, source, target)
+    return vertex_frame(label_vertices(edges, columns, options, [None]), like)
 
 
 def plan(

@@ -23,7 +23,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
 from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number, false_checkpoint
-from dfmst._drive.cluster.groups import Group, StoredEncoder, TableFold, add_merge_tree, folded, merge
+from dfmst._drive.cluster.groups import Group, Reduction, StoredEncoder, TableFold, add_merge_tree, folded, merge
 from dfmst._drive.cluster.partitions import FileRows, Part
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.rows import changed, table_digest
@@ -50,6 +50,7 @@ from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
 from dfmst._fold.checkpoint import Codec, checked_table, record_of, with_record
+from dfmst.algorithms import Algorithm
 from dfmst.formats.provenance import is_count, read_record
 
 SAMPLED_PARTS = 4  # of all groups together
@@ -158,7 +159,7 @@ def is_light(engine: Engine, columns: Columns, bound: tuple[int, int]) -> Array:
 
 
 def add_two_passes(
-    graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int, vertices: int | None
+    graph: TaskGraph, groups: list[Group], columns: EdgeColumns, reduction: Reduction, vertices: int | None
 ) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     each = -(-SAMPLED_PARTS // len(groups))
@@ -169,17 +170,17 @@ def add_two_passes(
     # own sample, or in the second pass the digests of the first.
     forests = []
     for number, input in enumerate(inputs):
-        known = (bound, samples[number], graph.progress_file("light", number))
+        known = (bound, samples[number], graph.progress_file("light", number), reduction.algorithm)
         forests.append(graph.add("light", number, fold_light, *input, *known, durable=EDGE_TABLE))
     digests = [graph.add("digests", number, digests_of, forest) for number, forest in enumerate(forests)]
-    light = add_merge_tree(graph, forests, split_every, "merge-light")
+    light = add_merge_tree(graph, forests, reduction, "merge-light")
     cycle_filter = graph.add("filter", 0, broadcast_filter, light)
     residues = []
     for number, input in enumerate(inputs):
-        before = (bound, cycle_filter, digests[number], graph.progress_file("residue", number))
+        before = (bound, cycle_filter, digests[number], graph.progress_file("residue", number), reduction.algorithm)
         residues.append(graph.add("residue", number, fold_residue, *input, *before, durable=EDGE_TABLE))
-    residue = add_merge_tree(graph, residues, split_every, "merge-residue")
-    return graph.add("merge", 0, merge, [light, residue], durable=EDGE_TABLE)
+    residue = add_merge_tree(graph, residues, reduction, "merge-residue")
+    return graph.add("merge", 0, merge, [light, residue], reduction.algorithm, durable=EDGE_TABLE)
 
 
 @register_for_gpus
@@ -241,6 +242,7 @@ def fold_light(
     bound: tuple[int, int] | None,
     drawn: KeySample,
     progress: str | None = None,
+    algorithm: str | Algorithm = "auto",
 ) -> Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
 
@@ -252,7 +254,7 @@ def fold_light(
         rows = columns_of(engine, table)
         forest.add_columns(rows.take(engine.xp.flatnonzero(is_light(engine, rows, bound))), table, len(rows))
 
-    return folded(lambda forest: _fold(forest, group, frames, columns, add_light, drawn.digests, progress))
+    return folded(lambda forest: _fold(forest, group, frames, columns, add_light, drawn.digests, progress), algorithm)
 
 
 def fold_residue(
@@ -263,6 +265,7 @@ def fold_residue(
     cycle_filter: BroadcastFilter | None,
     digests: dict[int, int],
     progress: str | None = None,
+    algorithm: str | Algorithm = "auto",
 ) -> Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
     if bound is None:
@@ -280,7 +283,7 @@ def fold_residue(
 
         return _fold(forest, group, frames, columns, add_rest, digests, progress)
 
-    return folded(fold)
+    return folded(fold, algorithm)
 
 
 def _fold(

@@ -1,0 +1,368 @@
+"""Connected components on a cluster, in which no process holds all labels.
+
+Vertices belong to owners by ranges of their ids. An owner sorts its ids; a vertex is ``owner << 32 | rank``, so that
+vertices ascend as ids do. Blocks hold edges. In each round of the BSP/CGM model blocks and owners exchange columns:
+every vertex whose coin shows tails takes a neighbor whose coin shows heads, and becomes that neighbor in all edges. A
+round leaves at most three quarters of the vertices that have edges, as expected. After O(log p) rounds for p owners one
+task solves the rest, about a p-th of all. Then labels return from the last round to the first.
+
+Vasconcellos, Cáceres, Mongelli, Song, Dehne, Szwarcfiter: a parallel algorithm for minimum spanning tree on GPU, 2018
+(rounds, then a local finish); Reif: optimal parallel algorithms for graph connectivity, 1985 (coins).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left
+from operator import getitem
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._drive.cluster.devices import task_engine
+from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
+from dfmst._edges.dictionary import concat_ids, plain
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.vertices import IdColumns, dense_vertices
+from dfmst._engines.primitives.contract import component_labels
+
+_RANK = np.uint64(32)  # bits of a rank
+_LOW = np.uint64((1 << 32) - 1)
+_NONE = np.uint64((1 << 64) - 1)
+_SHRINK = 4 / 3  # of the vertices in a round, at least, as expected
+_SAMPLED = 64  # ids of a block for each sampled one
+_COIN = 0x9E3779B97F4A7C15
+_MIX = np.uint64(0xD6E8FEB86659FD93)
+
+
+class Block(NamedTuple):
+    """Edges of some partitions: ascending different ids, and both ends of each edge as positions among them."""
+
+    ids: pa.Array
+    source: Array
+    target: Array
+
+
+class Hooks(NamedTuple):
+    """What the vertices of an owner became in a round: ascending ranks, and the vertex that each became."""
+
+    rank: Array
+    vertex: Array
+
+
+def block_of(engine: Any, columns: IdColumns) -> Block:
+    """Return edges as a block; a vertex without other edges has a self-loop."""
+    source, target, total, values = dense_vertices(engine, columns, in_order=True)
+    if values is not None:
+        return Block(plain(values), source, target)
+    occurs = np.zeros(total, bool)
+    occurs[source] = occurs[target] = True
+    place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+    return Block(arrow_numbers(np.flatnonzero(occurs)), place[source], place[target])
+
+
+def rounds_of(owners: int) -> int:
+    """Return the rounds after which about a share of one owner is left."""
+    return math.ceil(math.log(owners) / math.log(_SHRINK))
+
+
+class Labels(NamedTuple):
+    """References to an owner's ids and the component of each, for each owner."""
+
+    ids: list[Any]
+    components: list[Any]
+    bounds: Any  # reference to the least ids of the owners but the first
+
+
+def add_components(graph: TaskGraph, name: str, blocks: list[Any], owners: int) -> Labels:
+    """Add the tasks that label the vertices of blocks (references to each :class:`Block`)."""
+    add = _Adder(graph, name)
+    bounds = add("bounds", 0, id_bounds, [add("drawn", at, drawn_ids, each) for at, each in enumerate(blocks)], owners)
+    ids, parts = number_blocks(add, blocks, bounds, owners)
+    edges = [add("edges", at, vertex_edges, block, parts[at]) for at, block in enumerate(blocks)]
+    hooks: list[list[Any]] = []  # by round and owner
+    for number in range(rounds_of(owners)):
+        edges, own = _add_round(add, number, edges, owners)
+        hooks.append(own)
+    roots = add("solve", 0, solve_rest, edges, owners)
+    labels = []
+    for owner in range(owners):
+        rest = add("rest", owner, getitem, roots, owner)
+        labels.append(add("root", owner, root_labels, ids[owner], rest, owner))
+    for number in reversed(range(len(hooks))):
+        labels = _add_answers(add, f"up-{number}", hooks[number], labels)
+    least = [add("least", owner, least_ids, labels[owner], ids[owner], owners) for owner in range(owners)]
+    named = []
+    for owner in range(owners):
+        asked = [add("asked", (owner, other), getitem, least[other], owner) for other in range(owners)]
+        named.append(add("named", owner, named_roots, asked))
+    components = []
+    for owner in range(owners):
+        answers = [add("answer", (owner, other), getitem, named[other], owner) for other in range(owners)]
+        components.append(add("component", owner, component_ids, least[owner], answers))
+    return Labels(ids, components, bounds)
+
+
+class _Adder:
+    """Adds tasks to a graph under a common name; short tasks stay on the worker of their largest input."""
+
+    def __init__(self, graph: TaskGraph, name: str) -> None:
+        self._graph, self._name = graph, name
+
+    def __call__(self, name: str, number: Any, task: Any, *arguments: Any) -> Any:
+        return self._graph.add(f"{self._name}-{name}", number, task, *arguments, stays=task is getitem)
+
+
+def number_blocks(add: _Adder, blocks: list[Any], bounds: Any, owners: int) -> tuple[list[Any], list[list[Any]]]:
+    """Return references to the ids of each owner, and for each block to the vertices of its ids, by owner."""
+    pieces = [add("split", at, split_ids, block, bounds, owners) for at, block in enumerate(blocks)]
+    numbered = []
+    for owner in range(owners):
+        own = [add("own", (owner, at), getitem, each, owner) for at, each in enumerate(pieces)]
+        numbered.append(add("number", owner, number_ids, own, owner))
+    ids = [add("ids", owner, getitem, each, 0) for owner, each in enumerate(numbered)]
+    parts = [
+        [add("vertices", (at, owner), getitem, each, 1 + at) for owner, each in enumerate(numbered)]
+        for at in range(len(blocks))
+    ]
+    return ids, parts
+
+
+def _add_round(add: _Adder, number: int, edges: list[Any], owners: int) -> tuple[list[Any], list[Any]]:
+    """Add a round; return references to the edges that are left, and to the hooks of each owner."""
+    offers = [add(f"offer-{number}", at, offered, each, number, owners) for at, each in enumerate(edges)]
+    taken = []
+    for owner in range(owners):
+        own = [add(f"offers-{number}", (owner, at), getitem, each, owner) for at, each in enumerate(offers)]
+        taken.append(add(f"hook-{number}", owner, hook, own))
+    hooks = [add(f"hooks-{number}", owner, getitem, each, 0) for owner, each in enumerate(taken)]
+    left = []
+    for at, each in enumerate(edges):
+        answers = [add(f"taken-{number}", (at, owner), getitem, own, 1 + at) for owner, own in enumerate(taken)]
+        left.append(add(f"contract-{number}", at, contracted, each, offers[at], answers))
+    return left, hooks
+
+
+def _add_answers(add: _Adder, name: str, hooks: list[Any], labels: list[Any]) -> list[Any]:
+    """Return references to labels before a round, from those after it."""
+    owners = len(labels)
+    wanted = [add(f"{name}-wanted", owner, wanted_ranks, each, owners) for owner, each in enumerate(hooks)]
+    answers = []
+    for owner in range(owners):
+        asked = [add(f"{name}-asked", (owner, at), getitem, each, owner) for at, each in enumerate(wanted)]
+        answers.append(add(f"{name}-answer", owner, looked_up, labels[owner], asked))
+    found = []
+    for owner in range(owners):
+        own = [add(f"{name}-answers", (owner, at), getitem, each, owner) for at, each in enumerate(answers)]
+        found.append(add(f"{name}-labels", owner, relabeled, labels[owner], hooks[owner], own))
+    return found
+
+
+def drawn_ids(block: Block) -> pa.Array:
+    """Return evenly spread ids of a block (a task)."""
+    return block.ids.take(arrow_numbers(np.arange(0, len(block.ids), _SAMPLED)))
+
+
+def id_bounds(drawn: list[pa.Array], owners: int) -> list[Any]:
+    """Return the least id of each owner but the first, as Python values (a task)."""
+    filled = [each for each in drawn if len(each)]
+    if not filled:
+        return []
+    ids = concat_ids(filled)
+    ids = ids.take(pc.sort_indices(ids))
+    places = [len(ids) * number // owners for number in range(1, owners)]
+    return [ids[place].as_py() for place in places]
+
+
+def split_ids(block: Block, bounds: list[Any], owners: int) -> list[pa.Array]:
+    """Return the ids of each owner, which are ascending (a task)."""
+    ids = block.ids
+    ends = [bisect_left(range(len(ids)), bound, key=lambda at: ids[at].as_py()) for bound in bounds]
+    ends = [0, *ends, *[len(ids)] * (owners - len(ends))]
+    return [ids.slice(begin, end - begin) for begin, end in itertools.pairwise(ends)]
+
+
+def number_ids(pieces: list[pa.Array], owner: int) -> list[Any]:
+    """Return an owner's ids in ascending order, and the vertices of the ids of each block (a task)."""
+    filled = [piece for piece in pieces if len(piece)]
+    if not filled:
+        return [None, *(np.zeros(0, np.uint64) for _ in pieces)]
+    ids = pc.unique(concat_ids(filled))
+    ids = ids.take(pc.sort_indices(ids))
+    first = np.uint64(owner) << _RANK
+    ranks = [found_ranks(ids, piece) if len(piece) else np.zeros(0, np.uint64) for piece in pieces]
+    return [ids, *(rank + first for rank in ranks)]
+
+
+def found_ranks(ids: pa.Array, piece: pa.Array) -> Array:
+    """Return the ranks of ids among ascending ones, ``uint64``; :data:`_NONE` for ids that are not among them."""
+    piece = piece if piece.type == ids.type else piece.cast(ids.type)
+    if pa.types.is_integer(ids.type):
+        known, wanted = numbers_of_arrow(ids), numbers_of_arrow(piece)
+        rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.uint64)
+        rank[known[rank.astype(np.int64)] != wanted] = _NONE
+        return rank
+    found = pc.index_in(piece, value_set=ids)
+    missing = np.asarray(found.is_null())
+    rank = np.asarray(found.fill_null(0)).astype(np.uint64)
+    rank[missing] = _NONE
+    return rank
+
+
+def vertex_edges(block: Block, parts: list[Array]) -> tuple[Array, Array]:
+    """Return the edges of a block between vertices, without self-loops (a task)."""
+    vertex = np.concatenate(parts)
+    source, target = vertex[block.source], vertex[block.target]
+    return _without_loops(source, target)
+
+
+def _without_loops(source: Array, target: Array) -> tuple[Array, Array]:
+    joining = source != target
+    return source[joining], target[joining]
+
+
+def shows_heads(vertex: Array, number: int) -> Array:
+    """Return the coins of vertices in a round, the same in every process."""
+    word = (vertex + np.uint64((number + 1) * _COIN % (1 << 64))) * _MIX
+    word = (word ^ word >> np.uint64(32)) * _MIX
+    return (word >> np.uint64(63)).astype(bool)
+
+
+def offered(edges: tuple[Array, Array], number: int, owners: int) -> list[tuple[Array, Array]]:
+    """Return for each owner its vertices with tails, and the least neighbor with heads or :data:`_NONE` (a task)."""
+    ends = np.concatenate(edges), np.concatenate(edges[::-1])
+    heads = shows_heads(ends[0], number), shows_heads(ends[1], number)
+    tails = ~heads[0]
+    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], _NONE)
+    order = np.argsort(vertex, kind="stable")
+    vertex, neighbor = vertex[order], neighbor[order]
+    begins = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1])[: len(vertex)])
+    vertex = vertex[begins]
+    least = np.minimum.reduceat(neighbor, begins) if len(begins) else neighbor
+    return [(vertex[begin:end], least[begin:end]) for begin, end in _spans(vertex, owners)]
+
+
+def _spans(vertex: Array, owners: int) -> list[tuple[int, int]]:
+    """Return the span of each owner among ascending vertices."""
+    ends = np.searchsorted(vertex, np.arange(owners + 1, dtype=np.uint64) << _RANK).tolist()
+    return list(itertools.pairwise(ends))
+
+
+def hook(offers: list[tuple[Array, Array]]) -> list[Any]:
+    """Return what the vertices of an owner become, and the answer to each block (a task)."""
+    vertex = np.concatenate([own for own, _ in offers])
+    known, place = np.unique(vertex, return_inverse=True)
+    least = np.full(len(known), _NONE)
+    np.minimum.at(least, place, np.concatenate([neighbor for _, neighbor in offers]))
+    hooked = least != _NONE
+    became = np.where(hooked, least, known)
+    ends = np.cumsum([0, *(len(own) for own, _ in offers)])
+    answers = [became[place[begin:end]] for begin, end in itertools.pairwise(ends)]
+    return [Hooks((known[hooked] & _LOW).astype(np.uint32), least[hooked]), *answers]
+
+
+def contracted(edges: tuple[Array, Array], offers: list[tuple[Array, Array]], answers: list[Array]) -> Any:
+    """Return a block's edges after a round (a task)."""
+    known, became = np.concatenate([vertex for vertex, _ in offers]), np.concatenate(answers)
+    if not len(known):
+        return edges
+    ends = []
+    for end in edges:
+        place = np.minimum(np.searchsorted(known, end), len(known) - 1)
+        ends.append(np.where(known[place] == end, became[place], end))
+    return _without_loops(*ends)
+
+
+def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Hooks]:
+    """Return the roots of the vertices that still have edges, for each owner (a task)."""
+    source, target = (np.concatenate([block[end] for block in blocks]) for end in (0, 1))
+    known, place = np.unique(np.concatenate([source, target]), return_inverse=True)
+    place = place.astype(np.uint32)
+    ends = place[: len(source)], place[len(source) :]
+    labels = component_labels(task_engine(), EdgeTable(*ends, ends[0], len(known)))
+    root = known[labels]
+    return [Hooks((known[begin:end] & _LOW).astype(np.uint32), root[begin:end]) for begin, end in _spans(known, owners)]
+
+
+def root_labels(ids: Any, rest: Hooks, owner: int) -> Array:
+    """Return the labels of an owner's vertices after the last round (a task)."""
+    labels = np.arange(0 if ids is None else len(ids), dtype=np.uint64) + (np.uint64(owner) << _RANK)
+    labels[rest.rank] = rest.vertex
+    return labels
+
+
+def wanted_ranks(hooks: Hooks, owners: int) -> list[Array]:
+    """Return for each owner the ranks of the vertices that hooks lead to (a task)."""
+    wanted = np.unique(hooks.vertex)
+    return [(wanted[begin:end] & _LOW).astype(np.uint32) for begin, end in _spans(wanted, owners)]
+
+
+def looked_up(labels: Array, asked: list[Array]) -> list[Array]:
+    """Return the labels of an owner's vertices for each owner that asks (a task)."""
+    return [labels[rank] for rank in asked]
+
+
+def relabeled(labels: Array, hooks: Hooks, answers: list[Array]) -> Array:
+    """Return an owner's labels before a round (a task)."""
+    if not len(hooks.rank):
+        return labels
+    known, label = np.unique(hooks.vertex), np.concatenate(answers)
+    before = labels.copy()
+    before[hooks.rank] = label[np.searchsorted(known, hooks.vertex)]
+    return before
+
+
+class _Least(NamedTuple):
+    """An owner's least vertex of each component, to be sent to the owner of the component's root."""
+
+    roots: list[Array]  # ascending, by owner of the root
+    vertex: list[Array]
+    ids: list[Any]
+    place: Array  # of each vertex of this owner among all roots
+
+
+def least_ids(labels: Array, ids: Any, owners: int) -> list[Any]:
+    """Return each component's least vertex and its id, by owner of the root; then the vertices' places (a task)."""
+    root, first, place = np.unique(labels, return_index=True, return_inverse=True)  # the first of each is the least
+    spans = _spans(root, owners)
+    sent = [
+        (root[begin:end], first[begin:end], None if ids is None else ids.take(pa.array(first[begin:end])))
+        for begin, end in spans
+    ]
+    return [*sent, place.astype(np.uint32)]
+
+
+def named_roots(asked: list[tuple[Array, Array, Any]]) -> list[Any]:
+    """Return for each owner the component's id of each root that it sent; owners ascend as ids do (a task)."""
+    root = np.concatenate([each for each, *_ in asked])
+    filled = [ids for own, _, ids in asked if len(own)]
+    if not filled:
+        return [None for _ in asked]
+    _, first, place = np.unique(root, return_index=True, return_inverse=True)  # of the first owner: the least id
+    named = concat_ids(filled).take(pa.array(first)).take(pa.array(place))
+    ends = np.cumsum([0, *(len(each) for each, *_ in asked)])
+    return [named.slice(begin, end - begin) for begin, end in itertools.pairwise(ends.tolist())]
+
+
+def component_ids(least: list[Any], answers: list[Any]) -> Any:
+    """Return the component of each vertex of an owner (a task)."""
+    filled = [each for each in answers if each is not None and len(each)]
+    return None if not filled else concat_ids(filled).take(pa.array(least[-1]))
+
+
+def label_frame(ids: Any, components: list[Any], counts: list[int], owner: int, like: pd.DataFrame) -> pd.DataFrame:
+    """Return an owner's vertices and their labels as a partition, whose index continues that of the last (a task)."""
+    if ids is None:
+        return like
+    begin = sum(counts[:owner])
+    index = pd.RangeIndex(begin, begin + len(ids))
+    columns = dict(zip(like.columns, [ids, *components], strict=True))
+    return pd.DataFrame(
+        {name: pd.Series(column.to_pandas(), copy=False).astype(like[name].dtype) for name, column in columns.items()}
+    ).set_index(index)

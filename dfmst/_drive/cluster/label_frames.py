@@ -1,0 +1,109 @@
+"""Frames of labels: the components and clusters of a Dask frame, in partitions that ascend by vertex."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import getitem
+from typing import Any, NamedTuple
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask.dataframe.utils import make_meta
+from dask.tokenize import tokenize
+
+from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.client import resources
+from dfmst._drive.cluster.components import Labels, add_components, label_frame
+from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._drive.cluster.groups import group_parts
+from dfmst._drive.cluster.label_blocks import Cut, count_ids, forest_ends, joined_block, local_block
+from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
+from dfmst._drive.cluster.read import column_types
+from dfmst._edges.host_frame import open_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst.errors import UnsupportedFrameError
+
+_MOST_OWNERS = 64
+_OWNED = 1 << 22  # vertices of an owner, about
+
+
+def has_plain_ids(empty: pd.DataFrame, columns: EdgeColumns) -> bool:
+    """Whether ids have types whose values partitions can return as they are: no objects and no categories."""
+    kinds = [empty.dtypes[name] for name in columns.names[:2] if name in empty.columns]
+    return not any(isinstance(kind, pd.CategoricalDtype) or kind is np.dtype(object) for kind in kinds)
+
+
+class Labelling(NamedTuple):
+    """A graph with the labels of a frame's vertices."""
+
+    graph: TaskGraph
+    parts: FrameParts
+    columns: EdgeColumns
+    labels: list[Labels]  # for each cut of the forest
+    owners: int
+
+
+def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: list[Cut | None]) -> Labelling:
+    """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
+    view = open_frame(make_meta(edges))
+    if view.on_device:
+        message = "only the forest of a dask-cuDF frame is found on a cluster"
+        raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
+    names = columns.read_names
+    columns = replace(columns, types=column_types(view, names))
+    parts = frame_parts(edges, names)
+    owners = _owners(parts, columns)
+    if options.algorithm == "bsp":
+        token = (parts.token, columns, "bsp", owners)
+        graph = TaskGraph(token, None, parts.tasks)
+        groups = group_parts(parts.edges, owners)
+        blocks = [[graph.add("local", at, local_block, *group.arguments(), columns) for at, group in enumerate(groups)]]
+    else:
+        graph, rows, *_ = forest_graph(parts, columns, options)
+        blocks = _forest_blocks(graph, parts, columns, rows, owners, cuts)
+    named = f"components-{tokenize(owners, cuts)}"
+    labels = [add_components(graph, f"{named}-{at}", each, owners) for at, each in enumerate(blocks)]
+    return Labelling(graph, parts, columns, labels, owners)
+
+
+def _owners(parts: FrameParts, columns: EdgeColumns) -> int:
+    """Return the number of owners: a few for each worker, more if they would have many vertices."""
+    size = size_of_parts(parts.edges, columns.plain_ends)
+    vertices = 0 if size is None else size.vertices or 2 * size.rows
+    most = max(-(-vertices // _OWNED), 2 * resources().workers)
+    return max(1, min(_MOST_OWNERS, most, len(parts.edges)))
+
+
+def _forest_blocks(
+    graph: TaskGraph, parts: FrameParts, columns: EdgeColumns, rows: Any, owners: int, cuts: list[Cut | None]
+) -> list[list[Any]]:
+    """Add the tasks that make blocks of the forest's rows, for each cut."""
+    tables: list[list[Any]] = [[] for _ in cuts]
+    for first, count, located in rows:
+        for place, number in enumerate(range(first, first + count)):
+            file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
+            arguments = (parts.edges[number], located, place, number, columns, file, cuts)
+            ends = graph.add("ends", (number, tokenize(cuts)), forest_ends, *arguments)
+            for at, found in enumerate(tables):
+                found.append(graph.add("cut-ends", (number, at, tokenize(cuts)), getitem, ends, at, stays=True))
+    blocks = []
+    for at, found in enumerate(tables):
+        groups = group_parts(found, owners)
+        task = [
+            graph.add("block", (group.first, at, tokenize(cuts, owners)), joined_block, group.parts) for group in groups
+        ]
+        blocks.append(task)
+    return blocks
+
+
+def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:
+    """Return a Dask frame of the vertices and their labels."""
+    graph, keys = found.graph, []
+    ids = found.labels[0].ids
+    name = f"labels-{tokenize(list(like.columns), found.owners)}"
+    counts = [graph.add(f"{name}-count", owner, count_ids, each) for owner, each in enumerate(ids)]
+    for owner in range(found.owners):
+        columns = [labels.components[owner] for labels in found.labels]
+        keys.append(graph.add(name, owner, label_frame, ids[owner], columns, counts, owner, like).key)
+    return dd.from_graph(graph, like, (None,) * (found.owners + 1), keys, f"dfmst-{name}")

@@ -1,0 +1,101 @@
+"""Components of Dask frames in partitions, the rounds of BSP, and algorithms on every worker."""
+
+from __future__ import annotations
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+import dfmst.dask
+from tests.support.dask_frames import STRATEGIES, check, random_frame
+from tests.support.lanes import examples
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def same(parts: dd.DataFrame, frame: pd.DataFrame, **options) -> None:
+    """Compare with the components in memory: vertices, labels and index."""
+    found = dfmst.connected_components(parts, "a", "b", **options)
+    expected = dfmst.connected_components(frame, "a", "b")
+    pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False, check_index_type=False)
+    assert min(parts.npartitions, 2) <= found.npartitions <= parts.npartitions
+
+
+@examples(40)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(["dense", "sparse", "text"]),
+    st.integers(1, 6),
+    st.sampled_from(["auto", "bsp"]),
+    st.integers(4, 120),
+)
+def test_labels_of_many_partitions(seed, ids, partitions, algorithm, rows):
+    frame = random_frame(seed, 40, rows, ids)
+    frame.loc[frame.index[::9], "b"] = frame.a[frame.index[::9]]  # self-loops, of which some vertices have nothing else
+    parts = dd.from_pandas(frame, npartitions=partitions, sort=False)
+    with dask.config.set(scheduler="synchronous"):
+        same(parts, frame, algorithm=algorithm)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "bsp"])
+@pytest.mark.parametrize("shape", ["path", "star", "pairs"])
+def test_shapes(shape, algorithm):
+    ends = np.arange(400)
+    if shape == "path":
+        frame = pd.DataFrame({"a": ends, "b": ends + 1})
+    elif shape == "star":
+        frame = pd.DataFrame({"a": ends, "b": 200})
+    else:
+        frame = pd.DataFrame({"a": 2 * ends, "b": 2 * ends + 1})
+    frame = frame.sample(frac=1, random_state=1, ignore_index=True) * 10**12 - 7
+    same(dd.from_pandas(frame, npartitions=5), frame, algorithm=algorithm)
+
+
+def test_labels_join_edges_and_records_without_a_collected_frame():
+    frame = random_frame(5, 60, 50, "text")
+    components = dd.from_pandas(frame, npartitions=4).mst.connected_components("a", "b")
+    records = pd.DataFrame({"id": [*frame.a.iloc[:20], "nobody"], "value": range(21)})
+    joined = (
+        dd.from_pandas(records, npartitions=3).merge(components, left_on="id", right_on="vertex", how="left").compute()
+    )
+    expected = dfmst.connected_components(frame, "a", "b").set_index("vertex").component
+    assert joined.sort_values("value").component.fillna("").tolist() == [expected.get(name, "") for name in records.id]
+
+
+def test_files(tmp_path):
+    frame = random_frame(8, 200, 300)
+    for part in range(4):
+        frame.iloc[75 * part : 75 * part + 75].to_parquet(tmp_path / f"{part}.parquet", index=False)
+    parts = dd.read_parquet(tmp_path)
+    for algorithm in ("auto", "bsp"):
+        same(parts, frame, algorithm=algorithm)
+
+
+@pytest.mark.parametrize("algorithm", ["pma", "bsp", dfmst.algorithms.Mastiff(frontier=False)], ids=str)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_algorithms_of_the_tasks(strategy, algorithm):
+    frame = random_frame(3, 100, 400, ties=True)
+    check(frame, dd.from_pandas(frame, npartitions=3, sort=False), strategy, algorithm=algorithm)
+
+
+def test_the_algorithm_runs_in_the_tasks(monkeypatch):
+    ran = []
+    run = dfmst.algorithms.PMA.run
+
+    def noted(*arguments):
+        ran.append(1)
+        return run(*arguments)
+
+    monkeypatch.setattr(dfmst.algorithms.PMA, "run", noted)
+    frame = random_frame(3, 100, 400)
+    dfmst.dask.minimum_spanning_forest(dd.from_pandas(frame, npartitions=3), "a", "b", "w", algorithm="pma").compute()
+    assert len(ran) >= 3
