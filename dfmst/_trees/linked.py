@@ -236,8 +236,7 @@ class Links:
         assert key is not None
         order = sort_order(self.engine, key)
         if missing is not None:
-            last = missing[order]
-            order = xp.concatenate([order[~last], order[last]])
+            order = xp.concatenate([order[~missing[order]], xp.flatnonzero(missing)])
         order = order[sort_order(self.engine, group[order])]  # stable: by group, then as before
         begins = xp.ones(len(order), bool)
         begins[1:] = group[order[1:]] != group[order[:-1]]

@@ -80,7 +80,7 @@ def test_files(tmp_path):
         same(parts, frame, algorithm=algorithm)
 
 
-@pytest.mark.parametrize("algorithm", ["pma", "bsp", dfmst.algorithms.Mastiff(frontier=False)], ids=str)
+@pytest.mark.parametrize("algorithm", ["pma", "bsp", dfmst.algorithms.Boruvka(contract="loops")], ids=str)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_algorithms_of_the_tasks(strategy, algorithm):
     frame = random_frame(3, 100, 400, ties=True)
