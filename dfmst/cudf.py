@@ -30,7 +30,7 @@ from dfmst.formats import atomic_path, check_same_columns, open_edges
 __all__ = ["clusters", "read_parquet", "rooted", "single_linkage", "write_parquet"]
 
 _SOLVING = ("algorithm", "engine", "threads", "invalid")  # options of the forest
-_ALL_ROWS = ("max_size", "one_per")  # conditions that need more than the forest
+_ON_HOST = ("max_size", "one_per", "by")  # options that need a frame on the host
 _POSITIONS = {"edge", "heaviest"}  # columns of a rooted tree
 
 
@@ -42,7 +42,7 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-        for name in _ALL_ROWS:
+        for name in _ON_HOST:
             if options.pop(name, None) is not None:
                 raise UnsupportedFrameError(f"{name}= is not read with a frame on a GPU", "pass edges.to_arrow()")
         found_by = {name: options.pop(name) for name in _SOLVING if name in options}

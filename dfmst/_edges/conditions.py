@@ -233,10 +233,12 @@ def no_groups(name: Any, kinds: str) -> InvalidEdgesError:
     return InvalidEdgesError(message, "make a plain column of it, the same in all frames")
 
 
-def pair_vertices(engine: Engine, group: Array, source: Array, target: Array, total: int) -> Vertices:
-    """Number pairs of a group and a vertex below `total`."""
+def pair_vertices(
+    engine: Engine, group: Array, source: Array, target: Array, total: int, *, in_order: bool = False
+) -> Vertices:
+    """Number pairs of a group and a vertex below `total`; `in_order`: by group, then by vertex."""
     first, second = (group * np.uint64(total) + column for column in (source, target))
     pairs = total * (int(group.max()) + 1 if len(group) else 0)
     if pairs <= max(2 * len(group), _FEW):
         return Vertices(first, second, pairs, None)
-    return factorize(engine, first, second, in_order=False)
+    return factorize(engine, first, second, in_order=in_order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,6 +24,35 @@ from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 
 
+class Groups(NamedTuple):
+    """Groups of rows in ascending order, whose vertices are listed one group after the other."""
+
+    names: tuple[Any, ...]  # columns of the groups
+    row: Array  # a row of the frame for each group
+    begin: Array  # first place of each group, and the number of places; ``int64``
+
+    @property
+    def sizes(self) -> Array:
+        """Vertices of each group."""
+        return np.diff(self.begin)
+
+    def of_places(self) -> Array:
+        """Return the group of each place."""
+        return np.repeat(np.arange(len(self.row)), self.sizes)
+
+    def columns(self, view: FrameView, groups: Array, others: Iterable[str]) -> list[nw.DataFrame[Any]]:
+        """Return columns of a result that name groups, each as a frame; `others` are the names of its other columns."""
+        both = [name for name in self.names if name in list(others)]
+        if both:
+            message = f"by= names the column {both[0]!r}, and the result has a column of this name"
+            raise InvalidEdgesError(message, "rename the column of the groups")
+        parts = []
+        for name in self.names:
+            column = replace(view, native=nw.to_native(view.series(name).to_frame()))
+            parts.append(nw.maybe_reset_index(column.rows(None, self.row[groups]).frame))
+        return parts
+
+
 @dataclass(frozen=True, slots=True)
 class VertexList:
     """Vertices in the order of their ids, each with a place from 0; all on the host."""
@@ -34,22 +63,29 @@ class VertexList:
     vertex: Array  # place -> vertex of the table, ``int64``; -1 if it is in no row
     place: Array  # vertex of the table -> place, ``uint32``
     ids: pa.Array | None  # place -> id; None if the user did not list the vertices
+    groups: Groups | None = None  # None: all rows are one graph
 
     def __len__(self) -> int:
         return len(self.vertex)
 
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
-        view = replace(self.view, lazy=False, as_user=None) if numbers else self.view
+        further = bool(numbers) or self.groups is not None
+        view = replace(self.view, lazy=False, as_user=None) if further else self.view
         if self.ids is None:
             vertices = {name: self.vertex[at] for name, at in columns.items()}
             frame = vertex_frame(view, self.names, self.input, vertices)
         else:
             frame = _id_frame(view, self.names, {name: self.ids.take(pa.array(at)) for name, at in columns.items()})
-        if not numbers:
+        if not further:
             return frame
-        added = nw.from_dict(dict(numbers), backend=view.frame.implementation)
-        return self.view.finish(nw.concat([nw.from_native(frame, eager_only=True), added], how="horizontal"))
+        parts = [nw.from_native(frame, eager_only=True)]
+        if numbers:
+            parts.append(nw.from_dict(dict(numbers), backend=view.frame.implementation))
+        if self.groups is not None:
+            names = [*columns, *(numbers or ())]
+            parts = [*self.groups.columns(self.view, self.groups.of_places(), names), *parts]
+        return self.view.finish(nw.concat(parts, how="horizontal"))
 
     def values(self) -> pa.Array:
         """Return the ids in ascending order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -15,7 +16,9 @@ from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import is_missing
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.vertex_list import Groups
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.constrained import ConstrainedMerges, read_marks
 from dfmst._trees.ordered import OrderedForest, order_forest
@@ -33,6 +36,7 @@ def clusters(
     n_clusters: int | Iterable[int] | None = None,
     distance: Any = None,
     vertices: Any = None,
+    by: Any = None,
     max_size: int | None = None,
     one_per: Any = None,
     maximum: bool = False,
@@ -60,6 +64,9 @@ def clusters(
         weights give a column each.
     vertices
         All vertices, as for :func:`connected_components`: those without edges are clusters of their own.
+    by
+        A column, or a list of columns, of groups of rows, each of which has its own clusters; `n_clusters` are those
+        of each group.
     max_size, one_per
         Conditions on clusters. Rows are merged in their order, and a row is skipped if its cluster would break one.
         This needs all rows: those of the forest alone may give other clusters. Without `n_clusters` and `distance`
@@ -77,7 +84,7 @@ def clusters(
     clusters
         The same kind of frame, one row a vertex in ascending order: ``vertex``, and ``cluster``, the smallest vertex
         of its cluster. Of several thresholds one column each instead: ``d5``, ``d10`` for ``distance=[5, 10]``,
-        ``k2``, ``k3`` for ``n_clusters=[2, 3]``.
+        ``k2``, ``k3`` for ``n_clusters=[2, 3]``. With `by` as for :func:`connected_components`.
 
     Raises
     ------
@@ -113,7 +120,9 @@ def clusters(
     conditions = max_size is not None or one_per is not None
     if (n_clusters is None) == (distance is None) and not (conditions and n_clusters is None):
         raise ValueError("give either n_clusters= or distance=")
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    if conditions and by is not None and n_clusters is not None:
+        raise ValueError("n_clusters= with max_size= or one_per= is for one graph; leave by= out")
+    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
     forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
     given: Any = n_clusters if distance is None else distance
@@ -169,12 +178,27 @@ def _plain(distance: Any) -> Any:
     return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
 
 
-def _merges(forest: OrderedForest, count: int) -> int:
-    """Number of edges to keep for `count` clusters."""
+def _merges(forest: OrderedForest, count: int) -> int | Array:
+    """Number of edges to keep for `count` clusters; of groups, flags of the edges."""
+    if forest.listed.groups is not None:
+        return _merges_in_groups(forest, forest.listed.groups, count)
     if not forest.trees <= count <= forest.vertices:
         message = f"{count:,} clusters cannot be made of {forest.vertices:,} vertices in {forest.trees:,} components"
         raise InvalidEdgesError(message, f"make {forest.trees:,} to {forest.vertices:,}")
     return forest.vertices - int(count)
+
+
+def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Array:
+    group, place = forest.places_in_groups()
+    trees = groups.sizes - np.bincount(group, minlength=len(groups.row))
+    wrong = np.flatnonzero((trees > count) | (groups.sizes < count))
+    if len(wrong):
+        first, row = int(wrong[0]), int(groups.row[wrong[0]])
+        message = f"{count:,} clusters cannot be made of {len(wrong):,} groups; that of row {row} has"
+        message += f" {groups.sizes[first]:,} vertices in {trees[first]:,} components"
+        raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out", row=row)
+    flags: Array = place < (groups.sizes - count)[group]
+    return flags
 
 
 def _lighter(weights: Array | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
@@ -225,6 +249,7 @@ def single_linkage(
     weight: Any = "weight",
     *,
     vertices: Any = None,
+    by: Any = None,
     join: float | None = None,
     as_scipy: bool = False,
     algorithm: str | Algorithm = "auto",
@@ -241,6 +266,9 @@ def single_linkage(
         dendrogram.
     vertices
         All vertices, as for :func:`connected_components`.
+    by
+        A column, or a list of columns, of groups of rows, each of which has its own dendrogram; not with `join` and
+        `as_scipy`.
     join
         Distance at which components are joined in the end, the one with the smallest vertex first; ``None``: they
         stay apart. ``numpy.inf`` is beyond all others.
@@ -253,7 +281,8 @@ def single_linkage(
         The same kind of frame: ``left``, ``right`` (clusters, the smaller number first), ``distance`` (in the
         weights' type; the nearest ``float64`` with `join`) and ``size`` (vertices of the new cluster). Of n vertices,
         those from 0 to n - 1 are the vertices in ascending order, as :func:`connected_components` lists them, and
-        n + r is the cluster that row r makes. Equal distances are in the forest's order, by row.
+        n + r is the cluster that row r makes. Equal distances are in the forest's order, by row. With `by` its columns
+        come first, and clusters and rows are counted within each group.
     matrix, ids
         With `as_scipy`: shape ``(n - 1, 4)`` of ``float64``, for ``scipy.cluster.hierarchy``; and the vertices in
         ascending order, Arrow.
@@ -282,10 +311,15 @@ def single_linkage(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     join = None if join is None else real_number("join", join)
-    columns = EdgeColumns(source, target, weight, False, invalid)
+    if by is not None and (join is not None or as_scipy):
+        raise ValueError("join= and as_scipy= are for one graph; leave by= out")
+    columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
     merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
+    begin: list[nw.DataFrame[Any]] = []
+    if forest.listed.groups is not None:
+        forest, merges, begin = _in_groups(forest, forest.listed.groups, merges)
     if join is not None:
         merges = _joined(merges, forest.vertices)
     if as_scipy:
@@ -296,7 +330,24 @@ def single_linkage(
     else:
         distance = nw.from_dict({"distance": _distances(forest, merges, weight, join)}, backend=backend)
     frame = nw.concat([distance, nw.from_dict(merges._asdict(), backend=backend)], how="horizontal")
-    return forest.view.finish(frame.select("left", "right", "distance", "size"))
+    frame = frame.select("left", "right", "distance", "size")
+    return forest.view.finish(nw.concat([*begin, frame], how="horizontal"))
+
+
+def _in_groups(
+    forest: OrderedForest, groups: Groups, merges: Merges
+) -> tuple[OrderedForest, Merges, list[nw.DataFrame[Any]]]:
+    """Order edges and merges by group, count clusters within groups, and name the groups."""
+    group, place = forest.places_in_groups()
+    order, first, size = np.argsort(group, kind="stable"), groups.begin[group], groups.sizes[group]
+
+    def count_within(cluster: Array) -> Array:
+        made = cluster - forest.vertices
+        return np.where(made < 0, cluster - first, size + place[np.maximum(made, 0)])[order]
+
+    within = Merges(count_within(merges.left), count_within(merges.right), merges.size[order])
+    named = groups.columns(forest.view, group[order], [*Merges._fields, "distance"])
+    return replace(forest, rows=forest.rows[order]), within, named
 
 
 def _joined(merges: Merges, vertices: int) -> Merges:

@@ -9,9 +9,11 @@ import numpy as np
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.groups import check_one_graph, read_groups
+from dfmst._edges.read import EdgeColumns, on_gpu, read_table
 from dfmst._edges.vertex_list import list_vertices, vertex_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
@@ -30,6 +32,7 @@ def connected_components(
     target: Any = "target",
     *,
     vertices: Any = None,
+    by: Any = None,
     algorithm: str = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -44,6 +47,8 @@ def connected_components(
     vertices
         All vertices: a list, an array or a column of ids, each once. One without edges (after a forest
         is cut, say) is a component of its own. ``None``: the ends of the rows.
+    by
+        A column, or a list of columns, of groups of rows, each of which has its own graph.
     algorithm
         ``"auto"`` unites the ends of all edges. ``"bsp"`` takes the trees of a spanning forest by the struts of
         Vasconcellos et al. (2018). The components are the same.
@@ -52,7 +57,8 @@ def connected_components(
     -------
     components
         The same kind of frame, one row a vertex in ascending order: ``vertex``, and ``component``, the
-        smallest vertex of its component; both have the type of the id columns.
+        smallest vertex of its component; both have the type of the id columns. With `by` its columns come first:
+        groups are in ascending order, and null is the last one.
 
     Raises
     ------
@@ -76,21 +82,29 @@ def connected_components(
     if algorithm not in _LABELLERS:
         raise ValueError(f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}")
     view, runner = open_edges(edges, engine, threads)
+    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, None, None))
+    label, names = _LABELLERS[algorithm], (source, target)
     with runner.guard():
-        input = read_table(runner, view, EdgeColumns(source, target, None, invalid=invalid), in_order=True)
-        labels = _LABELLERS[algorithm](runner, input.table)
-        names = source, target
+        if by is not None:
+            check_one_graph(vertices)
+            if isinstance(view, DeviceView):
+                raise on_gpu(columns)
+            input, listed, vertex = read_groups(runner, view, columns)
+            component = listed.place[input.to_frame_memory(label(runner, input.table))[vertex]]
+            return listed.frame({"vertex": np.arange(len(listed)), "component": component})
+        input = read_table(runner, view, columns, in_order=True)
+        labels = label(runner, input.table)
         if vertices is None:
             present = runner.xp.flatnonzero(used_vertices(runner, input.table))
-            columns = {"vertex": present, "component": labels[present]}
+            found = {"vertex": present, "component": labels[present]}
             return vertex_frame(
-                view, names, input, {name: input.to_frame_memory(column) for name, column in columns.items()}
+                view, names, input, {name: input.to_frame_memory(column) for name, column in found.items()}
             )
         if isinstance(view, DeviceView):
             message = "vertices= is not read with a frame on a GPU"
             raise UnsupportedFrameError(message, "pass edges.to_arrow(), or leave vertices= out")
         listed = list_vertices(runner, view, names, input, vertices)
         component = np.arange(len(listed))
-        found = np.flatnonzero(listed.vertex >= 0)
-        component[found] = listed.place[input.to_frame_memory(labels)[listed.vertex[found]]]
+        ends = np.flatnonzero(listed.vertex >= 0)
+        component[ends] = listed.place[input.to_frame_memory(labels)[listed.vertex[ends]]]
         return listed.frame({"vertex": np.arange(len(listed)), "component": component})

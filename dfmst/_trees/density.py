@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 from dfmst._common.arguments import check_choice, is_several, real_number, whole_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import ROW_LIMIT, Array, Frame, Invalid
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertex_list import VertexList
+from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._trees.condensed import Dendrogram, build_dendrogram, condense, select_clusters
-from dfmst._trees.ordered import order_forest
+from dfmst._trees.condensed import Dendrogram, Selection, build_dendrogram, condense, select_clusters
+from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.points.forest import default_neighbors
 from dfmst._trees.points.metrics import check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
@@ -41,6 +43,7 @@ def hdbscan(
     epsilon: float = 0.0,
     max_cluster_size: int | None = None,
     vertices: Any = None,
+    by: Any = None,
     invalid: Invalid = "raise",
     threads: int | None = None,
 ) -> Any:
@@ -72,6 +75,8 @@ def hdbscan(
         With ``"eom"``: larger clusters are not selected.
     vertices
         Edge tables: all vertices, as for :func:`connected_components`. Those without edges are noise.
+    by
+        Edge tables: a column, or a list of columns, of groups of rows, each of which is clustered on its own.
 
     Returns
     -------
@@ -80,6 +85,7 @@ def hdbscan(
         row); ``label``, ``int64``: clusters are numbered from 0 on by their first vertex, -1 is noise;
         ``probability``, ``float64``: how strongly the vertex belongs to it, from 0 to 1; ``outlier_score``,
         ``float64``: GLOSH, from 0 to 1. Of several sizes: ``label5``, ``probability5``, ``outlier_score5`` and so on.
+        With `by` as for :func:`connected_components`; the clusters of each group are numbered from 0 on.
 
     Raises
     ------
@@ -125,16 +131,19 @@ def hdbscan(
         raise ValueError(f"epsilon is {limit:g}; it must not be negative")
     largest = None if max_cluster_size is None else whole_number("max_cluster_size", max_cluster_size)
     if columns is not None or is_array(edges):
+        if by is not None:
+            raise ValueError("by= groups the rows of an edge table, and these are points")
         made = _of_points(edges, columns, ids, metric, box, min_samples, min(sizes), threads)
     else:
         _check_edge_options(metric, ids, box)
-        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads)
+        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads, by)
     numbers: dict[str, Array] = {}
     for size in sizes:
-        found = select_clusters(condense(made.tree, size), cluster_selection_method, limit, largest)
+        found = [select_clusters(condense(tree, size), cluster_selection_method, limit, largest) for tree in made.trees]
         suffix = size if is_several(min_cluster_size) else ""
-        numbers |= {f"{name}{suffix}": column for name, column in found._asdict().items()}
-    return made.rows.frame({"vertex": np.arange(made.tree.vertices)}, numbers)
+        columns_of = map(np.concatenate, zip(*found, strict=True))
+        numbers |= {f"{name}{suffix}": column for name, column in zip(Selection._fields, columns_of, strict=True)}
+    return made.rows.frame({"vertex": np.arange(sum(tree.vertices for tree in made.trees))}, numbers)
 
 
 @driven("edges")
@@ -203,7 +212,7 @@ def condensed_tree(
     else:
         _check_edge_options(metric, ids, box)
         made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads)
-    tree, count = condense(made.tree, smallest), made.tree.vertices
+    tree, count = condense(made.trees[0], smallest), made.trees[0].vertices
     parent = count + np.concatenate([tree.cluster, tree.parent[1:]])
     child = np.concatenate([np.arange(count), count + np.arange(1, len(tree.parent))])
     density = np.concatenate([tree.density, tree.birth[1:]])
@@ -214,9 +223,9 @@ def condensed_tree(
 
 
 class _Made(NamedTuple):
-    """A dendrogram, and the rows of results."""
+    """Dendrograms of groups, one after the other, and the rows of results."""
 
-    tree: Dendrogram
+    trees: list[Dendrogram]
     rows: Points | VertexList
 
 
@@ -249,11 +258,17 @@ def _of_points(
     source, target, weight = spanning_pairs(
         engine, measured.coordinates, default_neighbors(measured), core, measured.space
     )
-    return _Made(_dendrogram(engine, source, target, measured.unit(engine, weight), read.number), read)
+    return _Made([_dendrogram(engine, source, target, measured.unit(engine, weight), read.number)], read)
 
 
 def _of_edges(
-    edges: Frame, names: tuple[Any, Any, Any], min_samples: int | None, vertices: Any, invalid: Invalid, threads: Any
+    edges: Frame,
+    names: tuple[Any, Any, Any],
+    min_samples: int | None,
+    vertices: Any,
+    invalid: Invalid,
+    threads: Any,
+    by: Any = None,
 ) -> _Made:
     source, _, weight = names
     if isinstance(source, list):  # as points_forest takes them
@@ -266,12 +281,27 @@ def _of_edges(
             raise InvalidEdgesError(f"min_samples is {count}; it must be at least 1", "pass a number of neighbors")
         reweigh = partial(_reachability, select_engine("cpu", threads, rows=0), count, weight)
     engine = "auto" if reweigh is None else "cpu"
-    columns = EdgeColumns(*names, False, invalid)
+    columns = EdgeColumns(*names, False, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm="auto", engine=engine, threads=threads, reweigh=reweigh)
     distance = forest.distances(weight)
     _check_distances(weight, distance)
-    made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)
-    return _Made(made, forest.listed)
+    if forest.listed.groups is None:
+        made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)
+        return _Made([made], forest.listed)
+    return _Made(_dendrograms(forest, forest.listed.groups, distance), forest.listed)
+
+
+def _dendrograms(forest: OrderedForest, groups: Groups, distance: Array) -> list[Dendrogram]:
+    """Make the dendrogram of each group."""
+    group, _ = forest.places_in_groups()
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(len(groups.row) + 1))
+    made = []
+    for at, (begin, end) in enumerate(pairwise(bounds)):
+        edges, first = order[begin:end], np.uint32(groups.begin[at])
+        ends = forest.source[edges] - first, forest.target[edges] - first
+        made.append(_dendrogram(forest.engine, *ends, distance[edges], int(groups.sizes[at]), in_order=True))
+    return made
 
 
 def _check_distances(name: Any, distance: Array) -> None:

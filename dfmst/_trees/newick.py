@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, localcontext
+from itertools import pairwise
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import readable, seconds
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
@@ -37,10 +40,11 @@ def newick(
     root: Any = None,
     names: Any = None,
     vertices: Any = None,
+    by: Any = None,
     maximum: bool = False,
     invalid: Invalid = "raise",
     threads: int | None = None,
-) -> str:
+) -> Any:
     """Write the trees of a forest, or a dendrogram, in the Newick format, which tools of phylogenetics read.
 
     Parameters
@@ -54,6 +58,8 @@ def newick(
         in seconds; dates and times of day are refused.
     root, vertices, maximum
         Edge tables: as for :func:`rooted`.
+    by
+        Edge tables: a column, or a list of columns, of groups of rows, each of which has its own trees.
     names
         Dendrograms: the names of their vertices in ascending order, as :func:`connected_components` lists them (and
         as :func:`single_linkage` returns them next to the matrix); ``None``: 0, 1 and so on.
@@ -62,7 +68,8 @@ def newick(
     -------
     text
         One line a tree, in the order of the smallest vertices; each ends with a semicolon. Names with blanks,
-        underscores or signs of the format are in quotes. Infinite lengths are left out.
+        underscores or signs of the format are in quotes. Infinite lengths are left out. With `by` a frame of one row a
+        group instead: its columns, and ``newick``, its text.
 
     Raises
     ------
@@ -89,7 +96,7 @@ def newick(
     merges = _merges(forest)
     if merges is not None:
         return _dendrogram(*merges, names)
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     edges = order_forest(forest, columns, vertices, algorithm="auto", engine="auto", threads=threads)
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
@@ -103,8 +110,17 @@ def newick(
         column = _numbers(weight, edges.weights(weight))
         lengths = [_length(column[edge]) if edge >= 0 else "" for edge in above]
     labels = [_quoted(name) + length for name, length in zip(readable(edges.listed.values()), lengths, strict=True)]
-    smallest = np.unique(roots, return_index=True)
-    return "\n".join(_text(int(smallest[0][at]), children, labels) for at in np.argsort(smallest[1]))
+    root_of_tree, first = np.unique(roots, return_index=True)
+    ordered = root_of_tree[np.argsort(first)]
+    texts = [_text(int(top), children, labels) for top in ordered]
+    groups = edges.listed.groups
+    if groups is None:
+        return "\n".join(texts)
+    ends = np.searchsorted(groups.of_places()[ordered], np.arange(len(groups.row) + 1))
+    joined = ["\n".join(texts[begin:end]) for begin, end in pairwise(ends)]
+    frame = nw.from_dict({"newick": joined}, backend=edges.view.frame.implementation)
+    named = groups.columns(edges.view, np.arange(len(groups.row)), ["newick"])
+    return edges.view.finish(nw.concat([*named, frame], how="horizontal"))
 
 
 def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:

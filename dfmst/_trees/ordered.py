@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.edge_table import EdgeTable, Input
+from dfmst._edges.groups import check_one_graph, read_groups
 from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import VertexList, list_vertices
@@ -53,10 +54,21 @@ class OrderedForest:
         """The number of trees; a vertex without edges is one."""
         return self.vertices - len(self)
 
-    def labels(self, edges: int | None = None) -> Array:
-        """Return the smallest place of each place's component, by all edges or by the first ones."""
-        source, target = self.source[:edges], self.target[:edges]
+    def labels(self, edges: int | Array | None = None) -> Array:
+        """Return the smallest place of each place's component, by all edges, by the first ones, or by those flagged."""
+        chosen = edges if isinstance(edges, np.ndarray) else slice(edges)
+        source, target = self.source[chosen], self.target[chosen]
         return component_labels(self.engine, EdgeTable(source, target, source, self.vertices))
+
+    def places_in_groups(self) -> tuple[Array, Array]:
+        """Return the group of each edge, and its place among the group's edges."""
+        assert self.listed.groups is not None
+        group = self.listed.groups.of_places()[self.source]
+        order = np.argsort(group, kind="stable")
+        begin = np.searchsorted(group[order], np.arange(len(self.listed.groups.row)))
+        place = np.empty(len(self), np.int64)
+        place[order] = np.arange(len(self)) - begin[group[order]]
+        return group, place
 
     def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
@@ -101,7 +113,7 @@ def order_forest(
         message = "clusters and dendrograms are made of frames on the host, and this one is on a GPU"
         raise UnsupportedFrameError(message, "pass edges.to_arrow(), best of the forest: it is small")
     with runner.guard():
-        input = read_table(runner, view, columns, in_order=True)
+        input, listed = _read(runner, view, columns, vertices)
         weight = None
         if reweigh is not None:
             weight = reweigh(input.table, _row_distances(view, columns.weight, input))
@@ -109,13 +121,21 @@ def order_forest(
         rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.to_frame_memory(order if rows is None else rows[order])
-        listed = list_vertices(runner, view, (columns.source, columns.target), input, vertices)
     host, count = host_engine(runner), len(ranked)
     source, target = np.empty(count, np.uint32), np.empty(count, np.uint32)
     ends = input.vertices.source, input.vertices.target
     host.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
     frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
     return OrderedForest(host, view, listed, frame_rows, source, target, None if weight is None else weight[ranked])
+
+
+def _read(engine: Engine, view: FrameView, columns: EdgeColumns, vertices: Any) -> tuple[Input, VertexList]:
+    """Read a table, and list its vertices."""
+    if columns.conditions.by:
+        check_one_graph(vertices)
+        return read_groups(engine, view, columns)[:2]
+    input = read_table(engine, view, columns, in_order=True)
+    return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)
 
 
 def _row_distances(view: FrameView, name: Any, input: Input) -> Array:

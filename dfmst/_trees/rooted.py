@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.arguments import is_several
+from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import find_places
 from dfmst._engines import Engine
@@ -27,6 +30,7 @@ def rooted(
     *,
     root: Any = None,
     vertices: Any = None,
+    by: Any = None,
     maximum: bool = False,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
@@ -43,6 +47,9 @@ def rooted(
         A vertex, or a list of vertices of different trees, to be roots. Every other tree has its smallest vertex.
     vertices
         All vertices, as for :func:`connected_components`.
+    by
+        A column, or a list of columns, of groups of rows, each of which has its own trees. A root is one in every
+        group that has this vertex.
     maximum
         Whether it is the maximum spanning forest.
 
@@ -54,7 +61,8 @@ def rooted(
         number of edges to the root; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only
         that holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree;
         ``edge`` and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the
-        total order on the way to the root (-1 at a root).
+        total order on the way to the root (-1 at a root). With `by` as for :func:`connected_components`; `order` is
+        that within a group.
 
     Raises
     ------
@@ -80,7 +88,7 @@ def rooted(
     ----------
     Tarjan, Vishkin: An efficient parallel biconnectivity algorithm. SIAM Journal on Computing 14 (1985).
     """
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     roots = tree_roots(forest, root)
     trees = root_trees(forest.engine, forest.source, forest.target, roots)
@@ -91,7 +99,8 @@ def rooted(
     distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
     rows = np.append(forest.rows, -1)
     ids = {"vertex": np.arange(len(roots)), "parent": trees.parent, "component": roots}
-    depth, order = trees.depth.astype(np.int64), trees.order.astype(np.int64)
+    depth, order, groups = trees.depth.astype(np.int64), trees.order.astype(np.int64), forest.listed.groups
+    order -= 0 if groups is None else groups.begin[groups.of_places()]
     more = {"depth": depth, "distance": distance, "order": order, "edge": rows[edge], "heaviest": rows[last]}
     return forest.listed.frame(ids, more)
 
@@ -177,9 +186,13 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     if not chosen:
         return label
     place = find_places(forest.listed, "root", chosen)
+    if forest.listed.groups is not None:  # all places with these ids
+        values = forest.listed.values()
+        place = np.flatnonzero(np.asarray(pc.is_in(values, value_set=values.take(pa.array(place)))))
     trees, first, count = np.unique(label[place], return_index=True, return_counts=True)
-    if len(trees) < len(chosen):
-        shared = [vertex for vertex, tree in zip(chosen, label[place], strict=True) if tree == trees[count > 1][0]]
+    if len(trees) < len(place):
+        inside = forest.listed.values().take(pa.array(place[label[place] == trees[count > 1][0]]))
+        shared = inside.to_pylist()
         raise InvalidEdgesError(f"the roots {', '.join(map(repr, shared))} are in one tree", "choose one of them")
     representative = np.arange(forest.vertices)
     representative[trees] = place[first]

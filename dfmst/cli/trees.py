@@ -248,10 +248,10 @@ def newick(
         import dfmst
 
         if not linkage:
-            return dfmst.newick(table, source, target, column, maximum=maximum, invalid=invalid)
+            return str(dfmst.newick(table, source, target, column, maximum=maximum, invalid=invalid))
         merges = dfmst.single_linkage(table, source, target, column, invalid=invalid)
         vertices = dfmst.connected_components(table, source, target, invalid=invalid)["vertex"]
-        return dfmst.newick(merges, names=vertices)
+        return str(dfmst.newick(merges, names=vertices))
 
     job = TableJob(inputs, output, "csv", format)  # CSV is text, too: any name of a file will do
     columns = columns_by_option(source, target, column)

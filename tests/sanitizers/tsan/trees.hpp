@@ -120,7 +120,7 @@ void tour(const Graph& graph) {
   const std::vector<u32> root = Forest(graph).parent;
   const u64 edges = forest.size(), arcs = 2 * edges, n = graph.vertices;
   std::vector<u64> records(arcs), offset(n + 1), walked(arcs);
-  std::vector<u32> place(arcs), next(arcs), after(n, ~1u), rank(arcs), twin(arcs), passed(arcs);
+  std::vector<u32> place(arcs), next(arcs), after(n, ~1u), rank(arcs), twin(arcs), turns(arcs);
   std::vector<u8> away(arcs);
   launch_arc_records(arcs, forest.source.data(), forest.target.data(), edges, records.data());
   records = sorted_by_high_half(records);
@@ -148,13 +148,13 @@ void tour(const Graph& graph) {
   launch_lead_away(arcs, records.data(), twin.data(), rank.data(), edges, away.data(), parent.data(), edge.data(),
                    first.data(), last.data());
   u32 sum = 0;
-  for (u64 i = 0; i < arcs; ++i) passed[i] = sum += away[i];
+  for (u64 i = 0; i < arcs; ++i) turns[i] = sum += away[i];
   for (u32 vertex = 0; vertex < n; ++vertex) {
     if (root[vertex] != vertex) continue;
     tree[vertex] = (u32)begin.size() - 1;
     begin.push_back(begin.back() + (u32)std::count(root.begin(), root.end(), vertex));
   }
-  launch_number_tree(n, passed.data(), edge.data(), first.data(), last.data(), root.data(), tree.data(), begin.data(),
+  launch_number_tree(n, turns.data(), edge.data(), first.data(), last.data(), root.data(), tree.data(), begin.data(),
                      depth.data(), order.data(), size.data());
   std::vector<u32> sequence(n, ~0u), sizes(n, 1);
   for (u32 vertex = 0; vertex < n; ++vertex) sequence[order[vertex]] = vertex;

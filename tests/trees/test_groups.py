@@ -1,0 +1,146 @@
+"""Functions of forests with ``by=``: the results of the groups' own tables, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+import dfmst.pandas
+from tests.support.lanes import examples
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([2, 7, None]), st.sampled_from("xyz"), st.integers(0, 6), st.integers(0, 6), st.integers(0, 3)
+    ),
+    max_size=40,
+)
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "connected_components": {},
+    "clusters": {"distance": [0, 2]},
+    "single_linkage": {},
+    "rooted": {},
+    "hdbscan": {"min_cluster_size": 2},
+}
+
+
+def table(rows: list[Any], name: Any) -> pl.DataFrame:
+    kinds = {"g": pl.Int64, "h": pl.String, "source": pl.Int64, "target": pl.Int64, "weight": pl.Int32}
+    frame = pl.DataFrame(rows, schema=kinds, orient="row")
+    return frame.with_columns(
+        pl.col("source", "target").map_elements(name, return_dtype=pl.String if name is str else None)
+    )
+
+
+def one_by_one(function: Any, frame: pl.DataFrame, by: list[str], **options: Any) -> list[tuple[Any, ...]]:
+    """The rows of every group's own result after its key; rows of the edge table are those of the whole one."""
+    rows: list[tuple[Any, ...]] = []
+    whole = frame.with_row_index("row")
+    for key in whole.select(by).unique().sort(by, nulls_last=True).rows():
+        part = whole.filter(
+            pl.all_horizontal(pl.col(name).eq_missing(pl.lit(value)) for name, value in zip(by, key, strict=True))
+        )
+        found = function(part.drop("row", *by), **options)
+        row = np.append(part["row"].to_numpy(), -1).astype(np.int64)
+        places = [
+            pl.Series(name, row[found[name].to_numpy()]) for name in ("edge", "heaviest") if name in found.columns
+        ]
+        rows += [(*key, *entries) for entries in found.with_columns(places).rows()]
+    return rows
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(rows=ROWS, by=st.sampled_from([["g"], ["h"], ["h", "g"]]), text=st.booleans())
+@examples(60)
+def test_groups(name, rows, by, text):
+    if name == "hdbscan":
+        pytest.importorskip("fast_hdbscan")
+    frame, function = table(rows, str if text else lambda id: id + 2**53), getattr(dfmst, name)
+    found = function(frame, by=by[0] if len(by) == 1 else by, **FUNCTIONS[name])
+    assert found.columns[: len(by)] == by
+    assert found.rows() == one_by_one(function, frame, by, **FUNCTIONS[name])
+    if rows:
+        assert found.schema[by[0]] == frame.schema[by[0]]
+
+
+@given(rows=ROWS)
+@examples(40)
+def test_texts(rows):
+    frame = table(rows, str)
+    found = dfmst.newick(frame, by="h")
+    expected = [(key, dfmst.newick(frame.filter(pl.col("h") == key))) for key in sorted({row[1] for row in rows})]
+    assert found.rows() == expected
+
+
+ROADS = pd.DataFrame(
+    {"day": ["b", "a", "b", "b"], "source": [1, 2, 2, 3], "target": [2, 3, 3, 4], "weight": [5, 1, 2, 9]},
+    index=[9, 8, 7, 6],
+)
+
+
+def test_roots_and_numbers_of_clusters():
+    trees = ROADS.mst.rooted(by="day", root=3)
+    assert trees.component.tolist() == [3, 3, 3, 3, 3, 3]
+    assert trees.order.tolist() == [1, 0, 3, 2, 0, 1]
+    assert dfmst.rooted(ROADS, by="day", root=[3, 1][1:]).component.tolist() == [2, 2, 1, 1, 1, 1]
+    cut = dfmst.clusters(pa.Table.from_pandas(ROADS), by="day", n_clusters=[1, 2])
+    assert cut.to_pydict() == {
+        "day": ["a", "a", "b", "b", "b", "b"],
+        "vertex": [2, 3, 1, 2, 3, 4],
+        "k1": [2, 2, 1, 1, 1, 1],
+        "k2": [2, 3, 1, 1, 1, 4],
+    }
+    limited = dfmst.clusters(ROADS.assign(day=pd.Categorical(ROADS.day)), by="day", max_size=2)
+    assert limited.cluster.tolist() == [2, 2, 1, 2, 2, 4]
+    assert limited.day.dtype == "category"
+
+
+def test_many_groups():
+    """Sparse pairs of groups and vertices, which are numbered by a table."""
+    rng = np.random.default_rng(0)
+    count = 20_000
+    frame = pl.DataFrame(
+        {
+            "g": rng.integers(0, 5000, count),
+            "source": rng.integers(0, 900, count),
+            "target": rng.integers(0, 900, count),
+        }
+    )
+    found = dfmst.connected_components(frame, by="g")
+    names = frame.select("g", pl.col("source") + pl.col("g") * 1000, pl.col("target") + pl.col("g") * 1000)
+    whole = dfmst.connected_components(names.drop("g"))
+    expected = whole.select(
+        g=pl.col("vertex") // 1000, vertex=pl.col("vertex") % 1000, component=pl.col("component") % 1000
+    )
+    assert found.equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        ("connected_components", {"by": "day", "vertices": [1]}, "vertices= lists the vertices of one graph"),
+        ("rooted", {"by": "day", "vertices": [1]}, "vertices= lists the vertices of one graph"),
+        ("single_linkage", {"by": "day", "join": 10}, "join= and as_scipy= are for one graph"),
+        ("clusters", {"by": "day", "n_clusters": 2, "max_size": 2}, "with max_size= or one_per= is for one graph"),
+        (
+            "clusters",
+            {"by": "day", "n_clusters": 3},
+            "3 clusters cannot be made of 1 groups; that of row 1 has 2 vertices",
+        ),
+        ("connected_components", {"by": "night"}, "column 'night' not found"),
+        ("connected_components", {"by": "vertex"}, "by= names the column 'vertex', and the result has a column"),
+        ("rooted", {"by": "day", "root": 7}, "root: 7 is not a vertex of the table"),
+        ("rooted", {"by": "day", "root": [1, 2]}, "the roots 1, 2 are in one tree"),
+    ],
+)
+def test_errors(function, options, message):
+    with pytest.raises((dfmst.DfmstError, ValueError)) as caught:
+        getattr(dfmst, function)(ROADS.assign(vertex=1), **options)
+    assert message in str(caught.value)
