@@ -285,7 +285,7 @@ def _of_edges(
     forest = order_forest(edges, columns, vertices, algorithm="auto", engine=engine, threads=threads, reweigh=reweigh)
     distance = forest.distances(weight)
     _check_distances(weight, distance)
-    if forest.listed.groups is None:
+    if forest.listed.groups is None or not forest.vertices:
         made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)
         return _Made([made], forest.listed)
     return _Made(_dendrograms(forest, forest.listed.groups, distance), forest.listed)
