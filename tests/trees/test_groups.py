@@ -122,6 +122,26 @@ def test_many_groups():
     assert found.equals(expected)
 
 
+@pytest.mark.parametrize("name", ["connected_components", "clusters", "single_linkage", "rooted"])
+def test_dask(name):
+    """Partitions, with groups whose vertices have self-loops only."""
+    dask = pytest.importorskip("dask.dataframe")
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"g": rng.choice(list("abcd"), 60), "h": rng.integers(0, 3, 60)})
+    frame = frame.assign(source=rng.integers(0, 9, 60), target=rng.integers(0, 9, 60), weight=rng.integers(0, 5, 60))
+    frame.loc[frame.g == "c", "target"] = frame.source
+    options: dict[str, Any] = {"distance": 2} if name == "clusters" else {}
+    parts = dask.from_pandas(frame, npartitions=4)
+    found = getattr(dfmst, name)(parts, by=["g", "h"], **options).compute(scheduler="synchronous")
+    expected = getattr(dfmst, name)(frame, by=["g", "h"], **options)
+    places = [column for column in ("edge", "heaviest") if column in expected]  # those of the forest's rows
+    for column in places:
+        forest = dfmst.minimum_spanning_forest(frame, by=["g", "h"])
+        row = np.append(forest.index.to_numpy(), -1)
+        found[column] = row[np.where(found[column] < len(forest), found[column], -1)]
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected, check_dtype=False)
+
+
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [

@@ -24,6 +24,7 @@ from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
 from dfmst._drive.plan.plan import size_of_groups
 from dfmst._drive.plan.terms import Plan
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
@@ -54,9 +55,10 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
         given = {name: value for name, value in bound.arguments.items() if name not in plan}
         edges = given.pop(next(iter(own.parameters)))
         weight = given.get("weight")
-        columns = EdgeColumns(given["source"], given["target"], weight, given.get("maximum", False), given["invalid"])
+        options_of_rows = given.get("maximum", False), given["invalid"], Conditions.of(given.get("by"), None, None)
+        columns = EdgeColumns(given["source"], given["target"], weight, *options_of_rows)
         rows, vertices = _forest_of(edges, columns, options, whole=function is _rooted.path)
-        if given.get("vertices", 0) is None:
+        if given.get("vertices", 0) is None and not columns.conditions:
             given["vertices"] = vertices
         result = function(rows, **given)
         return dd.from_pandas(result, npartitions=1, sort=False) if isinstance(result, pd.DataFrame) else result
@@ -65,13 +67,13 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _loops(part: Any, columns: EdgeColumns) -> Any:
-    """The ids of a partition's self-loops; categories are compared by value, which pandas refuses."""
+def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
+    """Columns of a partition's self-loops; categories are compared by value, which pandas refuses."""
     view, (source, target, _) = open_frame(part), columns.names
     if view.on_device:
-        return part[source][part[source] == part[target]].unique()
+        return part[names][part[source] == part[target]].drop_duplicates()
     if not len(view):  # its columns may have any type
-        return part[source]
+        return part[names]
     ids = id_columns((source, view.column(source)), (target, view.column(target)))
     if isinstance(ids.source, np.ndarray):
         same = ids.source == ids.target
@@ -79,21 +81,25 @@ def _loops(part: Any, columns: EdgeColumns) -> Any:
             same &= True if null is None else ~null
     else:
         same = np.asarray(pc.fill_null(pc.equal(ids.source, ids.target), False))
-    return part[source][same].drop_duplicates()
+    return part[names][same].drop_duplicates()
 
 
 def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: bool) -> tuple[pd.DataFrame, Any]:
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
     forest = forest_frame(edges, columns, options, False)
-    ends = edges[[columns.source, columns.target]]
-    loops = ends.map_partitions(_loops, columns, meta=make_meta(edges)[columns.source])
-    names = [name for name in columns.names if name is not None]
+    names = list(dict.fromkeys([*columns.conditions.by, *(name for name in columns.names if name is not None)]))
+    wanted = names if columns.conditions else columns.source
+    loops = edges[names if columns.conditions else [columns.source, columns.target]].map_partitions(
+        _loops, columns, wanted, meta=make_meta(edges)[wanted]
+    )
     rows, alone = computed(forest if whole else forest[names], loops)
     if not isinstance(rows, pd.DataFrame):
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
     if not len(alone):
         return rows, None
+    if columns.conditions:
+        return pd.concat([rows, alone], ignore_index=True), None
     # A vertex whose rows are all self-loops is in no row of the forest.
     ends = pd.concat([rows[columns.source], rows[columns.target], pd.Series(alone)], ignore_index=True)
     return rows, ends.dropna().drop_duplicates()
@@ -113,6 +119,7 @@ def connected_components(
     target: Any = "target",
     *,
     vertices: Any = None,
+    by: Any = None,
     algorithm: str | Algorithm = "auto",
     strategy: Strategy = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
@@ -133,6 +140,8 @@ def connected_components(
     vertices
         All vertices, as for :func:`dfmst.connected_components`. The labels are then one partition, made in this
         process.
+    by
+        Groups, as for :func:`dfmst.connected_components`. The labels are one partition as well.
     algorithm
         ``"bsp"``: every worker reduces its partitions to a forest, and rounds of contraction follow, as in Vasconcellos
         et al. (2018). Other algorithms find the forest of all partitions first, as :func:`minimum_spanning_forest`
@@ -174,9 +183,14 @@ def connected_components(
     columns = EdgeColumns(source, target, None, invalid=invalid)
     options = Options(strategy, 2, checkpoint, None, memory_limit, algorithm)
     empty = make_meta(edges)
-    if vertices is not None or not isinstance(empty, pd.DataFrame) or not has_plain_ids(empty, columns):
+    if (
+        vertices is not None
+        or by is not None
+        or not isinstance(empty, pd.DataFrame)
+        or not has_plain_ids(empty, columns)
+    ):
         named: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
-        return _components_in_client(edges, source, target, vertices=vertices, invalid=invalid, **named)
+        return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **named)
     like = _connected_components(empty, source, target)
     return vertex_frame(label_vertices(edges, columns, options, [None]), like)
 
