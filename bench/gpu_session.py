@@ -1,15 +1,19 @@
-"""All tests and benchmarks that need a GPU, in one run of under ten minutes.
+"""All tests and benchmarks that need a GPU: one command, under ten minutes, and one file to send back.
 
-    python bench/gpu_session.py FOLDER [--ecl-mst PROGRAM] [--seconds 580]
+    python -m venv .venv && .venv/bin/pip install '.[cu13,test]'    # cu12 for a driver of CUDA 12
+    .venv/bin/python bench/gpu_session.py
 
-Device facts, the tests marked ``gpu``, rows against the CPU's, the benchmark, ``compute-sanitizer`` (memcheck,
-initcheck and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream next to
-a bare scan, workers of dask-cuda (one for each card), and the counters of ``ncu`` in Filter-Borůvka's kernels. Every
-step has its own time limit; one that fails or passes it does not stop the next, and one whose library or tool is
-missing is left out.
+It first checks the machine (GPU, driver, CUDA, CuPy, cuDF, memory), and names the part that is missing if dfmst cannot
+use a GPU. Then it prints the steps with the most time that each may take, and runs them: the tests marked ``gpu``, rows
+against the CPU's on graphs with new weights, the benchmark next to ECL-MST, ``compute-sanitizer`` (memcheck, initcheck
+and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream next to a bare
+scan, cuGraph, workers of dask-cuda (one for each card), and the counters of ``ncu`` in Filter-Borůvka's kernels.
 
-FOLDER gets ``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``. At the end a table of
-the steps is printed; the exit code is 1 if any of them failed. ``DFMST_COMMIT`` names the commit if git cannot.
+A step that fails or passes its time does not stop the next, and one whose library or tool is missing is left out.
+Nothing is installed, downloaded or sent. FOLDER (default: ``gpu-session``) gets ``logs/STEP.log`` and
+``results/DEVICE/*.json``, laid out as ``bench/results``; FOLDER.zip holds all of it, and is the file to send back. It
+names the GPU, the processor and versions of packages, and no user or host. The exit code is 1 if any step failed.
+``DFMST_COMMIT`` names the commit if git cannot. ``--plan`` prints the steps and runs none.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ from typing import Any
 BENCH = Path(__file__).resolve().parent
 LEFT_OUT = 77  # exit code of a script whose library is not installed
 
+TESTS = BENCH.parent / "tests"
+MARKED = "mark.gpu"  # in the text of each file with tests that need a GPU: others are not collected
 #: -P: the installed dfmst, not the source folder in the working directory. A test whose package is missing does not
 #: stop the others.
 PYTEST = ["-P", "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
@@ -82,18 +88,25 @@ def steps(options: argparse.Namespace) -> list[Step]:
         return Step(tool, seconds, [*guarded, *python, *tiny, "--seconds", f"{0.8 * seconds:.0f}"], "compute-sanitizer")
 
     return [
-        Step("facts", 20, script("gpu/facts", "-o", results)),
-        Step("tests", 100, [*python, *PYTEST, *options.tests]),
-        Step("rows", 100, script("gpu/rows", *shrink, "--seconds", "90", "-o", results)),
-        Step("benchmark", 135, script("gpu/speed", *shrink, *ecl, "--seconds", "105", "-o", results)),
+        Step("facts", 25, script("gpu/facts", "-o", results)),
+        Step("tests", 80, [*python, *PYTEST, *(options.tests or marked_tests())]),
+        Step("rows", 85, script("gpu/rows", *shrink, "--seconds", "75", "-o", results)),
+        Step("benchmark", 110, script("gpu/speed", *shrink, *ecl, "--seconds", "85", "-o", results)),
         sanitized("memcheck", 60),
         sanitized("initcheck", 25),
         sanitized("synccheck", 20),
-        Step("cudf", 40, script("gpu/cudf_pipeline", "--scale", str(22 - options.shrink), "-o", results)),
-        Step("stream", 20, script("gpu/stream", "--scale", str(22 - options.shrink), "-o", results)),
-        Step("dask-cuda", 30, script("gpu/workers", "--edges", str(4_000_000 >> options.shrink))),
-        Step("profile", 30, [*PROFILER, *profiled], "ncu"),
+        Step("cudf", 35, script("gpu/cudf_pipeline", "--scale", str(22 - options.shrink), "-o", results)),
+        Step("stream", 60, script("gpu/stream", "--scale", str(22 - options.shrink), "-o", results)),
+        Step("cugraph", 25, script("gpu/cugraph", *shrink, "--seconds", "15", "-o", results)),
+        Step("dask-cuda", 35, script("gpu/workers", "--edges", str(4_000_000 >> options.shrink))),
+        Step("profile", 20, [*PROFILER, *profiled], "ncu"),
     ]
+
+
+def marked_tests() -> list[str]:
+    """The files with tests marked ``gpu``: to collect all others takes longer than to run these."""
+    files = sorted(TESTS.rglob("test_*.py"))
+    return [str(file.relative_to(BENCH.parent)) for file in files if MARKED in file.read_text(encoding="utf-8")]
 
 
 def run(step: Step, log: Path, seconds: float) -> Outcome:
@@ -136,36 +149,62 @@ def table(outcomes: list[Outcome], width: int = 100) -> str:
     return "\n".join(f"{one.name:10} {one.status:12} {one.seconds:7.1f} s  {one.last_line[:width]}" for one in outcomes)
 
 
+def plan(todo: list[Step], seconds: float) -> str:
+    """The steps and their time limits, one a line."""
+    lines = [f"{len(todo)} steps, at most {min(seconds, sum(step.seconds for step in todo)) / 60:.1f} minutes:"]
+    for step in todo:
+        missing = step.tool is not None and shutil.which(step.tool) is None
+        note = f"  left out: {step.tool} is not installed" if missing else ""
+        lines.append(f"{step.name:10} up to {step.seconds:3.0f} s{note}")
+    return "\n".join(lines)
+
+
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="of logs and results")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("gpu-session"), help="of logs and results")
     parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours, see bench/gpu/speed.py")
-    parser.add_argument("--seconds", type=float, default=580, help="for all steps together")
+    parser.add_argument("--seconds", type=float, default=590, help="for all steps together")
     parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
-    parser.add_argument("--tests", nargs="*", default=["tests"], help="arguments of pytest")
+    parser.add_argument("--tests", nargs="*", help="arguments of pytest (default: the files with tests marked gpu)")
     parser.add_argument("--python", default=shlex.quote(sys.executable), help="the command that runs Python")
+    parser.add_argument("--plan", action="store_true", help="print the steps, and run none")
     chosen = parser.parse_args(words)
     chosen.folder = chosen.folder.resolve()
     chosen.ecl_mst = chosen.ecl_mst and chosen.ecl_mst.resolve()
     return chosen
 
 
-def main(words: list[str] | None = None) -> int:
-    options, begin = arguments(words), time.monotonic()
-    logs = options.folder / "logs"
+def run_all(todo: list[Step], options: argparse.Namespace) -> list[Outcome]:
+    """Run the steps in order, and write how each ended; without a GPU that works, only the first."""
+    begin, logs, outcomes = time.monotonic(), options.folder / "logs", list[Outcome]()
     logs.mkdir(parents=True, exist_ok=True)
-    outcomes: list[Outcome] = []
-    for step in steps(options):
-        left = options.seconds - (time.monotonic() - begin) - GRACE
+    for step in todo:
+        log, left = logs / f"{step.name}.log", options.seconds - (time.monotonic() - begin) - GRACE
         if left <= 0:
             outcomes.append(Outcome(step.name, "out of time", 0.0, "not begun"))
             continue
-        outcomes.append(run(step, logs / f"{step.name}.log", min(step.seconds, left)))
+        outcomes.append(run(step, log, min(step.seconds, left)))
+        if step is todo[0]:
+            print(log.read_text(encoding="utf-8", errors="replace"), flush=True)
         print(table(outcomes[-1:]), flush=True)
         records = [asdict(outcome) for outcome in outcomes]
         (options.folder / "session.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
-    print(f"\n{table(outcomes)}\n{time.monotonic() - begin:.0f} s in all; {options.folder}")
+        if step is todo[0] and outcomes[0].status == "failed (1)":
+            print("No other step can run. Mend this, and run the command again.")
+            break
+    return outcomes
+
+
+def main(words: list[str] | None = None) -> int:
+    options, begin = arguments(words), time.monotonic()
+    todo = steps(options)
+    print(plan(todo, options.seconds), flush=True)
+    if options.plan:
+        return 0
+    outcomes = run_all(todo, options)
+    packed = shutil.make_archive(str(options.folder), "zip", options.folder)
+    print(f"\n{table(outcomes)}\n{time.monotonic() - begin:.0f} s in all. Send this file back: {packed}")
     return int(any(outcome.status not in ("ok", "left out") for outcome in outcomes))
 
 

@@ -1,10 +1,11 @@
 """Whether the GPU's rows are the CPU's, for as many algorithms and graphs as the time allows.
 
-    python bench gpu/rows [--shrink 0] [--seconds 110] [--each 6] [--no-pool] [-o FOLDER]
+    python bench gpu/rows [--shrink 0] [--seconds 110] [--each 6] [--seed 7] [--no-pool] [-o FOLDER]
 
 The CPU's rows are Filter-Kruskal's. Filter-Borůvka solves every graph at full size, for three weight types; every
 other algorithm first solves two small versions, and the full one if these predict less than ``--each`` seconds. The
-others are recorded as left out. Exit code 1 if any rows differ.
+others are recorded as left out, and so is ``dataframe`` if cuDF is not installed. Every run draws other weights: the
+seed is printed and recorded. Exit code 1 if any rows differ, or if an algorithm fails, which does not stop the others.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -29,6 +33,7 @@ SMALL, SMALLER = 5, 8  # how often a graph is halved for the two small versions
 DTYPES = ("float32", "float64", "int64")
 FIRST = "filter-boruvka"
 WEIGHTS = "float64"  # of all other algorithms
+NEEDS = {"dataframe": "cudf"}  # libraries that algorithms need on a GPU
 
 
 def _ties(engine: Engine, shrink: int) -> DeviceGraph:
@@ -56,6 +61,8 @@ GRAPHS: dict[str, Callable[[Engine, int], DeviceGraph]] = {
     "path": _path,
 }
 
+ORDERED = ("ties-only", "path")  # of which the weights are the point
+
 
 def host_rows(engine: Engine, table: EdgeTable) -> Any:
     """Rows that the CPU finds."""
@@ -65,10 +72,22 @@ def host_rows(engine: Engine, table: EdgeTable) -> Any:
 
 def equal(engine: Engine, algorithm: Algorithm, table: EdgeTable, expected: Any) -> dict[str, Any]:
     """Run an algorithm; whether its rows are those expected, and in how many seconds."""
-    begin = time.perf_counter()
-    rows = engine.to_host(algorithm.run(engine, table, Trace()))
-    seconds = time.perf_counter() - begin
-    return {"edges": len(table), "equal": bool(np.array_equal(rows, expected)), "seconds": round(seconds, 4)}
+    begin, found = time.perf_counter(), dict[str, Any]()
+    try:
+        with engine.guard():
+            found["equal"] = bool(np.array_equal(engine.to_host(algorithm.run(engine, table, Trace())), expected))
+    except Exception as error:  # recorded: the other algorithms run all the same
+        found |= {"equal": False, "error": f"{type(error).__name__}: {error}"}
+    return {"edges": len(table), **found, "seconds": round(time.perf_counter() - begin, 4)}
+
+
+def fresh(engine: Engine, name: str, shrink: int, seed: int) -> DeviceGraph:
+    """Return a graph with its weights in an order that a seed decides."""
+    graph = GRAPHS[name](engine, shrink)
+    if name in ORDERED:
+        return graph
+    order = np.random.default_rng(seed).permutation(len(graph)).astype(np.uint32)
+    return replace(graph, drawn=graph.drawn[engine.from_host(order)])
 
 
 def promise(smaller: float, small: float) -> float:
@@ -78,31 +97,40 @@ def promise(smaller: float, small: float) -> float:
 
 
 def others(
-    engine: Engine, name: str, shrink: int, each: float, full: tuple[EdgeTable, Any]
+    engine: Engine, name: str, options: argparse.Namespace, full: tuple[EdgeTable, Any]
 ) -> Iterator[dict[str, Any]]:
     """All algorithms but the first, on small versions, and at full size if they predict that it is quick."""
     versions = []
     for halvings in (SMALLER, SMALL):
-        table = GRAPHS[name](engine, shrink + halvings).table(WEIGHTS)
+        table = fresh(engine, name, options.shrink + halvings, options.seed).table(WEIGHTS)
         versions.append((table, host_rows(engine, table)))
     for algorithm in REGISTRY:
         if algorithm == FIRST:
             continue
+        needed_library = NEEDS.get(algorithm)
+        if needed_library is not None and not installed(needed_library):
+            yield {"graph": name, "algorithm": algorithm, "left_out": f"needs {needed_library}", "equal": True}
+            continue
         found = [equal(engine, REGISTRY[algorithm](), *version) for version in (versions[0], *versions)]
         needed = promise(found[-2]["seconds"], found[-1]["seconds"])
         record = {"graph": name, "algorithm": algorithm, "weights": WEIGHTS}
-        if needed <= each:
+        if needed <= options.each:
             found.append(equal(engine, REGISTRY[algorithm](), *full))
         else:
             record["left_out"] = f"full size would take about {needed:.0f} s"
         yield {**record, **found[-1], "equal": all(one["equal"] for one in found)}
 
 
+def installed(library: str) -> bool:
+    """Whether a library can be imported."""
+    return library in sys.modules or find_spec(library) is not None
+
+
 def check(engine: Engine, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a record for each graph, algorithm and weight type: first the first algorithm on every graph."""
     solved = {}
-    for name, make in GRAPHS.items():
-        graph = make(engine, options.shrink)
+    for name in GRAPHS:
+        graph = fresh(engine, name, options.shrink, options.seed)
         for dtype in DTYPES:
             table = graph.table(dtype)
             expected = host_rows(engine, table)
@@ -111,7 +139,7 @@ def check(engine: Engine, options: argparse.Namespace) -> Iterator[dict[str, Any
             if dtype == WEIGHTS:
                 solved[name] = table, expected
     for name, full in solved.items():
-        yield from others(engine, name, options.shrink, options.each, full)
+        yield from others(engine, name, options, full)
 
 
 def main() -> int:
@@ -119,14 +147,16 @@ def main() -> int:
     options.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
     options.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after this time")
     options.add_argument("--each", type=float, default=6.0, help="seconds that an algorithm may take at full size")
+    options.add_argument("--seed", type=int, help="of the weights (default: a new one)")
     options.add_argument("--no-pool", action="store_true", help="every array in memory of its own, for memcheck")
     chosen = options.parse_args()
     begin = time.monotonic()
+    chosen.seed = secrets.randbelow(1 << 31) if chosen.seed is None else chosen.seed
     engine = select_engine("cuda")
     if chosen.no_pool:
         engine.xp.cuda.set_allocator(None)
     device = describe_device(engine.xp)
-    result: dict[str, Any] = {"device": device, "complete": False, "rows": []}
+    result: dict[str, Any] = {"device": device, "seed": chosen.seed, "complete": False, "rows": []}
     path = chosen.output / device["folder"] / "rows.json"
     for record in check(engine, chosen):
         result["rows"].append(record)
@@ -138,5 +168,6 @@ def main() -> int:
         result["complete"] = True
         write(path, result)
     different = [record for record in result["rows"] if not record["equal"]]
-    print(f"{len(result['rows'])} compared, {len(different)} differ; complete: {result['complete']}")
+    counted = f"{len(result['rows'])} compared, {len(different)} differ"
+    print(f"{counted}; complete: {result['complete']}; seed: {chosen.seed}")
     return int(bool(different))

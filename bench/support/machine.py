@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -64,12 +65,11 @@ def describe_device(xp: Any) -> dict[str, Any]:
     runtime, device = xp.cuda.runtime, xp.cuda.runtime.getDevice()
     properties = runtime.getDeviceProperties(device)
     name = properties["name"].decode()
-    words = [word for word in name.lower().split() if word not in ("nvidia", "tesla", "geforce")]
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit(),
         "device": name,
-        "folder": words[0] if words else "gpu",  # "h100" for "NVIDIA H100 80GB HBM3"
+        "folder": short_name(name),
         "multiprocessors": properties["multiProcessorCount"],
         "memory_gb": round(properties["totalGlobalMem"] / 1e9, 1),
         "l2_mb": round(properties["l2CacheSize"] / 1e6, 1),
@@ -80,6 +80,20 @@ def describe_device(xp: Any) -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": {"dfmst": __version__, "cupy": xp.__version__, "numpy": version("numpy")},
     }
+
+
+_MAKERS = {"nvidia", "tesla", "geforce", "quadro", "gpu", "generation"}
+
+
+def short_name(name: str) -> str:
+    """Return a folder's name for a GPU: ``h100`` of ``NVIDIA H100 80GB HBM3``, ``rtx-4090`` of ``GeForce RTX 4090``."""
+    words: list[str] = []
+    for word in re.split(r"[^a-z0-9]+", name.lower()):
+        if re.fullmatch(r"\d+gb|hbm\d*e?", word):
+            break  # the memory, which is no part of the model's name
+        if word and word not in _MAKERS:
+            words.append(word)
+    return "-".join(words) or "gpu"
 
 
 def _processor() -> str:

@@ -10,13 +10,15 @@ import shlex
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dfmst._engines import CpuEngine
+from dfmst._engines import CpuEngine, select_engine
+from tests.support.gpu import standin
 
 pytest.importorskip("pandas")
 
@@ -91,7 +93,9 @@ def test_the_whole_session(tools, tmp_path):
     logs = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "logs").glob("*.log")}
     assert done.returncode == 0, (done.stdout, done.stderr, logs)
     told = {one["name"]: one["status"] for one in json.loads((folder / "session.json").read_text(encoding="utf-8"))}
-    assert told.pop("dask-cuda") == "left out"
+    assert told.pop("dask-cuda") == told.pop("cugraph") == "left out"
+    with zipfile.ZipFile(tmp_path / "out.zip") as packed:
+        assert {"session.json", "logs/rows.log", "results/standin-1/rows.json"} <= {*packed.namelist()}
     checks = {"memcheck", "initcheck", "synccheck"}
     assert set(told) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
     assert set(told.values()) == {"ok"}
@@ -101,7 +105,7 @@ def test_the_whole_session(tools, tmp_path):
     assert not re.search(r"failed|skipped|error", logs["tests"])
 
     results = {
-        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (folder / "results").glob("standin/*")
+        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (folder / "results").glob("standin-1/*")
     }
     assert set(results) == {"device", "rows", "gpu", "cudf", "stream"}
     assert results["stream"]["rows_are_the_hosts"]
@@ -126,7 +130,7 @@ def test_the_benchmark_of_a_filtered_graph(tmp_path):
     # Large enough for two lists; those of the session above are solved at once.
     command = [*shlex.split(ON_STANDIN), str(BENCH), "gpu/speed", "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
     subprocess.run([*command, "-o", str(tmp_path)], check=True, capture_output=True)
-    told = json.loads((tmp_path / "standin" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
+    told = json.loads((tmp_path / "standin-1" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
     for ours in told["weights"].values():
         light, heavy = ours["rounds"]
         table = 8 * told["edges"]  # the ends; each list reads a part of them, in whole sectors
@@ -162,16 +166,87 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
 def test_no_time_left(bench, tmp_path, capsys):
     session = bench("gpu_session")
     assert session.main([str(tmp_path), "--seconds", "1"]) == 1
-    assert capsys.readouterr().out.count("not begun") == 11
+    assert capsys.readouterr().out.count("not begun") == 12
+
+
+def test_without_a_gpu_the_session_names_what_is_missing_and_stops(tmp_path):
+    """The real command, in an environment without CuPy or without a device."""
+    done = subprocess.run(
+        [sys.executable, str(BENCH / "gpu_session.py"), "out"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.search(r"dfmst cannot use a GPU: engine='cuda' (needs|finds no)", done.stdout), done.stdout
+    assert "No other step can run" in done.stdout
+    assert [one["name"] for one in json.loads((tmp_path / "out" / "session.json").read_text())] == ["facts"]
+    assert (tmp_path / "out.zip").exists()
+
+
+def test_the_plan_runs_nothing(bench, tmp_path, capsys):
+    assert bench("gpu_session").main([str(tmp_path / "out"), "--plan"]) == 0
+    assert "12 steps, at most 9.7 minutes" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_files_with_tests_for_a_gpu_are_collected(bench):
+    """Without Hypothesis, which the tests of a stranger's first run do not need."""
+    found = bench("gpu_session").marked_tests()
+    assert "tests/cuda/test_device.py" in found
+    words = [*found, "-q", "--co", "-m", "gpu", "-p", "no:hypothesispytest"]
+    hide = "class Hide:\n def find_spec(self, name, *_):\n  if name.startswith('hypothesis.'): raise ImportError(name)"
+    code = f"import sys, pytest\n{hide}\nsys.meta_path.insert(0, Hide())\nsys.exit(pytest.main({words!r}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert int(re.search(r"(\d+)(?:/\d+)? tests collected", done.stdout)[1]) > 100
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA A100-SXM4-40GB", "a100-sxm4"),
+        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", "rtx-3060-laptop"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
+        ("Tesla T4", "t4"),
+        ("", "gpu"),
+    ],
+)
+def test_every_card_has_a_folder_of_its_own(bench, name, short):
+    assert bench("support.machine").short_name(name) == short
+
+
+def test_an_algorithm_that_fails_does_not_stop_the_others(bench):
+    """A failure is a record; without cuDF, `dataframe` is left out."""
+    rows = bench("gpu.rows")
+    with standin.installed():
+        engine = select_engine("cuda")
+        table = rows.fresh(engine, "erdos-renyi", 14, 3).table("float64")
+        expected = rows.host_rows(engine, table)
+        failing = SimpleNamespace(
+            run=lambda *_: (_ for _ in ()).throw(MemoryError("out of memory allocating 64 bytes"))
+        )
+        record = rows.equal(engine, failing, table, expected)
+        assert (record["equal"], record["error"].partition(":")[0]) == (False, "CapacityError")
+        assert rows.equal(engine, rows.REGISTRY["filter-boruvka"](), table, expected)["equal"]
+    with standin.installed("cupy"):
+        options = SimpleNamespace(shrink=14, seed=3, each=0.0)
+        found = {one["algorithm"]: one for one in rows.others(engine, "erdos-renyi", options, (table, expected))}
+    assert found["dataframe"]["left_out"] == "needs cudf"
+    assert all(one["equal"] for one in found.values())
 
 
 def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
     session = bench("gpu_session")
     steps = session.steps(session.arguments([str(tmp_path), "--ecl-mst", "solver"]))
-    assert sum(step.seconds for step in steps) <= 580
+    assert sum(step.seconds for step in steps) <= 590
     scripts = [word for step in steps for word in step.command if word.startswith("gpu/")]
     assert all((BENCH / word).with_suffix(".py").exists() for word in scripts)
-    assert len(scripts) == 10
+    assert len(scripts) == 11
 
 
 @pytest.mark.slow

@@ -1,11 +1,17 @@
-"""The fast lane, a plain `pytest`: fewer examples of each property, and a sample of each test's many cases."""
+"""The fast lane, a plain `pytest`: fewer examples of each property, and a sample of each test's many cases.
+
+Hypothesis is imported when it is used: tests marked ``gpu`` run on machines without it.
+"""
 
 from __future__ import annotations
 
 import zlib
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+
+if TYPE_CHECKING:
+    from hypothesis import settings
 
 __all__ = ["FAST_LANE", "examples", "in_fast_lane", "use_fast_lane"]
 
@@ -19,12 +25,16 @@ LEAST = 3
 
 def use_fast_lane() -> None:
     """Draw fewer examples in all test files that are imported from now on."""
+    from hypothesis import settings
+
     settings.register_profile("fast lane", max_examples=FEW)
     settings.load_profile("fast lane")
 
 
 def examples(count: int) -> settings:
     """Draw so many examples of a property, in the fast lane fewer, without a limit on the time of one."""
+    from hypothesis import settings
+
     return settings(deadline=None, max_examples=max(min(count, LEAST), count * settings().max_examples // ALL))
 
 
