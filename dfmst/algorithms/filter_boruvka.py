@@ -43,7 +43,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.edges import end_words, gather_keys
-from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length, flag_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, count_set, flag_length, flag_words
 from dfmst.algorithms._shared_steps import check_light, sampled_threshold
 from dfmst.algorithms.base import Trace, chosen_rows
 
@@ -112,7 +112,7 @@ class FilterBoruvka:
                 flatten(engine, work.parent)
                 giant = work.component_of(sides[0].row)
             components = self._solve(components, work, sides[1], trace, giant)
-        return chosen_rows(engine, chosen, table.vertices - components)
+        return chosen_rows(engine, chosen, table.vertices - components, work.barrier)
 
     @staticmethod
     def _solve(components: int, work: Worklist, side: Side, trace: Trace, giant: Array | None = None) -> int:
@@ -173,7 +173,7 @@ _COUNTED = 1 << 14  # rows that predict the length of the second list
 _DEVIATIONS = 5  # by which it may be longer
 _COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the first round and of all; then those below
 _LENGTHS = (0, 5)  # places of the number of edges in both lists
-_JOINED = 1  # place of the number of chosen edges
+_ROUNDS = 2  # place of the number of rounds
 _WAITING = 6  # place of the barrier's counter
 _TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
 _OFFERED = 4  # records that a thread of `offer_records` takes
@@ -212,6 +212,12 @@ class Worklist:
         self._giant: Array | None = None
         self._reserve(capacity)
         self._begin(self.parent, chosen)
+        self._earlier = 0  # edges chosen on the lower side
+
+    @property
+    def barrier(self) -> Array:
+        """The word by which the threads of a kernel in steps wait for each other."""
+        return self._counters[_WAITING:]
 
     def _reserve(self, capacity: int) -> None:
         """Make room for `capacity` records; those in the lists are lost."""
@@ -282,8 +288,9 @@ class Worklist:
         while True:
             length = self._shorten()
             if length <= self._capacity:
-                length, joined, rounds, taken = self._finish()
+                length, chosen, rounds, taken = self._finish()
                 if length <= self._capacity:
+                    joined, self._earlier = chosen - self._earlier, chosen
                     return taken, rounds, joined
             self._reserve(length)
             self._take()
@@ -302,17 +309,19 @@ class Worklist:
         return length
 
     def _finish(self) -> list[int]:
-        """Run the remaining rounds; return the length of the list, the edges chosen, the rounds, the first length.
+        """Run the remaining rounds; return the length of the list, all chosen edges, the rounds, the first length.
 
         A list that is longer than the buffers stays as it is.
         """
         if self._engine.in_steps:
             table, most = self._table, self._capacity
             first, second = self._records
-            lists = (self._counters[_WAITING:], first, second, most, table.weight, table.flip, self._side.shift)
-            columns = (self.parent, self._best, table.vertices, self._chosen, self._counters)
+            lists = (self.barrier, first, second, most, table.weight, table.flip, self._side.shift)
+            columns = (self.parent, self._best, table.vertices, self._chosen, len(self._chosen), self._counters)
             self._engine.launch("finish_records", most, *lists, *columns)
         counted: list[int] = self._counters[:4].tolist()
+        if not self._engine.in_steps:
+            counted[1] = count_set(self._engine, self._chosen)
         return counted
 
     def _round(self, now: int, bound: int) -> None:
@@ -332,7 +341,7 @@ class Worklist:
         arguments: tuple[Array | int | None, ...]
         if kernel == "join_records":
             cleared = 0 if by_records else table.vertices
-            places = (self.parent, self._chosen, self._counters[_JOINED:], next_length)
+            places = (self.parent, self._chosen, self._counters[_ROUNDS:], next_length)
             arguments = (records[now], length, best[now], best[then], cleared, *places)
         else:
             keys = (table.weight, table.flip, self._side.shift)

@@ -1,10 +1,6 @@
 // Columns of ids, weights and ends: checked, gathered and packed. Signed ids are read as unsigned: a negative one is
 // then huge.
 
-DEVICE void raise(u64* note, u64 value) {
-  if (value > load(note)) atomic_max(note, value);
-}
-
 // Notes the largest id, whether a weight is NaN, and of the rows of every thread of `apart` the greatest key and the
 // complement of the least. An id is `stride` words of 32 bits, the lowest first. Rows of a thread are `count` apart.
 KERNEL_OF(W, survey_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 edges, u64 apart,

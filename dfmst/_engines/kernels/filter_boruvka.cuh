@@ -5,9 +5,11 @@
 // 64-bit key it is 32 bits: where those of two records are equal, the keys are looked up by row.
 
 enum : u64 {
-  COUNTERS = 8,    // the first list's edges, those of count_round, the second list's edges, the team's word
-  JOINED = 1,
+  COUNTERS = 8,    // the first list's edges, chosen edges, those of count_round, the second list's edges, the team's word
+  CHOSEN = 1,
+  ROUNDS = 2,
   SECOND = 5,
+  SUMS = 8192,     // threads that count the flags of the chosen edges
   CLEAR_SHARE = 8  // with fewer edges than vertices / 8, minima are cleared at their ends
 };
 
@@ -116,18 +118,17 @@ KERNEL(begin_worklist, (u64 vertices, u64 words, u32* parent, u64* best, u64* fl
   if (i < COUNTERS) counters[i] = 0;
 } END
 
-// What rounds count: edges that joined, rounds that had any edge, the edges of the first round, and those of all.
-DEVICE void count_round(u32 edges, u32* joined, u32* next_length) {
+// What rounds count: those that had any edge, the edges of the first round, and those of all.
+DEVICE void count_round(u32 edges, u32* rounds, u32* next_length) {
   *next_length = 0;
-  if (edges && joined[1]++ == 0) joined[2] = edges;
-  joined[3] += edges;
+  if (edges && rounds[0]++ == 0) rounds[1] = edges;
+  rounds[2] += edges;
 }
 
 // An edge that is the lightest of either end joins the two, and its row is flagged. The ends were roots when the edge
 // was offered. `other` (or null) is the array of minima of the next round: the roots of that round are ends of this
 // round's edges, so that clearing it here replaces a pass over the vertices.
-DEVICE void join_record(u64 i, u32 edges, const u64* records, const u64* best, u64* other, u32* parent, u64* flags,
-                        u32* joined) {
+DEVICE void join_record(u64 i, u32 edges, const u64* records, const u64* best, u64* other, u32* parent, u64* flags) {
   const Pair* record = (const Pair*)records + i;
   if (i + 16 < edges) {  // records ahead, so that misses overlap
     PREFETCH(&best[record[16].first >> 32]);
@@ -142,16 +143,15 @@ DEVICE void join_record(u64 i, u32 edges, const u64* records, const u64* best, u
   if (best[a] != word && best[b] != word) return;
   join_sets(parent, a, b);
   set_flag(flags, (u32)word);
-  reserve(joined, 1);
 }
 
 // The first `cleared` minima of `other` are cleared in sequence; where that is 0, those of the edges' ends.
 KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u64* other, u64 cleared, u32* parent,
-                      u64* flags, u32* joined, u32* next_length)) {
+                      u64* flags, u32* rounds, u32* next_length)) {
   const u32 edges = *length;
-  if (i == 0) count_round(edges, joined, next_length);
+  if (i == 0) count_round(edges, rounds, next_length);
   if (i < cleared) other[i] = ~0ull;
-  if (i < edges) join_record(i, edges, records, best, cleared ? nullptr : other, parent, flags, joined);
+  if (i < edges) join_record(i, edges, records, best, cleared ? nullptr : other, parent, flags);
 } END
 
 // Lists the edges whose ends still differ, with the representatives of the moment (implicit path compression), and
@@ -189,26 +189,33 @@ KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* wei
   offer_four(i, count, *length, records, weight, flip, shift, parent, best, next, next_length);
 } END
 
-// All rounds that are left, in one launch. Where the first list is longer than its buffer nothing is done.
+// All rounds that are left, in one launch, and the number of all chosen edges: a counter that each of them raises would
+// take longer than a round. Where the first list is longer than its buffer nothing is done.
 STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, const W* weight, u64 flip, u32 shift,
-                             u32* parent, u64* best, u64 vertices, u64* flags, u32* counters)) {
+                             u32* parent, u64* best, u64 vertices, u64* flags, u64 words, u32* counters)) {
   const Team team = TEAM;
   if (counters[0] > capacity) return;
   for (u32 now = 0;; now ^= 1) {
     const u32 edges = load(&counters[now ? SECOND : 0]);
-    if (edges == 0) return;
+    if (edges == 0) break;
     u64 *const records = now ? second : first, *const next = now ? first : second;
     u64 *const mine = best + now * vertices, *const other = best + (now ^ 1) * vertices;
     u32* const next_length = &counters[now ? 0 : SECOND];
     const u64 cleared = CLEAR_SHARE * edges < vertices ? 0 : vertices;
     team.each(edges > cleared ? edges : cleared, [=](u64 i) {
-      if (i == 0) count_round(edges, counters + JOINED, next_length);
+      if (i == 0) count_round(edges, counters + ROUNDS, next_length);
       if (i < cleared) other[i] = ~0ull;
-      if (i < edges) join_record(i, edges, records, mine, cleared ? nullptr : other, parent, flags, counters + JOINED);
+      if (i < edges) join_record(i, edges, records, mine, cleared ? nullptr : other, parent, flags);
     });
     const u64 count = ((u64)edges + 3) / 4;
     team.each(count, [=](u64 i) {
       offer_four(i, count, edges, records, weight, flip, shift, parent, other, next, next_length);
     });
   }
+  const u64 sums = words < SUMS ? words : SUMS;
+  team.each(sums, [=](u64 i) {
+    u32 total = 0;
+    for (u64 word = i; word < words; word += sums) total += count_ones(flags[word]);
+    reserve<20>(counters + CHOSEN, total);  // below 2^20: 2^32 flags of SUMS threads
+  });
 }

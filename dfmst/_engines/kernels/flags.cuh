@@ -16,6 +16,44 @@ KERNEL_OF(V, list_flags, (const u64* flags, u64 words, u64 block, const u64* off
     for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
 } END
 
+enum : u64 {
+  LISTED = 16,  // words that a thread of compact_flags counts and lists
+  SUMMED = 64   // counts that one thread sums
+};
+
+// Positions of all set flags, ascending, in one launch. `sums` has room for the counts of groups of words, of
+// SUMMED groups each, and of SUMMED of these each. Sums of few counts by many threads take no longer than the barriers between the steps.
+STEPS_OF(V, compact_flags, (u32* met, const u64* flags, u64 words, u64* sums, V* positions)) {
+  const Team team = TEAM;
+  const u64 groups = (words + LISTED - 1) / LISTED, parts = (groups + SUMMED - 1) / SUMMED, wholes = (parts + SUMMED - 1) / SUMMED;
+  u64 *const of_part = sums + groups, *const of_whole = of_part + parts;
+  const auto sum_up = [](u64 i, u64* counts, u64 length) {
+    const u64 end = (i + 1) * SUMMED < length ? (i + 1) * SUMMED : length;
+    u64 total = 0;
+    for (u64 j = i * SUMMED; j < end; ++j) {
+      const u64 count = counts[j];
+      counts[j] = total;
+      total += count;
+    }
+    return total;
+  };
+  team.each(groups, [=](u64 i) {
+    const u64 end = (i + 1) * LISTED < words ? (i + 1) * LISTED : words;
+    u64 total = 0;
+    for (u64 word = i * LISTED; word < end; ++word) total += count_ones(flags[word]);
+    sums[i] = total;
+  });
+  team.each(parts, [=](u64 i) { of_part[i] = sum_up(i, sums, groups); });
+  team.each(wholes, [=](u64 i) { of_whole[i] = sum_up(i, of_part, parts); });
+  team.each(groups, [=](u64 i) {
+    const u64 end = (i + 1) * LISTED < words ? (i + 1) * LISTED : words;
+    u64 at = sums[i] + of_part[i / SUMMED];
+    for (u64 whole = 0; whole < i / (SUMMED * SUMMED); ++whole) at += of_whole[whole];
+    for (u64 word = i * LISTED; word < end; ++word)
+      for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
+  });
+}
+
 KERNEL(set_flags, (const u32* positions, u64* flags)) { set_flag(flags, positions[i]); } END
 
 KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {

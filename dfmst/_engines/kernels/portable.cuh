@@ -113,12 +113,12 @@ DEVICE f64 real_of(u64 bits) { return __longlong_as_double((i64)bits); }
 DEVICE f64 square_root(f64 x) { return sqrt(x); }
 DEVICE u64 nanoseconds() { return 0; }  // steps are timed on a CPU only
 
-// Room for `wanted` (at most 15) entries at the end of a list. The threads of a warp that come here together share one
+// Room for `wanted` (of BITS bits) entries at the end of a list. The threads of a warp that come here together share one
 // atomic: all of a grid would otherwise queue for one word.
-DEVICE u32 reserve(u32* length, u32 wanted) {
+template <u32 BITS = 4> DEVICE u32 reserve(u32* length, u32 wanted) {
   const u32 here = __activemask(), lane = threadIdx.x & 31;
   u32 before = 0, total = 0;
-  for (u32 bit = 0; bit < 4; ++bit) {
+  for (u32 bit = 0; bit < BITS; ++bit) {
     const u32 asking = __ballot_sync(here, wanted >> bit & 1);
     before += __popc(asking & ((1u << lane) - 1)) << bit;
     total += __popc(asking) << bit;
@@ -128,6 +128,19 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
   u32 begin = 0;
   if (lane == leader) begin = atomicAdd(length, total);
   return __shfl_sync(here, begin, leader) + before;
+}
+
+// Raises a word to a value, unless it is higher. The threads of a whole warp first find the highest of theirs.
+DEVICE void raise(u64* word, u64 value) {
+  if (__activemask() == ~0u) {
+    const u32 lane = threadIdx.x & 31;
+    for (u32 reach = 16; reach; reach >>= 1) {
+      const u64 other = __shfl_sync(~0u, value, lane ^ reach);
+      if (other > value) value = other;
+    }
+    if (lane) return;
+  }
+  if (value > load(word)) atomic_max(word, value);
 }
 
 #else
@@ -199,7 +212,10 @@ DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); retur
 DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE f64 real_of(u64 bits) { f64 x; std::memcpy(&x, &bits, sizeof x); return x; }
 DEVICE f64 square_root(f64 x) { return __builtin_sqrt(x); }
-DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }
+template <u32 BITS = 4> DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }
+DEVICE void raise(u64* word, u64 value) {
+  if (value > load(word)) atomic_max(word, value);
+}
 DEVICE u64 nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return (u64)std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

@@ -68,17 +68,39 @@ def count_set(engine: Engine, flags: Array) -> int:
 
 
 def compact(
-    engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False, total: int | None = None
+    engine: Engine,
+    flags: Array,
+    dtype: type = np.uint32,
+    *,
+    lasting: bool = False,
+    total: int | None = None,
+    barrier: Array | None = None,
 ) -> Array:
     """Return the positions of the set flags, ascending; `lasting` positions are not in the engine's scratch.
 
-    `total` is the number of set flags: if it is known, it is not read from the device.
+    `total` is the number of set flags: if it is known, it is not read from the device. With a `barrier`, a word that is
+    0 or that earlier kernels in steps have used, a GPU then takes one launch.
     """
+    if total is not None and barrier is not None and not engine.on_host and engine.in_steps:
+        return _compact_at_once(engine, flags, dtype, lasting, total, barrier)
     if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would take longer
         (positions,) = np.unpackbits(flags.view(np.uint8), bitorder="little").view(np.bool_).nonzero()
         return positions.view(dtype) if np.dtype(dtype).itemsize == positions.itemsize else positions.astype(dtype)
     totals = None if total is None else [total]
     return compact_all(engine, flags, dtype=dtype, lasting=lasting, totals=totals)[0]
+
+
+_LISTED, _SUMMED = 16, 64  # of flags.cuh
+
+
+def _compact_at_once(engine: Engine, flags: Array, dtype: type, lasting: bool, total: int, barrier: Array) -> Array:
+    """Return the positions by one launch."""
+    groups = -(-len(flags) // _LISTED)
+    parts = -(-groups // _SUMMED)
+    sums = engine.xp.empty(groups + parts + -(-parts // _SUMMED), np.uint64)
+    positions: Array = (engine.lasting() if lasting else engine).xp.empty(total, dtype)
+    engine.launch("compact_flags", groups, barrier, flags, len(flags), sums, positions)
+    return positions
 
 
 def compact_all(

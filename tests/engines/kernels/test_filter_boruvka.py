@@ -126,15 +126,15 @@ def test_a_round(engine, dtype, seed, vertices, edges, flip, spread, clearing):
     rows = np.flatnonzero(work.source != work.target)
     best, records = work.take("uint32", (2**64 - 1, 2**64 - 1), False, len(rows), False)
     lightest = set(work.lightest(rows)) - {edges}
-    chosen, joined = np.zeros(-(-edges // 64), np.uint64), np.array([5, rounds, 8, 2], np.uint32)
+    chosen, counted = np.zeros(-(-edges // 64), np.uint64), np.array([rounds, 8, 2], np.uint32)
     other = rng.integers(0, 2**64, vertices, np.uint64) if clearing != "nothing" else None
     cleared = vertices if clearing == "all" else 0
     bound, next_length = len(rows) + 9, np.full(1, 77, np.uint32)
-    buffers = (best, other, cleared, work.parent, chosen, joined, next_length)
+    buffers = (best, other, cleared, work.parent, chosen, counted, next_length)
     engine.launch("join_records", max(bound, cleared), records, work.length, *buffers, grain=1)
     assert set(np.flatnonzero(unpack(chosen, edges))) == lightest
     first = len(rows) if len(rows) and not rounds else 8
-    assert joined.tolist() == [5 + len(lightest), rounds + bool(len(rows)), first, 2 + len(rows)]
+    assert counted.tolist() == [rounds + bool(len(rows)), first, 2 + len(rows)]
     assert next_length[0] == 0
     if clearing == "all":
         assert (other == NONE).all()
@@ -167,7 +167,7 @@ def test_all_rounds(engine, dtype, seed, vertices, edges, flip, spread):
     chosen, counters = np.zeros(-(-edges // 64), np.uint64), np.zeros(8, np.uint32)
     counters[0] = len(rows)
     keys = (work.weight, work.flip, spread[1])
-    columns = (work.parent, minima, vertices, chosen, counters)
+    columns = (work.parent, minima, vertices, chosen, len(chosen), counters)
     short = max(0, len(rows) - 1)
     for capacity in sorted({short, len(rows)}):  # nothing is done where the list is longer than its buffer
         engine.launch("finish_records", len(rows), counters[6:], *buffers, capacity, *keys, *columns, grain=1)

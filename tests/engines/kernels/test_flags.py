@@ -45,6 +45,21 @@ def test_list_flags(engine, dtype, seed, length, block):
 
 
 @each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("length", [1, 64, 1023, 1025, 70_001, 300_000, 64 * 16 * 64 * 64 + 5])
+def test_compact_flags(engine, dtype, length):
+    """All levels of the sums: the last length has more groups than one of the highest level holds."""
+    mask = np.random.default_rng(length).random(length) < (0.5 if length < 10**6 else 0.001)
+    flags = pack(mask)
+    groups = -(-len(flags) // 16)
+    parts = -(-groups // 64)
+    sums = np.full(groups + parts + -(-parts // 64), 99, np.uint64)
+    positions = np.full(mask.sum(), 99, dtype)
+    engine.launch("compact_flags", groups, np.zeros(1, np.uint32), flags, len(flags), sums, positions, grain=3)
+    np.testing.assert_array_equal(positions, np.flatnonzero(mask))
+
+
+@each_engine
 @given(seed=seeds, length=st.sampled_from(LENGTHS))
 @quick
 def test_set_flags(engine, seed, length):

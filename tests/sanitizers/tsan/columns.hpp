@@ -35,6 +35,11 @@ template <typename V> void vertices(const Graph& graph) {
   std::vector<V> positions(every.size() * 64);
   launch_list_flags(V(), every.size(), every.data(), every.size(), 1, offsets.data(), positions.data());
   CHECK(positions.back() == positions.size() - 1);
+  std::vector<V> at_once(positions.size());
+  std::vector<u64> sums(every.size() + 3);
+  u32 met = 0;
+  launch_compact_flags(V(), every.size(), &met, every.data(), every.size(), sums.data(), at_once.data());
+  CHECK(at_once == positions);
 
   const std::vector<u32> names = iota(graph.vertices);
   std::vector<u32> drawn(length);
