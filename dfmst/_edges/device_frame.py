@@ -17,7 +17,7 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, unsupported_weights, widen
-from dfmst._engines import CudaEngine, Engine
+from dfmst._engines import CudaEngine, Engine, with_freed_scratch
 from dfmst.errors import CapacityError, DfmstError, UnsupportedFrameError, missing_column
 
 NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
@@ -49,7 +49,7 @@ class DeviceView:
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index."""
-        return self.finish(self.frame.take(rows))
+        return self.finish(with_freed_scratch(lambda: self.frame.take(rows)))
 
     def part(self, begin: int, end: int) -> DeviceView:
         """Return the view of a range of rows, without a copy."""
@@ -57,7 +57,7 @@ class DeviceView:
 
     def rows(self, engine: Engine, rows: Array) -> DeviceView:
         """Return the view of these rows; the positions may be on the host."""
-        return replace(self, frame=self.frame.take(engine.from_host(rows)))
+        return replace(self, frame=with_freed_scratch(lambda: self.frame.take(engine.from_host(rows))))
 
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
         """Return the user's kind of frame with one more column; cuDF has no attributes."""
@@ -262,10 +262,17 @@ def _nulls(column: Any) -> Array | None:
 
 
 def _values(column: Any, nulls: Array | None) -> Array:
-    """Return the memory of a numeric column, as a CuPy array."""
+    """Return a numeric column as a CuPy array: its memory, or a copy if cuDF may move that to the host."""
     if nulls is not None:
         column = column.fillna(False if column.dtype.kind == "b" else 0)
+    elif spills():
+        column = column.copy(deep=True)
     return _contiguous(column.values)
+
+
+def spills() -> bool:
+    """Whether cuDF moves buffers to the host if memory is short: not those that CuPy has seen, until they are freed."""
+    return bool(sys.modules["cudf"].get_option("spill"))
 
 
 def _contiguous(column: Array) -> Array:

@@ -7,10 +7,20 @@ from functools import lru_cache
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.cuda import CudaEngine
-from dfmst._engines.scratch import release_scratch, trim_device_scratch
+from dfmst._engines.cuda import CudaEngine, current_place
+from dfmst._engines.scratch import free_pool_bytes, release_scratch, trim_device_scratch, with_freed_scratch
 
-__all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "release_memory", "select_engine"]
+__all__ = [
+    "CpuEngine",
+    "CudaEngine",
+    "Engine",
+    "current_place",
+    "free_pool_bytes",
+    "host_engine",
+    "release_memory",
+    "select_engine",
+    "with_freed_scratch",
+]
 
 
 _SERIAL_ROWS = 100_000  # below, a second thread takes more time than it saves

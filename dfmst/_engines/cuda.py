@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -27,6 +28,10 @@ from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailab
 BLOCK = 256  # threads a block
 _WAVES = 16  # blocks of a launch, as a multiple of those that run at once: more blocks balance the load
 _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
+#: The runtime's and the driver's names of a lack of memory: CuPy raises no MemoryError if an allocation does not pass
+#: through a pool, as those of pinned memory and of a kernel's code.
+_NO_MEMORY = re.compile(r"cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY")
+_TOO_LARGE = "COOPERATIVE_LAUNCH_TOO_LARGE"
 
 #: Compiler options of every kernel. Fused products and sums would differ from the floats of CPUs.
 OPTIONS = ("--std=c++17", "--fmad=false")
@@ -53,11 +58,34 @@ def attributes_of(xp: Any, device: int) -> dict[str, int]:
 
 
 @cache
+def capability_of(xp: Any, device: int) -> tuple[int, int]:
+    """Return the compute capability of a device."""
+    digits = xp.cuda.Device(device).compute_capability
+    return int(digits[:-1]), int(digits[-1])
+
+
+@cache
 def resident_blocks(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
     """Return the number of blocks of a kernel that a device runs at once."""
     pointer = function_of(xp, variant, kernel).kernel.ptr
     blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, BLOCK, 0)
     return int(blocks * attributes_of(xp, device)["MultiProcessorCount"])
+
+
+@dataclass(slots=True)
+class _Bound:
+    """A kernel for arguments of known types."""
+
+    function: Any
+    types: list[type[np.generic] | None]  # of numbers; None: a column
+    most_blocks: int
+    options: dict[str, bool]
+
+
+@cache
+def bound_kernels(xp: Any) -> dict[tuple[Any, ...], _Bound]:
+    """Return the kernels that were launched, by name, device, and the types of the arguments."""
+    return {}
 
 
 @cache
@@ -93,10 +121,20 @@ def load_cupy() -> Any:
     if not devices:
         raise _unavailable("finds no CUDA device", "use engine='cpu', or another machine")
     try:
-        xp.cuda.nvrtc.getVersion()
+        version = xp.cuda.nvrtc.getVersion()
     except Exception as error:  # CuPy's wheel does not contain CUDA's toolkit
         raise _unavailable(f"needs NVRTC, CUDA's compiler: {error}") from error
+    _check_capability(xp, least=(7, 5) if version >= (13, 0) else (7, 0))
     return xp
+
+
+def _check_capability(xp: Any, least: tuple[int, int]) -> None:
+    """Raise for a GPU that lacks an instruction of the kernels (``nanosleep``), or that NVRTC does not compile for."""
+    capability = capability_of(xp, int(xp.cuda.runtime.getDevice()))
+    if capability < least:
+        found, needed = (".".join(map(str, each)) for each in (capability, least))
+        hint = "use engine='cpu', or a GPU of the Turing generation or later (Volta with the extra 'cu12')"
+        raise _unavailable(f"needs a GPU of compute capability {needed}; the current one has {found}", hint)
 
 
 def _unavailable(reason: str, hint: str = _INSTALL) -> EngineUnavailableError:
@@ -116,6 +154,31 @@ def default_stream(xp: Any) -> Iterator[None]:
             yield
     finally:
         stream.wait_event(default.record())
+
+
+def current_place() -> Callable[[], AbstractContextManager[object]]:
+    """Return a function that makes the device and the stream of this thread current in another one.
+
+    Without CuPy or a device, it does nothing. CuPy begins each thread on device 0 and its default stream.
+    """
+    xp = sys.modules.get("cupy")
+    if xp is None:
+        return nullcontext
+    try:
+        device = int(xp.cuda.runtime.getDevice())
+        stream = xp.cuda.get_current_stream()
+    except Exception:  # a missing driver, or one that is too old: CuPy has an error class for each
+        return nullcontext
+    if stream == xp.cuda.Stream.ptds:  # another stream in each thread, all of which the default stream waits for
+        stream = xp.cuda.Stream.null
+
+    def place() -> AbstractContextManager[object]:
+        stack = ExitStack()
+        stack.enter_context(xp.cuda.Device(device))
+        stack.enter_context(stream)
+        return stack
+
+    return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,45 +207,69 @@ class CudaEngine:
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`); `grain` is ignored."""
-        self.prepare(kernel, *arguments)(count)
+        bound, values = self._bound(kernel, arguments)
+        self._run(kernel, bound, values, count)
 
     def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
         """Check the arguments once for many launches: the check takes longer than a small kernel."""
+        bound, values = self._bound(kernel, arguments)
+        return lambda count: self._run(kernel, bound, values, count)
+
+    def _bound(self, kernel: str, arguments: tuple[Any, ...]) -> tuple[_Bound, list[Any]]:
+        """Return the kernel for these arguments, and the arguments as CuPy takes them."""
+        xp = self._cupy
+        array, known = xp.ndarray, bound_kernels(xp)
+        key: list[Any] = [kernel, xp.cuda.runtime.getDevice()]
+        for argument in arguments:
+            kind: Any = type(argument)
+            key += (argument.dtype, argument.flags.c_contiguous) if kind is array else (kind, None)
+        bound = known.get(tuple(key))
+        if bound is None:
+            bound = self._bind(kernel, arguments)
+            if not any(isinstance(part, type) and issubclass(part, array) for part in key):
+                known[tuple(key)] = bound
+        # CuPy passes a Python integer as 64 bits.
+        return bound, [each if as_ is None else as_(each) for as_, each in zip(bound.types, arguments, strict=True)]
+
+    def _bind(self, kernel: str, arguments: tuple[Array | int | None, ...]) -> _Bound:
+        """Check the arguments, and compile the kernel for their types."""
         variant, signature = bind(kernel, arguments)
-        values: list[Any] = []
+        types: list[type[np.generic] | None] = []
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
             if parameter.pointer and argument is not None and not isinstance(argument, self.xp.ndarray):
                 kind = f"a {type(argument).__name__} on the host, not a CuPy array"
                 raise TypeError(f"kernel {kernel}: {parameter.name} is {kind}")
-            # CuPy passes a Python integer as 64 bits.
-            values.append(argument if parameter.pointer else TYPES[parameter.type].type(argument))
-        most_blocks, options = max(1, self.threads // BLOCK) * _WAVES, {}
-        with self._naming(kernel):
-            function = function_of(self._cupy, variant, signature)
-            if signature.in_steps:
-                most_blocks = resident_blocks(self._cupy, variant, signature, self._device)
-                function, options = function.kernel, {"enable_cooperative_groups": True}
+            types.append(None if parameter.pointer else TYPES[parameter.type].type)
+        try:
+            function = function_of(self._cupy, variant, signature).kernel  # loads the code
+            if not signature.in_steps:
+                return _Bound(function, types, max(1, self.threads // BLOCK) * _WAVES, {})
+            most_blocks = resident_blocks(self._cupy, variant, signature, self._device)
+            return _Bound(function, types, most_blocks, {"enable_cooperative_groups": True})
+        except faults_of(self.xp) as error:
+            raise self._fault(kernel, error) from error
 
-        def launch(count: int) -> None:
-            if not count:
-                return
-            with self._naming(kernel):
-                blocks = min(-(-count // BLOCK), most_blocks)
-                function((blocks,), (BLOCK,), (np.uint64(count), *values), **options)
+    def _run(self, kernel: str, bound: _Bound, values: list[Any], count: int) -> None:
+        """Launch a kernel; a grid that must run at once gets smaller until the device holds it."""
+        blocks = min(-(-count // BLOCK), bound.most_blocks)
+        while blocks:
+            try:
+                bound.function((blocks,), (BLOCK,), (np.uint64(count), *values), **bound.options)
                 if self.synchronous:
                     self.xp.cuda.get_current_stream().synchronize()
+                return
+            except faults_of(self.xp) as error:
+                if _TOO_LARGE not in str(error) or blocks == 1:
+                    raise self._fault(kernel, error) from error
+                # A green context, or the server of MPS, grants fewer multiprocessors than the device has.
+                blocks = bound.most_blocks = blocks // 2
 
-        return launch
-
-    @contextmanager
-    def _naming(self, kernel: str) -> Iterator[None]:
-        """Context manager: raise an error that names the kernel of a fault."""
-        try:
-            yield
-        except faults_of(self.xp) as error:
-            message = f"kernel {kernel} failed on the GPU: {error}"
-            hint = "use engine='cpu', and please report this with the message above"
-            raise DeviceError(message, hint, option=USE_CPU) from error
+    def _fault(self, kernel: str, error: Exception) -> DfmstError:
+        """Return an error that names the kernel of a fault."""
+        if _NO_MEMORY.search(str(error)):
+            return self._out_of_memory(error)
+        hint = "use engine='cpu', and please report this with the message above"
+        return DeviceError(f"kernel {kernel} failed on the GPU: {error}", hint, option=USE_CPU)
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a sequential kernel on the host, with copies of its columns: one thread of a GPU takes far longer."""
@@ -246,12 +333,14 @@ class CudaEngine:
         except MemoryError as error:
             raise self._out_of_memory(error) from error
         except faults_of(self.xp) as error:
+            if _NO_MEMORY.search(str(error)):
+                raise self._out_of_memory(error) from error
             hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
             raise DeviceError(f"the GPU failed: {error}", hint, option=USE_CPU) from error
         else:
             trim_device_scratch(memory_of(self._cupy, self._device))
 
-    def _out_of_memory(self, error: MemoryError) -> CapacityError:
+    def _out_of_memory(self, error: Exception) -> CapacityError:
         free, total = self.xp.cuda.runtime.memGetInfo()
         free += self.xp.get_default_memory_pool().free_bytes() + free_pool_bytes()
         found = _BYTES.search(str(error))

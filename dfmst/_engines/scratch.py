@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from math import prod
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -164,6 +164,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=release_scratch)
 
 
+_T = TypeVar("_T")
 _POOL_SHARE = 16  # the pool may have a sixteenth of a device's memory between calls
 
 
@@ -206,6 +207,17 @@ def device_scratch(xp: Any) -> Any:
 def free_pool_bytes() -> int:
     """Return the free bytes of the pool on the current device."""
     return 0 if _shared is None else int(_shared.pool.free_bytes())
+
+
+def with_freed_scratch(call: Callable[[], _T]) -> _T:
+    """Call a function that allocates with the user's allocator, and again without the pool if memory is short."""
+    try:
+        return call()
+    except MemoryError:
+        if not free_pool_bytes():
+            raise
+    trim_device_scratch()
+    return call()
 
 
 def trim_device_scratch(memory: int = 0) -> None:

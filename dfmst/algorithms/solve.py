@@ -33,8 +33,11 @@ class Solved(NamedTuple):
 
 
 def solve_table(engine: Engine, table: EdgeTable, algorithm: str | Algorithm = "auto") -> Array:
-    """Return a table's rows in the forest, ascending ``int64``; the engine's scratch memory is not used."""
-    return resolve(algorithm, engine).run(engine, table, Trace(counts=False))
+    """Return a table's rows in the forest, ascending ``int64``.
+
+    On the host, whose callers account for each column, the engine's scratch memory is not used.
+    """
+    return resolve(algorithm, engine).run(engine if engine.on_host else engine.in_scratch(), table, Trace(counts=False))
 
 
 def solve(

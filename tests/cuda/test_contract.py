@@ -20,8 +20,8 @@ from tests.support.gpu import standin
 #: What tests ask the stand-ins for, and no code of dfmst.
 OWN = {
     "cupy": {"driver_memory", "reset", "traffic"},
-    "cudf": {"Column", "StringDtype", "pandas"},
-    "cupy.cuda": {"cooperative", "faults", "launches", "reset", "waits"},
+    "cudf": {"Column", "StringDtype", "options", "pandas"},
+    "cupy.cuda": {"capability", "cooperative", "faults", "granted", "launches", "reset", "waits"},
     "cupy.cuda.Stream": {"fault", "work_until", "write", "queue", "begun"},
     "cupy.cuda.Event": {"moment", "done", "stream"},
     "cupy.cuda.MemoryPool": {"give", "limit", "peak", "take", "used"},
@@ -41,6 +41,8 @@ PLACES = {
     "cupy.cuda.nvrtc": standin.cupy.cuda.nvrtc,
     "cupy.cuda.runtime": standin.cupy.cuda.runtime,
     "rmm.mr": standin.rmm.mr,
+    "rmm.mr.PoolMemoryResource": standin.rmm.mr.PoolMemoryResource,
+    "rmm.mr.TrackingResourceAdaptor": standin.rmm.mr.TrackingResourceAdaptor,
     "rmm.allocators.cupy": standin.rmm.allocators.cupy,
     "cudf": standin.cudf,
     "cudf.DataFrame": standin.cudf.DataFrame,

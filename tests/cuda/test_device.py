@@ -20,7 +20,7 @@ from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import certify_rows
-from dfmst.algorithms import EPMST, Prim
+from dfmst.algorithms import EPMST, Dataframe, Prim
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
 from tests.support.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
@@ -57,12 +57,18 @@ def rows_of(engine, algorithm, source, target, weight, vertices, maximum=False):
     return engine.to_host(found).tolist()
 
 
+def needs_cudf(device, algorithm):
+    if isinstance(algorithm, Dataframe) and device.cudf is None:
+        pytest.skip("needs cuDF")
+
+
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
 def test_shapes(device, algorithm):
+    needs_cudf(device, algorithm)
     for number, (name, graph) in enumerate(SHAPES.items()):
         if isinstance(algorithm, (Prim, EPMST)) and graph.vertices > FEW:
             continue  # Prim's reduction takes a round a vertex
@@ -76,6 +82,7 @@ def test_shapes(device, algorithm):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
 def test_random_multigraphs(device, algorithm):
+    needs_cudf(device, algorithm)
     rng = np.random.default_rng(ALGORITHMS.index(algorithm))
     for number, dtype in enumerate(WEIGHTS):
         vertices, edges = int(rng.integers(1, 300)), int(rng.integers(0, 3000))

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+import dfmst.stream
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
-from dfmst._engines.cuda import function_of, module_of
+from dfmst._engines.base import bind
+from dfmst._engines.cuda import bound_kernels, capability_of, function_of, module_of
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._engines.primitives.sort import sort_order
@@ -29,10 +31,10 @@ def arrays():
 @pytest.fixture
 def fresh():
     """Kernels are compiled anew, before and after."""
-    for cached in (function_of, module_of):
+    for cached in (bound_kernels, capability_of, function_of, module_of):
         cached.cache_clear()
     yield
-    for cached in (function_of, module_of):
+    for cached in (bound_kernels, capability_of, function_of, module_of):
         cached.cache_clear()
 
 
@@ -85,6 +87,21 @@ def test_without_the_compiler(device):
     with pytest.raises(EngineUnavailableError, match="needs NVRTC, CUDA's compiler: Failure finding") as caught:
         select_engine("cuda")
     assert "pip install 'dfmst[cu13]'" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("capability", "nvrtc", "needed"), [((6, 1), (12, 9), "7.0"), ((7, 0), (13, 0), "7.5"), ((7, 0), (12, 9), None)]
+)
+def test_an_old_gpu_is_refused_by_name(device, fresh, monkeypatch, capability, nvrtc, needed):
+    cupy.cuda.capability[0] = capability
+    monkeypatch.setattr(cupy.cuda.nvrtc, "getVersion", lambda: nvrtc)
+    if needed is None:
+        assert select_engine("cuda").name == "cuda"
+        return
+    found = ".".join(map(str, capability))
+    message = f"needs a GPU of compute capability {needed}; the current one has {found}"
+    with pytest.raises(EngineUnavailableError, match=message):
+        select_engine("cuda")
 
 
 # ---- launches -----------------------------------------------------------------------------------------------------
@@ -185,6 +202,41 @@ def test_guard_lets_other_errors_through(device):
         raise KeyError("x")
 
 
+def test_a_launch_is_checked_once_for_columns_of_the_same_types(device, fresh, monkeypatch):
+    engine, checked = CudaEngine(), list[str]()
+
+    def checking(kernel, arguments):
+        checked.append(kernel)
+        return bind(kernel, arguments)
+
+    monkeypatch.setattr("dfmst._engines.cuda.bind", checking)
+    for length in (3, 5, 7):
+        engine.launch("flatten", length, engine.xp.arange(length, dtype=np.uint32))
+    assert checked == ["flatten"]
+    code = engine.xp.empty(3, np.uint64)
+    for ends in (engine.xp.arange(3, dtype=np.uint32),) * 2:
+        engine.launch("pair_codes", 3, ends, ends, 2**40, code)
+    assert checked == ["flatten", "pair_codes"]
+    for wrong in (engine.xp.arange(6, dtype=np.uint32)[::2], engine.xp.arange(3, dtype=np.uint64), 7):
+        with pytest.raises(TypeError):  # none of them passes for a launch that was checked
+            engine.launch("pair_codes", 3, ends, wrong, 2**40, wrong)
+
+
+def test_a_green_context_gets_a_smaller_grid(device, fresh):
+    """Threads that wait for each other must all run: the driver refuses a grid of more than it grants."""
+    edges = [cupy.asarray(column) for column in np.random.default_rng(0).integers(0, 500, (3, 20_000))]
+    expected = dfmst.arrays.forest_rows(*edges)
+    bound_kernels.cache_clear()
+    cupy.cuda.granted[0] = 3
+    cupy.cuda.launches.clear()
+    rows: Any = dfmst.arrays.forest_rows(*edges)
+    assert rows.tolist() == expected.tolist()
+    threads = {name: threads for name, _, threads, _ in cupy.cuda.launches}
+    assert threads["finish_records_i64"] == 2 * 256
+    cupy.cuda.granted[0] = None
+    bound_kernels.cache_clear()
+
+
 # ---- memory -------------------------------------------------------------------------------------------------------
 
 
@@ -217,6 +269,27 @@ def test_out_of_memory_in_other_words(device):
         raise MemoryError("std::bad_alloc: out_of_memory: CUDA error (failed to allocate 64 bytes) at: ...")
     with pytest.raises(CapacityError, match="out of memory: more bytes were needed"), engine.guard():
         raise MemoryError("std::bad_alloc")
+
+
+@pytest.mark.parametrize(
+    "message", ["cudaErrorMemoryAllocation: out of memory", "CUDA_ERROR_OUT_OF_MEMORY: out of memory"]
+)
+def test_memory_that_no_pool_hands_out(device, fresh, message):
+    """CuPy raises no MemoryError for its raw allocator, for pinned memory and for the code of kernels."""
+    engine = CudaEngine()
+    error = cupy.cuda.runtime.CUDARuntimeError(message)
+    with pytest.raises(CapacityError, match="the GPU is out of memory: more bytes were needed"), engine.guard():
+        raise error
+    cupy.cuda.faults.launch = message
+    with pytest.raises(CapacityError, match="the GPU is out of memory"):
+        engine.launch("flatten", 3, engine.xp.arange(3, dtype=np.uint32))
+
+
+def test_a_stream_without_pinned_memory_is_out_of_memory(device):
+    cupy.cuda.faults.pinned = "cudaErrorMemoryAllocation: out of memory"
+    table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]})
+    with pytest.raises(CapacityError, match="the GPU is out of memory"):
+        dfmst.stream.minimum_spanning_forest([table], engine="cuda")
 
 
 # ---- sorts, copies, steps -----------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import dfmst
@@ -128,3 +129,46 @@ def test_columns_of_the_host_are_not_staged_in_pinned_memory(device):
         assert engine.from_host(moved) is moved
     assert cupy.traffic.pinned == []
     assert cupy.traffic.to_device == [160_000] * 2
+
+
+# ---- next to cuDF -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spilling", [True, False])
+def test_columns_that_cudf_may_spill_are_copied(device, monkeypatch, spilling):
+    """A buffer of which CuPy has seen the address stays on the GPU for good."""
+    monkeypatch.setitem(standin.cudf.options, "spill", spilling)
+    frame = standin.cudf.DataFrame.from_arrow(pa.table({"a": [0, 1, 0], "b": [1, 2, 2], "w": [3.0, 1.0, 2.0]}))
+    forest = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    assert forest["w"].to_arrow().to_pylist() == [1.0, 2.0]
+    exposed = [frame[name]._column.exposed for name in frame.columns]
+    assert exposed == [not spilling] * 3
+
+
+def test_rows_are_taken_again_without_the_pool(device, monkeypatch):
+    """The pool of temporary columns keeps memory that cuDF asks the driver for."""
+    cupy.cuda.set_allocator(RMM)
+    mallocs(graph())
+    held, calls, take = free_pool_bytes(), [], standin.cudf.DataFrame.take
+    assert held
+
+    def short(frame, rows):
+        calls.append(free_pool_bytes())
+        if calls[-1]:
+            raise MemoryError("std::bad_alloc: out_of_memory: CUDA error")
+        return take(frame, rows)
+
+    monkeypatch.setattr(standin.cudf.DataFrame, "take", short)
+    rng = np.random.default_rng(0)
+    table = pa.table({"a": rng.integers(0, 99, 999), "b": rng.integers(0, 99, 999), "w": rng.random(999)})
+    forest = dfmst.minimum_spanning_forest(standin.cudf.DataFrame.from_arrow(table), "a", "b", "w")
+    assert len(forest) == 98
+    assert calls[0] > 0 == calls[-1]
+    assert len(calls) == 2
+
+    def never(frame, rows):
+        raise MemoryError("std::bad_alloc: out_of_memory: CUDA error")
+
+    monkeypatch.setattr(standin.cudf.DataFrame, "take", never)
+    with pytest.raises(CapacityError, match="the GPU is out of memory"):
+        dfmst.minimum_spanning_forest(standin.cudf.DataFrame.from_arrow(table), "a", "b", "w")

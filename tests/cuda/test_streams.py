@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
+import dfmst.stream
 from dfmst._drive.stream.prefetch import upload
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
@@ -48,6 +50,27 @@ def test_a_stream_is_put_in_order_when_a_call_fails(device):
             raise RuntimeError
         assert cupy.cuda.get_current_stream() is stream
     assert cupy.cuda.waits == [(cupy.cuda.Stream.null, stream), (stream, cupy.cuda.Stream.null)]
+
+
+@pytest.mark.parametrize(
+    "stream", [cupy.cuda.Stream(), cupy.cuda.Stream.null, cupy.cuda.Stream.ptds], ids=["own", "default", "ptds"]
+)
+def test_a_generator_runs_on_the_callers_device_and_stream(device, stream):
+    """A thread reads ahead; each thread of CUDA begins on device 0 and its default stream."""
+    cupy.cuda.devices[0], seen = 2, []
+
+    def frames():
+        for _ in range(2):
+            seen.append(
+                (threading.current_thread().name, cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream())
+            )
+            yield pa.table(EDGES)
+
+    with cupy.cuda.Device(1), stream:
+        dfmst.stream.minimum_spanning_forest(frames, engine="cuda")
+    expected = cupy.cuda.Stream.null if stream is cupy.cuda.Stream.ptds else stream
+    assert {place[1:] for place in seen if place[0] == "dfmst-reader"} == {(1, expected)}
+    assert cupy.cuda.runtime.getDevice() == 0
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["a stream of the caller's", "the default stream"])

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dfmst._engines import Engine
+from dfmst._engines import Engine, current_place
 from dfmst._fold.buffer import Rows
 
 T = TypeVar("T")
@@ -20,17 +20,19 @@ _END: Any = object()
 
 
 def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
-    """Yield the items; a thread makes up to `places` more ahead."""
+    """Yield the items; a thread, with this thread's GPU and CUDA stream, makes up to `places` more ahead."""
+    place = current_place()
     made: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
     free, stopped = Semaphore(places - 1), Event()
 
     def make() -> None:
         try:
-            for item in chain(items, [_END]):
-                made.put((item, None))
-                free.acquire()
-                if stopped.is_set():
-                    return
+            with place():
+                for item in chain(items, [_END]):
+                    made.put((item, None))
+                    free.acquire()
+                    if stopped.is_set():
+                        return
         except BaseException as error:  # raised in the thread that uses the items
             made.put((_END, error))
 

@@ -6,6 +6,13 @@ from tests.support.gpu.standin.cudf import api, pandas
 from tests.support.gpu.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype
 from tests.support.gpu.standin.cudf.frame import DataFrame, RangeIndex, concat, read_parquet
 
+options: dict[str, bool] = {"spill": False}
+
+
+def get_option(name: str) -> bool:
+    return options[name]
+
+
 __all__ = [
     "Column",
     "DataFrame",
@@ -17,6 +24,8 @@ __all__ = [
     "StringDtype",
     "api",
     "concat",
+    "get_option",
+    "options",
     "pandas",
     "read_parquet",
 ]

@@ -67,6 +67,7 @@ class Column:
     values: np.ndarray
     nulls: np.ndarray | None
     dtype: Any
+    exposed: bool = False  # whether CuPy has seen its address
 
     @classmethod
     def from_arrow(cls, array: pa.ChunkedArray | pa.Array) -> Column:
@@ -166,7 +167,13 @@ class Series(_OneColumn):
             raise ValueError("Column must have no nulls.")
         if self._column.values.dtype == OBJECT:
             raise NotImplementedError(f"CuPy does not support {self.dtype}")
+        self._column.exposed = True  # cuDF never spills it from now on
         return ndarray(self._column.values, Memory(0))
+
+    def copy(self, deep: bool = True) -> Series:
+        """With memory of its own."""
+        column = self._column
+        return Series(Column(column.values.copy(), column.nulls, column.dtype)) if deep else Series(column)
 
     def isnull(self) -> Series:
         nulls = self._column.nulls

@@ -16,7 +16,7 @@ from tests.support.gpu.standin.cupy.memory import (
     set_allocator,
     using_allocator,
 )
-from tests.support.gpu.standin.cupy.placement import Device, cooperative
+from tests.support.gpu.standin.cupy.placement import Device, capability, cooperative, granted
 from tests.support.gpu.standin.cupy.streams import Event, Stream, get_current_stream, waits
 
 __all__ = [
@@ -25,12 +25,14 @@ __all__ = [
     "MemoryPool",
     "Stream",
     "alloc_pinned_memory",
+    "capability",
     "compiler",
     "cooperative",
     "driver",
     "faults",
     "get_allocator",
     "get_current_stream",
+    "granted",
     "launches",
     "memory",
     "nvrtc",
@@ -66,6 +68,7 @@ class Faults:
     compile: str = ""
     launch: str = ""
     nvrtc: str = ""
+    pinned: str = ""
     synchronize: str = ""
 
     def __setattr__(self, name: str, value: str) -> None:
@@ -82,6 +85,8 @@ devices = [1]
 
 
 def alloc_pinned_memory(size: int) -> bytearray:
+    if faults.pinned:
+        raise CUDARuntimeError(faults.pinned)
     traffic.pinned.append(size)
     return bytearray(size)
 
@@ -146,3 +151,4 @@ def reset() -> None:
     traffic.reset()
     devices[0] = 1
     cooperative[0] = True
+    granted[0], capability[0] = None, (9, 0)

@@ -135,7 +135,7 @@ def _check_resident(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     """CuPy makes a grid smaller that the device cannot hold at once, and warns."""
     attributes = cuda.Device(0).attributes
     most = cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(1, block[0], 0) * attributes["MultiProcessorCount"]
-    if not attributes["CooperativeLaunch"] or grid[0] > most:
+    if not attributes["CooperativeLaunch"] or grid[0] > min(most, cuda.granted[0] or most):
         raise cuda.driver.CUDADriverError(
             "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch"
         )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Device", "cooperative", "current"]
+__all__ = ["Device", "capability", "cooperative", "current", "granted"]
 
 _thread = threading.local()
 #: Whether devices launch grids whose threads wait for each other.
 cooperative = [True]
+#: Blocks of a cooperative launch that a green context or MPS grants; ``None``: as many as the device holds.
+granted: list[int | None] = [None]
+#: Compute capability of the devices.
+capability = [(9, 0)]
 
 
 def current() -> int:
@@ -30,6 +34,10 @@ class Device:
             "CooperativeLaunch": int(cooperative[0]),
         }
         self._before: list[int] = []
+
+    @property
+    def compute_capability(self) -> str:
+        return "".join(map(str, capability[0]))
 
     def __enter__(self) -> Device:
         self._before.append(current())

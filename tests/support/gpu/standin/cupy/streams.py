@@ -38,6 +38,7 @@ class Stream:
     """
 
     null: ClassVar[Stream]
+    ptds: ClassVar[Stream]
     #: What goes wrong at the next synchronization: an error to raise.
     fault: ClassVar[Exception | None] = None
 
@@ -94,6 +95,7 @@ class Stream:
 
 
 Stream.null = Stream()
+Stream.ptds = Stream()
 
 
 def get_current_stream() -> Stream:
