@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+from tests.support.gpu import standin
 from tests.support.gpu.standin import cupy
 
 pytest.importorskip("distributed")
@@ -25,16 +26,18 @@ import dask.dataframe as dd
 from click.testing import CliRunner
 
 import dfmst.dask
-from dfmst._drive.cluster import devices, groups
+from dfmst._drive.cluster import client, devices, groups
 from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
 from dfmst._drive.plan.formulas import BASE
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.slices import COMPACT, forest_positions
+from dfmst.algorithms.solve import solve_table
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
 
@@ -94,6 +97,51 @@ def test_which_workers_have_a_gpu(device, monkeypatch):
     cupy.cuda.devices[0] = 0
     assert devices.device_engine(a_worker(GPU=1)) is None
     assert devices.worker_engine().on_host  # no worker's process
+
+
+def test_the_limit_of_a_pool_is_its_maximum(device):
+    """A pool that begins small grows: dask-cuda knows up to which size, RMM only what it has by now."""
+    pool = standin.rmm.mr.PoolMemoryResource(standin.rmm.mr.CudaMemoryResource(), 1 << 20)
+    standin.rmm.mr.set_current_device_resource(pool)
+    whole = int(0.95 * (1 << 34))
+    assert devices.worker_device_bytes(a_worker(GPU=1)) == whole
+    for most, expected in ((None, whole), (1000 << 20, 950 << 20)):
+        worker = a_worker(GPU=1)
+        worker.plugins = {"RMMSetup-1": SimpleNamespace(initial_pool_size=1 << 20, maximum_pool_size=most)}
+        assert devices.worker_device_bytes(worker) == expected
+
+
+def test_what_rmm_keeps_for_the_next_column_is_free(device):
+    engine = CudaEngine()
+    free = devices._free_bytes(engine)
+    cuda_memory = standin.rmm.mr.CudaMemoryResource()
+    pool = standin.rmm.mr.PoolMemoryResource(cuda_memory, 8 << 30)
+    cupy.driver_memory.take(8 << 30)  # as RMM does when the pool begins
+    try:
+        standin.rmm.mr.set_current_device_resource(pool)
+        assert devices._free_bytes(engine) == free
+        tracked = standin.rmm.mr.TrackingResourceAdaptor(pool)
+        tracked.used = 3 << 30
+        standin.rmm.mr.set_current_device_resource(tracked)
+        assert devices._free_bytes(engine) == free - (3 << 30)
+        standin.rmm.mr.set_current_device_resource(cuda_memory)  # another process has it
+        assert devices._free_bytes(engine) == cupy.cuda.runtime.memGetInfo()[0]
+    finally:
+        cupy.driver_memory.give(8 << 30)
+
+
+def test_tasks_solve_in_the_scratch(device):
+    """Next to cuDF, CuPy asks the driver for each column, unless temporary ones come out of a pool."""
+    cupy.cuda.set_allocator(standin.rmm.allocators.cupy.rmm_cupy_allocator)
+    engine, rng = CudaEngine(), np.random.default_rng(0)
+    drawn = (*rng.integers(0, 999, (2, 9999), np.uint32), rng.random(9999))
+    source, target, weight = (engine.from_host(column) for column in drawn)
+    counts = []
+    for _ in range(3):
+        cupy.driver_memory.mallocs.clear()
+        assert len(solve_table(engine, EdgeTable(source, target, weight, 999))) == 998
+        counts.append(len(cupy.driver_memory.mallocs))
+    assert counts[0] > counts[1] == counts[2] <= 4  # the forest's rows, and extremes of the keys
 
 
 def test_a_shuffle_of_a_forest_of_twice_the_memory(on_gpu, files):
@@ -324,6 +372,29 @@ def test_the_example_runs_from_end_to_end(dask_cuda, tmp_path, capsys):
     assert dask_cuda == [{"dashboard_address": ":0", "silence_logs": logging.CRITICAL, "n_workers": 2}]
     assert (written.source_rows, written.rows) == (800_000, 49_999)
     assert "the forest is minimal: True" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ucx", [True, False])
+@pytest.mark.parametrize("memory", [None, 8 << 30])
+def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memory):
+    started: list[dict[str, Any]] = []
+    local = SimpleNamespace(LocalCUDACluster=lambda **options: started.append(options))
+    monkeypatch.setitem(sys.modules, "dask_cuda", local)
+    monkeypatch.setattr("dfmst._drive.cluster.client.has_ucx", lambda: ucx)
+    client._local_gpus(2, memory)
+    (options,) = started
+    assert options.get("protocol") == ("ucx" if ucx else None)
+    # A pool without a maximum grows beyond the limit; UCX without a pool maps each column anew.
+    assert options.get("rmm_maximum_pool_size") == memory
+    assert options.get("rmm_pool_size") == (memory or (0.5 if ucx else None))
+    assert options.get("rmm_allocator_external_lib_list") == (["cupy"] if ucx or memory else None)
+
+
+@pytest.mark.parametrize(
+    ("address", "name"), [("tcp://10.0.0.1:1", "tcp"), ("ucxx://10.0.0.1:1", "ucx"), ("ucx://a:1", "ucx")]
+)
+def test_the_protocol_is_named(address, name):
+    assert client.protocol_of(SimpleNamespace(scheduler=SimpleNamespace(address=address))) == name
 
 
 def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):

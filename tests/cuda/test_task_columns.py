@@ -82,6 +82,24 @@ def test_from_gpu_to_gpu_nothing_crosses():
     assert protocol.serialize(table, serializers=("cuda", "dask", "pickle"))[0]["serializer"] == "pickle"
 
 
+@pytest.mark.parametrize("kind", [list, tuple, dict])
+def test_tables_in_a_list_or_a_dict_stay_on_the_gpu(kind):
+    protocol = pytest.importorskip("distributed.protocol")
+    from dfmst._drive.cluster.devices import register_for_gpus
+
+    register_for_gpus(DeviceTable)
+    tables = [device_table([1, 5], [5, 2**40], [7, 7], [0, 3]) for _ in range(2)]
+    cupy.traffic.reset()
+    value = dict(enumerate(tables)) if kind is dict else kind(tables)
+    header, frames = protocol.serialize(value, serializers=("cuda", "dask", "pickle"))
+    received = protocol.deserialize(header, frames)
+    assert not cupy.traffic.to_host
+    for table in received.values() if kind is dict else received:
+        assert host_table(table).equals(host_table(tables[0]))
+    # Over TCP, the columns go through the host, as a pickle.
+    assert protocol.serialize(tables[0], serializers=("dask", "pickle"))[0]["serializer"] == "pickle"
+
+
 def test_runs_wait_and_travel_with_their_index():
     engine = CudaEngine()
     rng = np.random.default_rng(0)

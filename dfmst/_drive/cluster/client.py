@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
@@ -180,6 +181,7 @@ def _current_client() -> Any:
         return None
 
 
+_POOL = 0.5  # of a GPU's memory, with which RMM's pool begins if no limit is given
 _SPILL = 0.8  # of a worker's GPU memory, from which dask-cuda moves results to the host
 
 
@@ -194,11 +196,25 @@ def _local_gpus(workers: int | None, memory: int | None) -> Any:
     options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     if workers is not None:
         options["n_workers"] = workers
+    if has_ucx():
+        # UCX maps the memory of each pair of workers, which takes long unless a pool is all of it.
+        options |= {"protocol": "ucx", "rmm_pool_size": _POOL, "rmm_allocator_external_lib_list": ["cupy"]}
     if memory is not None:
-        # The limit holds for cuDF and CuPy together, as they share the pool.
-        options |= {"rmm_pool_size": memory, "rmm_allocator_external_lib_list": ["cupy"]}
-        options["device_memory_limit"] = int(_SPILL * memory)
+        # The limit holds for cuDF and CuPy together, as they share the pool. A pool without a maximum would grow.
+        options |= {"rmm_pool_size": memory, "rmm_maximum_pool_size": memory}
+        options |= {"rmm_allocator_external_lib_list": ["cupy"], "device_memory_limit": int(_SPILL * memory)}
     return LocalCUDACluster(**options)
+
+
+def has_ucx() -> bool:
+    """Whether Dask can send columns from GPU to GPU."""
+    return find_spec("distributed_ucxx") is not None
+
+
+def protocol_of(client: Any) -> str:
+    """Return how the workers of a client send columns to each other: ``"tcp"``, or ``"ucx"`` from GPU to GPU."""
+    protocol = str(client.scheduler.address).partition("://")[0]
+    return "ucx" if protocol.startswith("ucx") else protocol
 
 
 def require_gpus(client: Any) -> None:

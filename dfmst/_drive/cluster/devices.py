@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.plan.formulas import DEVICE_SHARE, LEAST_ROWS
-from dfmst._engines import CpuEngine, Engine, host_engine, select_engine
+from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import array_of, checked_table
 from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
@@ -239,16 +239,25 @@ def _loads(header: dict[str, Any], frames: list[Any]) -> Any:
     return _Unpickler(io.BytesIO(header["pickled"]), columns).load()
 
 
+def _as_pickle(value: Any) -> NoReturn:
+    raise NotImplementedError  # Dask takes its next serializer
+
+
 def register_for_gpus(type_: type) -> type:
-    """Send objects that hold :class:`TaskColumns` from GPU to GPU if Dask's comm can (a class decorator)."""
+    """Send objects that hold :class:`TaskColumns` from GPU to GPU if Dask's comm can (a class decorator).
+
+    Dask looks into a list or a dict only if it has a serializer of the host for the type of the first entry.
+    """
     _unregistered.append(type_)
     if "distributed" in sys.modules:
         from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+        from distributed.protocol.serialize import dask_serialize
 
         while _unregistered:
             type_ = _unregistered.pop()
             cuda_serialize.register(type_, _dumps)
             cuda_deserialize.register(type_, _loads)
+            dask_serialize.register(type_, _as_pickle)
     return type_
 
 
@@ -273,31 +282,61 @@ def device_engine(worker: Any) -> Engine | None:
         return None
 
 
-def device_bytes(engine: Engine) -> int:
-    """Bytes that tasks may use of an engine's GPU: a share of its memory, or of the limit of CuPy's pool."""
+def device_bytes(engine: Engine, worker: Any = None) -> int:
+    """Bytes that tasks may use of an engine's GPU: a share of its memory, or of the limit of a pool."""
     xp: Any = engine.xp
     total = int(xp.cuda.runtime.memGetInfo()[1])
-    limits = [total, xp.get_default_memory_pool().get_limit() or total, _pool_bytes() or total]
+    limits = [total, xp.get_default_memory_pool().get_limit() or total, _pool_limit(worker) or total]
     return int(DEVICE_SHARE * min(limits))
 
 
-def _pool_bytes() -> int:
-    """Bytes of RMM's pool; 0 without one."""
-    rmm = sys.modules.get("rmm")
-    resource = None if rmm is None else rmm.mr.get_current_device_resource()
-    size = getattr(resource, "pool_size", None)
-    return int(size()) if callable(size) else 0
+def _pool_limit(worker: Any) -> int:
+    """Bytes that RMM's pool may grow to in this worker, as dask-cuda has set it up; 0 if it may take the whole GPU.
+
+    RMM itself names the size of a pool, but not its limit.
+    """
+    plugins = getattr(worker or _worker(), "plugins", {}).values()
+    return max((int(getattr(plugin, "maximum_pool_size", None) or 0) for plugin in plugins), default=0)
 
 
 def _free_bytes(engine: Engine) -> int:
-    """Bytes of these that are free."""
-    return device_bytes(engine) - int(engine.xp.get_default_memory_pool().used_bytes())
+    """Bytes of these that are free: in the driver's memory, or in pools that wait for the next column."""
+    xp: Any = engine.xp
+    pool, rmm = xp.get_default_memory_pool(), rmm_bytes()
+    waiting = int(pool.free_bytes()) + free_pool_bytes() + rmm.reserved - rmm.used
+    used = int(pool.used_bytes()) + max(rmm.used, 0)
+    return min(device_bytes(engine) - used, int(xp.cuda.runtime.memGetInfo()[0]) + waiting)
+
+
+class RmmBytes(NamedTuple):
+    """Bytes of RMM's pool, and those of them that columns use."""
+
+    reserved: int
+    used: int
+
+
+def rmm_bytes() -> RmmBytes:
+    """Return the size of RMM's pool, 0 without one, and the used bytes.
+
+    Used are the bytes that an adaptor of RMM counts (``rmm_track_allocations=True`` of dask-cuda), otherwise the
+    columns of finished tasks. A task that is out of memory all the same runs again with fewer rows.
+    """
+    rmm = sys.modules.get("rmm")
+    resource = None if rmm is None else rmm.mr.get_current_device_resource()
+    reserved, used = 0, None
+    while resource is not None:
+        counted = getattr(resource, "get_allocated_bytes", None)
+        size = getattr(resource, "pool_size", None)
+        used = int(counted()) if callable(counted) else used
+        reserved = int(size()) if callable(size) else reserved
+        resource = getattr(resource, "upstream_mr", None)
+    return RmmBytes(reserved, min(reserved, result_bytes() if used is None else used))
 
 
 def worker_device_bytes(dask_worker: Any) -> int:
     """Return the bytes of its GPU that a worker's tasks may use; 0 if it works on the host."""
     engine = device_engine(dask_worker)
-    return 0 if engine is None else device_bytes(engine)
+    return 0 if engine is None else device_bytes(engine, dask_worker)
 
 
 def rows_that_fit(engine: Engine, most: int, row: int, others: int = 0) -> int:

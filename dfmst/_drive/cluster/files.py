@@ -20,7 +20,7 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
-from dfmst._drive.cluster.client import cluster_client, usage, usage_since
+from dfmst._drive.cluster.client import cluster_client, protocol_of, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.graph import load, save
 from dfmst._drive.cluster.groups import Group
@@ -269,10 +269,11 @@ def forest_of_files(
         (``"tcp://host:8786"``); or a ``distributed.Client``. Default: the current client, or processes on this machine.
     gpus
         Start each worker with a GPU of its own (dask-cuda), `workers` of them or one for each GPU. With `scheduler` or
-        `client`: require a worker with a GPU.
+        `client`: require a worker with a GPU. Workers that are started here send columns from GPU to GPU (UCX) if
+        ``distributed-ucxx`` is installed, otherwise over TCP; `progress` names the protocol.
     gpu_memory_limit
         Limit of GPU memory for each worker that is started here: bytes, or a text such as ``"40GiB"``. It is the size
-        of RMM's pool; dask-cuda moves results to the host when four fifths of it are used.
+        of RMM's pool, which does not grow; dask-cuda moves results to the host when four fifths of it are used.
     progress
         True for a bar of tasks, or a function that is called with the name of each step as it begins.
     on_checkpoint
@@ -320,7 +321,7 @@ def forest_of_files(
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
     with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
-        tell("finding the forest")
+        tell(f"finding the forest with GPUs, over {protocol_of(current)}" if gpus else "finding the forest")
         try:
             return write_forest(current, paths, Path(output), columns, options, bar, on_checkpoint)
         finally:
