@@ -28,6 +28,13 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 @click.option("--gpus", type=_COUNT, metavar="G", help="Workers with a GPU each, in place of --workers.")
 @click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU.")
 @click.option(
+    "--protocol",
+    type=click.Choice(["tcp", "ucx"]),
+    default="tcp",
+    show_default=True,
+    help="How workers with GPUs send columns: through both hosts, or from GPU to GPU.",
+)
+@click.option(
     "--strategy",
     type=click.Choice(["auto", "two-pass", "merge", "shuffle", "stream", "spill"]),
     default="auto",

@@ -73,10 +73,11 @@ class Work:
     memory_limit: int
     id_bytes: int = DENSE_ID
     device: int = 0  # bytes that tasks may use of a worker's GPU; 0: no GPU
+    direct: int = 0  # 1: workers send columns from GPU to GPU; 0: through their hosts
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value < (name != "device"):
+            if value < (name not in ("device", "direct")):
                 raise ValueError(f"{name} is {value}; it must be at least 1")
 
     @property
@@ -304,18 +305,20 @@ def _gpu_solves_slices(work: Work) -> bool:
 
 
 def _on_gpus(work: Work, plan: Plan) -> Plan:
-    """Add the memory of each worker's GPU and the bytes over its bus.
+    """Add the memory of each worker's GPU, the bytes over its bus, and those from GPU to GPU.
 
     The host's memory stays an upper bound: columns are read and some ids numbered on the host, and forests wait there.
     """
-    (peak, fits), bus = _gpu_peak(work, plan), _bus(work, plan)
+    (peak, fits), (bus, links) = _gpu_peak(work, plan), _bus(work, plan)
+    formulas = {**plan.formulas, "peak_gpu_memory": peak, "bytes_over_bus": bus}
     return replace(
         plan,
         fits=plan.fits and fits,
-        formulas={**plan.formulas, "peak_gpu_memory": peak, "bytes_over_bus": bus},
+        formulas={**formulas, "bytes_between_gpus": links} if links.value else formulas,
         gpu_memory_limit=round(work.device / DEVICE_SHARE),
         peak_gpu_memory=int(peak.value),
         bytes_over_bus=int(bus.value),
+        bytes_between_gpus=int(links.value),
     )
 
 
@@ -337,12 +340,13 @@ def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
     return vertex * n, work.group_vertices.value <= device_vertices(work.device)
 
 
-def _bus(work: Work, plan: Plan) -> Term:
-    """Bytes between hosts and GPUs, all workers together."""
+def _bus(work: Work, plan: Plan) -> tuple[Term, Term]:
+    """Bytes between hosts and GPUs (PCIe), and from GPU to GPU (NVLink, if there is one), all workers together."""
     n, m, w = work.symbols
+    nothing = Term(0, "0")
     if plan.rounds:
         kept = m if plan.strategy == "shuffle" else w * least(n, m / w)
-        return EDGE * m + 2 * EDGE * kept + (2 * STATE * plan.rounds + 8) * n
+        return EDGE * m + 2 * EDGE * kept + (2 * STATE * plan.rounds + 8) * n, nothing
     on_host = work.id_bytes > SPARSE_ID  # ids that the host numbers; forests then wait on the host
     row, filtered = (EDGE, GPU_SOLVED) if on_host else (work.edge, work.edge)
     rows, reading = m, row * m
@@ -353,10 +357,12 @@ def _bus(work: Work, plan: Plan) -> Term:
     if on_host:
         # A fold's forest comes back. Of each merged or filtered row, vertices and key go and a position comes back.
         merged = EDGE * w + (2 * GPU_SOLVED + POSITION) * (w - 1)
-        return reading + merged * forest + ((GPU_SOLVED + POSITION) * n if plan.reads == 2 else 0)
-    # TCP takes forests and filters through both hosts, which UCX does not. The forest's positions come back.
-    flags = 2 * (1 + (SPARSE_ID if work.dictionary else 0)) if plan.reads == 2 else 0
-    return reading + (w - 1) * (2 * work.edge * forest + flags * n) + POSITION * n
+        return reading + merged * forest + ((GPU_SOLVED + POSITION) * n if plan.reads == 2 else 0), nothing
+    # Forests and filters move once from GPU to GPU, or over both buses. The forest's positions come back.
+    flags = 1 + (SPARSE_ID if work.dictionary else 0) if plan.reads == 2 else 0
+    if work.direct:
+        return reading + POSITION * n, (w - 1) * (work.edge * forest + flags * n)
+    return reading + (w - 1) * (2 * work.edge * forest + 2 * flags * n) + POSITION * n, nothing
 
 
 def _budget(work: Work, store: budget.Store) -> tuple[budget.Budget, Term]:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,7 @@ def plan(
     id_bytes: int | None = None,
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
+    protocol: Literal["tcp", "ucx"] = "tcp",
 ) -> Plan:
     """Predict the memory and the traffic of a forest on a cluster or in a stream, with all formulas.
 
@@ -79,6 +80,9 @@ def plan(
         default it is read from a sample of `files`.
     gpus, gpu_memory_limit
         Number of workers with one GPU each, instead of `workers`, and the memory of each GPU, such as ``"141GB"``.
+    protocol
+        How workers with GPUs send columns to each other: ``"tcp"`` through both hosts, over PCIe; ``"ucx"`` from GPU to
+        GPU, over NVLink if there is one.
 
     Returns
     -------
@@ -122,8 +126,9 @@ def plan(
     check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
     device = _device(gpus, gpu_memory_limit, strategy)
     memory = (2 * round(device / DEVICE_SHARE) or 4 << 30) if memory_limit is None else parse_memory(memory_limit)
+    check_choice(protocol, ("tcp", "ucx"), f"protocol is {protocol!r}; it must be 'tcp' or 'ucx'")
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
-    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device)
+    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"))
     return automatic_plan(work) if strategy == "auto" else plan_of(work, strategy)
 
 

@@ -102,6 +102,7 @@ _QUANTITIES = {
     "peak_memory": "peak memory of a process",
     "peak_gpu_memory": "peak memory of a GPU",
     "bytes_over_bus": "between hosts and GPUs",
+    "bytes_between_gpus": "from GPU to GPU",
 }
 _LIMITS = {"peak_memory": "memory_limit", "peak_gpu_memory": "gpu_memory_limit"}
 
@@ -134,7 +135,9 @@ class Plan:
     bytes_moved, bytes_on_disk
         Bytes between the workers of a cluster, and most bytes on the disk of a stream.
     gpu_memory_limit, peak_gpu_memory, bytes_over_bus
-        Memory of each worker's GPU (0: no GPU), the bytes used of it, and the bytes between hosts and GPUs.
+        Memory of each worker's GPU (0: no GPU), the bytes used of it, and the bytes between hosts and GPUs (PCIe).
+    bytes_between_gpus
+        Bytes that move from GPU to GPU (NVLink, if there is one) with ``protocol="ucx"``.
     """
 
     n_vertices: int
@@ -155,6 +158,7 @@ class Plan:
     gpu_memory_limit: int = 0
     peak_gpu_memory: int = 0
     bytes_over_bus: int = 0
+    bytes_between_gpus: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes as plain values, formulas as text."""

@@ -127,6 +127,14 @@ def test_gpus():
     assert not dfmst.plan(**size, gpu_memory_limit="6GB", memory_limit="256GiB").fits
     few = dfmst.plan(10_000_000, 40_000_000, gpus=2, gpu_memory_limit="8GB")
     assert (few.strategy, few.peak_gpu_memory) == ("merge", 292 * 10_000_000)
+    # UCX moves a forest once from GPU to GPU, TCP over the buses of both.
+    direct = dfmst.plan(10_000_000, 40_000_000, gpus=2, gpu_memory_limit="8GB", protocol="ucx")
+    assert few.bytes_between_gpus == 0 < direct.bytes_between_gpus
+    assert few.bytes_over_bus == direct.bytes_over_bus + 2 * direct.bytes_between_gpus
+    assert "from GPU to GPU" in repr(direct)
+    assert "from GPU to GPU" not in repr(few)
+    with pytest.raises(ValueError, match="protocol is 'nvlink'; it must be 'tcp' or 'ucx'"):
+        dfmst.plan(10, 40, protocol="nvlink")  # type: ignore[arg-type]
     wrongs: list[Any] = [
         {"gpus": 2},
         {"gpu_memory_limit": "8GB"},
