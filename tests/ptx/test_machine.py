@@ -91,6 +91,29 @@ def test_instructions(body):
         assert words.tolist() == expected
 
 
+DENORMALS = [0x00000001, 0x80000001, 0x007FFFFF]
+
+
+@pytest.mark.parametrize("flush", [True, False])
+@pytest.mark.parametrize(
+    ("body", "kept", "flushed"),
+    [
+        ("add{0}.f32 %f2, %f1, 0f00000000; mov.b32 %r3, %f2", DENORMALS, [0, 0, 0]),
+        ("min{0}.f32 %f2, %f1, 0f3F800000; mov.b32 %r3, %f2", DENORMALS, [0, 0x80000000, 0]),
+        ("neg{0}.f32 %f2, %f1; mov.b32 %r3, %f2", [bits ^ 1 << 31 for bits in DENORMALS], [0x80000000, 0, 0x80000000]),
+        ("setp.eq{0}.f32 %p1, %f1, 0f00000000; selp.b32 %r3, 1, 0, %p1", [0, 0, 0], [1, 1, 1]),
+        ("setp.lt{0}.f32 %p1, %f1, 0f00000000; selp.b32 %r3, 1, 0, %p1", [0, 1, 0], [0, 0, 0]),
+        ("mov.f32 %f2, %f1; mov.b32 %r3, %f2", DENORMALS, DENORMALS),
+    ],
+)
+def test_denormal_floats_are_zeros_in_instructions_that_flush(body, kept, flushed, flush):
+    """CuPy compiles with ``-ftz=true``: sums, comparisons and minima flush as products do, and moves do not."""
+    body, column = body.format(".ftz" if flush else ""), np.array(DENORMALS, np.uint64)
+    load = "ld.global.u64 %rd6, [%rd5]; cvt.u32.u64 %r2, %rd6; mov.b32 %f1, %r2;"
+    execute(f"{load} {body}; cvt.u64.u32 %rd7, %r3; st.global.u64 [%rd5], %rd7;", column, 3, block=3)
+    assert column.tolist() == (flushed if flush else kept)
+
+
 # ---- faults -------------------------------------------------------------------------------------------------------
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
+from tests.support.gpu.ptx.engine import PtxEngine
 from tests.support.lanes import examples
 
 __all__ = [
     "COUNTS",
+    "ENGINES",
     "KEYS",
     "LENGTHS",
     "VERTICES",
@@ -40,7 +45,9 @@ COUNTS = (0, 1, 2, 63, 64, 65, 300)
 quick = examples(12)
 seeds = st.integers(0, 2**32 - 1)
 
-each_engine = pytest.mark.parametrize("engine", [CpuEngine(n) for n in (1, 2, 4)], ids="threads={0.threads}".format)
+#: The CPU's threads, or the PTX of a GPU's kernels if tests/ptx/test_kernels.py asks for it.
+ENGINES: list[Any] = [PtxEngine()] if os.environ.get("DFMST_TEST_PTX") else [CpuEngine(n) for n in (1, 2, 4)]
+each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)
 
 
 def pack(mask: np.ndarray) -> np.ndarray:

@@ -26,6 +26,8 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "neg": operator.neg,
     "not": np.invert,
     "sqrt": np.sqrt,
+    "abs": np.abs,
+    "rcp": lambda a: np.reciprocal(a),
 }
 _COMPARE: dict[str, Callable[..., Any]] = {
     "eq": operator.eq,
@@ -51,6 +53,15 @@ Computation = tuple[Callable[..., Any], tuple[np.dtype[Any], ...]]
 
 def computed(opcode: tuple[str, ...], operands: int) -> Computation | None:
     """What an instruction with so many inputs computes; ``None`` for one that is not arithmetic."""
+    found = _plainly(opcode, operands)
+    if found is None or "ftz" not in opcode:
+        return found
+    function, types = found
+    return (lambda *values: _flushed(function(*map(_flushed, values)))), types
+
+
+def _plainly(opcode: tuple[str, ...], operands: int) -> Computation | None:
+    """What it computes without ``.ftz``."""
     op, dtype = opcode[0], TYPES.get(opcode[-1], BOOL)
     if op in ("mul", "mad"):
         return _product(opcode, dtype)
@@ -62,8 +73,10 @@ def computed(opcode: tuple[str, ...], operands: int) -> Computation | None:
         return _conversion(TYPES[opcode[-2]]), (dtype,)
     if op in ("shl", "shr"):
         return _shift(op, dtype), (dtype, _UNSIGNED_32)
-    if op in ("div", "rem") and dtype.kind == "u":
-        return (operator.floordiv if op == "div" else operator.mod), (dtype, dtype)
+    if op in ("div", "rem"):
+        return _quotient(op, dtype), (dtype, dtype)
+    if op == "fma":  # rounded once
+        return (lambda a, b, c: (a.astype(np.longdouble) * b + c).astype(dtype)), (dtype,) * 3
     if op in _BITS:
         return _BITS[op](dtype, "shiftamt" in opcode), (dtype,)
     if op == "bfi":
@@ -84,18 +97,31 @@ def _product(opcode: tuple[str, ...], dtype: np.dtype[Any]) -> Computation:
         whole = np.asarray(a).astype(object) * np.asarray(b).astype(object)
         return (whole >> 8 * dtype.itemsize).astype(dtype)
 
-    product = {"wide": widened, "hi": high_half}.get(opcode[1], _flushed if "ftz" in opcode else operator.mul)
+    product = {"wide": widened, "hi": high_half}.get(opcode[1], operator.mul)
     if opcode[0] == "mul":
         return product, (dtype, dtype)
     return (lambda a, b, c: product(a, b) + c), (dtype, dtype, wide)
 
 
-def _flushed(a: Any, b: Any) -> Any:
-    """A product of floats for which denormals are zeros."""
-    least = np.finfo(np.float32).tiny
-    a, b = (np.where(np.abs(x) < least, np.copysign(0, x), x).astype(np.float32) for x in (a, b))
-    product = a * b
-    return np.where(np.abs(product) < least, np.copysign(0, product), product).astype(np.float32)
+def _flushed(value: Any) -> Any:
+    """A value of which denormal 32-bit floats are zeros; others stay."""
+    if getattr(value, "dtype", None) != np.float32:
+        return value
+    return np.where(np.abs(value) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), value), value)
+
+
+def _quotient(op: str, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """Quotients of floats; of integers, quotients are cut towards 0, and remainders have the sign of the dividend."""
+    if dtype.kind == "f":
+        return operator.truediv
+    if dtype.kind == "u":
+        return operator.floordiv if op == "div" else operator.mod
+
+    def cut(a: Any, b: Any) -> Any:
+        quotient = np.abs(a) // np.abs(b) * (np.sign(a) * np.sign(b))
+        return (quotient if op == "div" else a - quotient * b).astype(dtype)
+
+    return cut
 
 
 def _conversion(to: np.dtype[Any]) -> Callable[..., Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tests.support.gpu.ptx.arithmetic import computed
 from tests.support.gpu.ptx.memory import ATOMICS, Fault
 from tests.support.gpu.ptx.program import Instruction
-from tests.support.gpu.ptx.values import BOOL, TYPES, Reader, reader, writer
+from tests.support.gpu.ptx.values import BOOL, TYPES, Reader, Writer, reader, writer
 
 if TYPE_CHECKING:
     from tests.support.gpu.ptx.machine import Launch
@@ -20,7 +20,7 @@ __all__ = ["Step", "address", "decode"]
 #: Runs an instruction for some threads.
 Step = Callable[["Launch", np.ndarray], None]
 _WORD = TYPES["u32"]
-_WHOLE_WARP = 31  # the clamp of a shuffle that reaches every lane
+_LANES = 32
 
 
 def decode(instruction: Instruction) -> Step:
@@ -56,6 +56,15 @@ def address(operand: str) -> Reader:
     return lambda launch, threads: np.broadcast_to(read(launch, threads) + distance, len(threads))
 
 
+def _shared_address(operand: str) -> Reader:
+    """The same in a block's shared memory: a register of 32 or 64 bits, or a number."""
+    base, _, offset = operand[1:-1].partition("+")
+    distance = np.int64(int(offset or 0))
+    if base[0] != "%":
+        return lambda launch, threads: np.full(len(threads), int(base) + distance)
+    return lambda launch, threads: launch.register(base)[threads].astype(np.int64) + distance
+
+
 def _vector(operand: str) -> list[str]:
     return [part.strip() for part in operand.strip("{}").split(",")]
 
@@ -88,8 +97,16 @@ def _parts(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
 def _load(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
     dtype, writes = TYPES[opcode[-1]], [writer(name) for name in _vector(operands[0])]
     if "param" in opcode:
-        name = operands[1][1:-1]
-        return lambda launch, threads: writes[0](launch, threads, launch.parameters[name].astype(dtype))
+        return _load_parameter(dtype, writes, *operands[1][1:-1].partition("+")[::2])
+    if "shared" in opcode:
+        place_of = _shared_address(operands[1])
+
+        def shared(launch: Launch, threads: np.ndarray) -> None:
+            begin = place_of(launch, threads)
+            for place, write in enumerate(writes):
+                write(launch, threads, launch.shared_load(threads, begin + place * dtype.itemsize, dtype))
+
+        return shared
     where, local = address(operands[1]), "local" in opcode
 
     def step(launch: Launch, threads: np.ndarray) -> None:
@@ -102,9 +119,31 @@ def _load(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
     return step
 
 
+def _load_parameter(dtype: np.dtype[Any], writes: list[Writer], name: str, offset: str) -> Step:
+    """Parts of a parameter, which may be a structure."""
+
+    def step(launch: Launch, threads: np.ndarray) -> None:
+        for place, write in enumerate(writes):
+            value = np.frombuffer(launch.parameters[name], dtype, 1, int(offset or 0) + place * dtype.itemsize)
+            write(launch, threads, np.broadcast_to(value, len(threads)))
+
+    return step
+
+
 def _store(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
-    dtype, where, local = TYPES[opcode[-1]], address(operands[0]), "local" in opcode
+    dtype = TYPES[opcode[-1]]
     reads = [reader(name, dtype) for name in _vector(operands[1])]
+    if "shared" in opcode:
+        place_of = _shared_address(operands[0])
+
+        def shared(launch: Launch, threads: np.ndarray) -> None:
+            begin = place_of(launch, threads)
+            for place, read in enumerate(reads):
+                values = np.broadcast_to(read(launch, threads), len(threads)).astype(dtype)
+                launch.shared_store(threads, begin + place * dtype.itemsize, values)
+
+        return shared
+    where, local = address(operands[0]), "local" in opcode
 
     def step(launch: Launch, threads: np.ndarray) -> None:
         begin = _begin(where(launch, threads), dtype.itemsize * len(reads))
@@ -165,17 +204,27 @@ def _vote(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
 
 
 def _shuffle(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
-    if opcode[1:3] != ("sync", "idx"):
+    """Values of other lanes; a lane beyond its part of the warp is this one, and then the predicate does not hold."""
+    if opcode[1] != "sync":
         raise NotImplementedError(".".join(opcode))
-    write, value = writer(operands[0].split("|")[0]), reader(operands[1], _WORD)
-    lane, clamp = reader(operands[2], _WORD), reader(operands[3], _WORD)
+    target, _, predicate = operands[0].partition("|")
+    write, held = writer(target), writer(predicate or "_")
+    value, distance, clamp = (reader(operand, _WORD) for operand in operands[1:4])
 
     def step(launch: Launch, threads: np.ndarray) -> None:
-        if np.any(clamp(launch, threads) != _WHOLE_WARP):
-            raise NotImplementedError("a shuffle within parts of a warp")
-        slots = np.zeros((launch.warps, 32), np.uint32)
+        lane, reach, limits = (
+            np.broadcast_to(each, len(threads)).astype(np.int64)
+            for each in (launch.lane[threads], distance(launch, threads), clamp(launch, threads))
+        )
+        own, most = limits >> 8 & 31, limits & 31
+        least = lane & own
+        source = {"up": lane - reach, "down": lane + reach, "bfly": lane ^ reach, "idx": least | reach & ~own & 31}
+        found, highest = source[opcode[2]], least | most & ~own
+        inside = found >= highest if opcode[2] == "up" else found <= highest
+        slots = np.zeros((launch.warps, _LANES), np.uint32)
         slots[launch.warp[threads], launch.lane[threads]] = value(launch, threads)
-        write(launch, threads, slots[launch.warp[threads], lane(launch, threads) & np.uint32(31)])
+        write(launch, threads, slots[launch.warp[threads], np.where(inside, found, lane)])
+        held(launch, threads, inside)
 
     return step
 

@@ -70,10 +70,12 @@ class Launch:
         self,
         program: Program,
         shape: tuple[int, int],
-        values: Sequence[int],
+        values: Sequence[int | bytes],
         memory: Memory,
         observer: Observer | None = None,
+        span: tuple[int, int] | None = None,
     ) -> None:
+        """Begin a grid, or the blocks from `span[0]` on of one of `span[1]` blocks."""
         self.program, self.memory, self.observer = program, memory, observer
         blocks, block = shape
         thread = np.arange(blocks * block, dtype=np.uint32)
@@ -84,19 +86,22 @@ class Launch:
             block
         ) // np.uint32(_LANES)
         self.warps = int(self.warp[-1]) + 1
+        first, of = span or (0, blocks)
         function = program.function
         self.parameters = {
-            name: TYPES[kind].type(value) for (name, kind), value in zip(function.parameters, values, strict=True)
+            name: value if isinstance(value, bytes) else TYPES[kind].type(value).tobytes()
+            for (name, kind), value in zip(function.parameters, values, strict=True)
         }
+        self._shared = np.zeros((blocks, function.shared), np.uint8)
         self.idle = 0  # pauses since the last change of the memory
         self.slow = np.zeros(self.threads, bool)
         self._stack = np.zeros((self.threads, function.stack), np.uint8)
         self._registers: dict[str, np.ndarray] = {
             "%tid.x": thread % np.uint32(block),
-            "%ctaid.x": self.block,
+            "%ctaid.x": self.block + np.uint32(first),
             "%laneid": self.lane,
             "%ntid.x": np.full(self.threads, block, np.uint32),
-            "%nctaid.x": np.full(self.threads, blocks, np.uint32),
+            "%nctaid.x": np.full(self.threads, of, np.uint32),
         }
 
     def register(self, name: str) -> np.ndarray:
@@ -123,6 +128,16 @@ class Launch:
         """Write to the stacks of threads."""
         octets = self._stack_place(at, values.dtype)[:, None] + np.arange(values.dtype.itemsize)
         self._stack[threads[:, None], octets] = np.ascontiguousarray(values).view(np.uint8).reshape(len(threads), -1)
+
+    def shared_load(self, threads: np.ndarray, at: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        """Values in the shared memory of blocks."""
+        octets = self._shared[self.block[threads][:, None], at[:, None] + np.arange(dtype.itemsize)]
+        return np.ascontiguousarray(octets).view(dtype)[:, 0]
+
+    def shared_store(self, threads: np.ndarray, at: np.ndarray, values: np.ndarray) -> None:
+        """Write to the shared memory of blocks."""
+        octets = np.ascontiguousarray(values).view(np.uint8).reshape(len(threads), -1)
+        self._shared[self.block[threads][:, None], at[:, None] + np.arange(values.dtype.itemsize)] = octets
 
     def _stack_place(self, at: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         if (at + np.uint64(dtype.itemsize) > self._stack.shape[1]).any():
@@ -207,7 +222,7 @@ def _ready(launch: Launch, instruction: Instruction, place: np.ndarray, threads:
     """Those of some threads at a place that need not wait there for others of their warp or block."""
     if "sync" not in instruction.opcode:
         return threads
-    if instruction.opcode[0] == "bar":
+    if instruction.opcode[0] == "bar" and "warp" not in instruction.opcode:
         alive = np.bincount(launch.block[place < launch.program.end])
         here = np.bincount(launch.block[threads], minlength=len(alive))
         return threads[(here == alive)[launch.block[threads]]]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._engines.cuda import CudaEngine, function_of, module_of
+from dfmst._engines.cuda import CudaEngine, bound_kernels, function_of, module_of, resident_blocks
 from tests.support.gpu.nvrtc import compiled
 from tests.support.gpu.ptx.machine import Launch, Observer, Program, run
 from tests.support.gpu.ptx.memory import Memory
@@ -22,7 +22,7 @@ from tests.support.gpu.ptx.program import parse
 from tests.support.gpu.standin import cupy
 from tests.support.gpu.standin.cupy.modules import RawKernel, RawModule
 
-__all__ = ["Card", "ptx_of", "real_ptx"]
+__all__ = ["Card", "programs", "ptx_of", "real_ptx"]
 
 _CACHE = Path(tempfile.gettempdir()) / f"dfmst-ptx-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
@@ -75,7 +75,8 @@ def ptx_of(text: str, options: tuple[str, ...], card: Card) -> str:
 
 
 @cache
-def _programs(ptx: str) -> dict[str, Program]:
+def programs(ptx: str) -> dict[str, Program]:
+    """The kernels of a module, decoded."""
     return {name: Program(function) for name, function in parse(ptx).items()}
 
 
@@ -87,7 +88,7 @@ def real_ptx(card: Card) -> Iterator[CudaEngine]:
         def run(self, shape: tuple[int, int], count: int, values: list[int | None], columns: list[Any]) -> None:
             memory = Memory(column._host for column in columns)
             numbers = [count, *(0 if value is None else value for value in values)]
-            run(Launch(_programs(self.ptx)[self.name], shape, numbers, memory, card.observer), card.rng)
+            run(Launch(programs(self.ptx)[self.name], shape, numbers, memory, card.observer), card.rng)
 
         ptx = ""
 
@@ -107,5 +108,5 @@ def real_ptx(card: Card) -> Iterator[CudaEngine]:
 
 
 def _clear() -> None:
-    for cached in (function_of, module_of):
+    for cached in (bound_kernels, function_of, module_of, resident_blocks):
         cached.cache_clear()

@@ -9,7 +9,9 @@ __all__ = ["Function", "Instruction", "parse"]
 
 _COMMENT = re.compile(r"//[^\n]*")
 _ENTRY = re.compile(r"\.entry (\w+)\(([^)]*)\)\s*(?:\.\w+[^{]*)?\{(.*?)\n\}", re.DOTALL)
-_PARAMETER = re.compile(r"\.param \.(\w+)(?: \.ptr)?(?: \.align \d+)? (\w+)")
+_PARAMETER = re.compile(r"\.param(?: \.align \d+)? \.(\w+)(?: \.ptr)?(?: \.global)?(?: \.align \d+)? (\w+)")
+_SHARED = re.compile(r"(?:\.extern )?\.shared(?: \.align (\d+))? \.[a-z](\d+) (\w+)(\[(\d*)\])?;")
+_MOST_SHARED = 48 << 10  # bytes of a block: those of memory without a length
 _SCOPE = re.compile(r"^\s+[{}]\s*$", re.MULTILINE)  # registers of an inner scope have names of their own
 _LABEL = re.compile(r"(\$\w+):")
 _REGISTERS = re.compile(r"\.reg \.(\w+) (%\w+)(?:<\d+>)?")
@@ -56,7 +58,10 @@ class Instruction:
 
 @dataclass(slots=True)
 class Function:
-    """A kernel: names and types of its parameters, register types by prefix, instructions, labels, bytes of stack."""
+    """A kernel: names and types of its parameters, register types by prefix, instructions, labels, bytes of stack.
+
+    `shared` is the number of bytes that its blocks share.
+    """
 
     name: str
     parameters: list[tuple[str, str]] = field(default_factory=list)
@@ -64,6 +69,7 @@ class Function:
     code: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     stack: int = 0
+    shared: int = 0
 
     def block_starts(self) -> list[int]:
         """Instructions that threads may come to from elsewhere, or wait at; ascending."""
@@ -85,12 +91,27 @@ def parse(text: str) -> dict[str, Function]:
         A directive that is not known here.
     """
     found = {}
-    for name, parameters, body in _ENTRY.findall(_COMMENT.sub("", text)):
+    text = re.sub(r"[ \t]+", " ", _COMMENT.sub("", text))
+    declared = [match.groups() for match in _SHARED.finditer(text)]
+    for name, parameters, body in _ENTRY.findall(text):
         function = found[name] = Function(name)
+        body = _with_shared(function, _SHARED.sub("", body), declared)
         function.parameters = [(name, kind) for kind, name in _PARAMETER.findall(parameters)]
         for statement in _SCOPE.sub("", _LABEL.sub(r"\1:;", body)).split(";"):
             _add(function, " ".join(statement.split()))
     return found
+
+
+def _with_shared(function: Function, body: str, declared: list[tuple[str | None, ...]]) -> str:
+    """Place the shared arrays that a body names, and write their places for their names."""
+    for align, bits, name, brackets, length in declared:
+        if not re.search(rf"\b{name}\b", body):
+            continue
+        begin = -(-function.shared // int(align or 8)) * int(align or 8)
+        size = int(bits or 8) // 8 * int(length or 1)
+        function.shared = begin + (_MOST_SHARED if brackets and not length else size)
+        body = re.sub(rf"\b{name}\b", str(begin), body)
+    return body
 
 
 def _add(function: Function, statement: str) -> None:

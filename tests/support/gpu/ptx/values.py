@@ -20,6 +20,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     **{
         f"{kind}{bits}": np.dtype(f"{code}{bits // 8}") for kind, code in ("uu", "si", "bu") for bits in (8, 16, 32, 64)
     },
+    "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }

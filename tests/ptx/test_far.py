@@ -1,0 +1,163 @@
+"""Rows near and beyond 2^31 and 2^32 on PTX: few threads of a grid of that size, in memory that is only reserved."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dfmst._engines.cuda import OPTIONS
+from dfmst._engines.kernels import kernels, translation_units
+from tests.support.gpu.ptx import machine
+from tests.support.gpu.ptx.machine import Launch, run
+from tests.support.gpu.ptx.memory import Fault, Memory
+from tests.support.gpu.ptx.modules import Card, programs, ptx_of
+
+pytestmark = pytest.mark.slow
+
+BLOCK = 64
+_NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux, which Python 3.12 names
+#: What is wrong in portable.cuh -> the text that is right, and the text in its place.
+FAULTS = {
+    "one index too many": ("index_ < count; index_", "index_ <= count; index_"),
+    "a 32-bit index": ("for (u64 index_ = (u64)blockIdx.x * blockDim.x", "for (u32 index_ = blockIdx.x * blockDim.x"),
+    "a first index of 32 bits": ("index_ = (u64)blockIdx.x * blockDim.x", "index_ = blockIdx.x * blockDim.x"),
+    "a signed stride": (
+        "const u64 threads_ = (u64)gridDim.x * blockDim.x",
+        "const i32 threads_ = gridDim.x * blockDim.x",
+    ),
+}
+TEAM_FAULTS = {
+    "one index too many": ("index_ < count; index_", "index_ <= count; index_"),
+    "a 32-bit index": ("for (u64 i = (u64)blockIdx.x * blockDim.x", "for (u32 i = blockIdx.x * blockDim.x"),
+    "a first index of 32 bits": ("i = (u64)blockIdx.x * blockDim.x", "i = blockIdx.x * blockDim.x"),
+    "a signed stride": (
+        "const u64 threads = (u64)gridDim.x * blockDim.x",
+        "const i32 threads = gridDim.x * blockDim.x",
+    ),
+}
+STEP = """
+STEPS_OF(K, copied, (u32* met, const u32* a, u32* b, u64 length)) {
+  const Team team = TEAM;
+  team.each(length, [=](u64 i) { b[i] = a[i] + 1; });
+}
+"""
+
+
+def reserved(length: int, dtype: Any) -> np.ndarray:
+    """A column of zeros, of which only the pages that are written take memory."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("needs memory that is only reserved")
+    size = length * np.dtype(dtype).itemsize
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
+
+
+def launch(text: str, variant: str, first: int, blocks: int, *values: Any, edit: Any = str) -> None:
+    """Run a block of a grid of `blocks`, from thread `first * BLOCK` on."""
+    program = programs(ptx_of(text, OPTIONS, Card(edit=edit)))[variant]
+    numbers = [int(each.__array_interface__["data"][0]) if isinstance(each, np.ndarray) else each for each in values]
+    memory = Memory(each for each in values if isinstance(each, np.ndarray))
+    run(Launch(program, (1, BLOCK), numbers, memory, span=(first, blocks)))
+
+
+def codes(edit: Any = str) -> bool:
+    """Whether a flat kernel finds its columns beyond 2^32, as first index of a thread and by strides of 2^31."""
+    count, text = (1 << 32) + 1000, translation_units()[kernels()["pair_codes"].file]
+    source, target, code = reserved(count, np.uint32), reserved(count, np.uint32), reserved(count, np.uint64)
+    places = [(1 << 32) + 5, (1 << 31) + 5, 5, (1 << 32) - 1, (1 << 32) + 999]
+    source[places], target[places] = 3, [7, 8, 9, 10, 11]
+    columns = (count, source, target, 1 << 40, code)
+    for first, blocks in (
+        ((1 << 32) // BLOCK - 1, (count >> 6) + 1),
+        ((1 << 32) // BLOCK + 15, (count >> 6) + 1),
+        (0, (1 << 31) // BLOCK),
+    ):
+        launch(text, "pair_codes", first, blocks, *columns, edit=edit)
+    return code[places].tolist() == [(3 << 40) + low for low in (7, 8, 9, 10, 11)]
+
+
+def copied(edit: Any = str) -> bool:
+    """The same of a step of a kernel in steps: a barrier that only waits for this block's last thread lets it go on."""
+    unit = next(unit for unit in translation_units().values() if unit.startswith("#define TYPE u32\n"))
+    text = unit.partition("typedef TYPE V, W, K;")[0] + "typedef TYPE K;\n" + STEP
+    count = (1 << 32) + 1000
+    a, b = reserved(count, np.uint32), reserved(count, np.uint32)
+    places = [(1 << 32) + 5, (1 << 31) + BLOCK + 5, BLOCK + 5, (1 << 32) + BLOCK + 5]
+    a[places] = [7, 8, 9, 10]
+    for first, blocks in (((1 << 32) // BLOCK, (count >> 6) + 1), (1, (1 << 31) // BLOCK)):
+        met = np.full(1, 0x7FFFFFFF, np.uint32)
+        launch(text, "copied_u32", first, blocks, count, met, a, b, count, edit=edit)
+    return b[places].tolist() == [8, 9, 10, 11]
+
+
+def taken(edit: Any = str) -> bool:
+    """Whether take_edges lists edges in rows beyond 2^31 whose ids have two words."""
+    edges = (1 << 32) - 2
+    count, text = -(-edges // 8), translation_units()["filter_boruvka_f32"]
+    weight = reserved(edges, np.float32)
+    source, target = reserved(2 * edges, np.uint32), reserved(2 * edges, np.uint32)
+    begin = count - BLOCK
+    rows = [begin + 3, begin + 9 + 3 * count, begin + 1 + 4 * count, begin + 50 + 7 * count]
+    weight[rows], source[[2 * row for row in rows]], target[[2 * row for row in rows]] = 5, [1, 2, 3, 4], [5, 6, 7, 0]
+    best, records, length = np.full(8, 2**64 - 1, np.uint64), np.zeros(64, np.uint64), np.zeros(1, np.uint32)
+    threshold = (0x80000000, 2**64 - 1)  # the key of 0.0, and no row of it
+    ends = (source, target, 2, weight, 0, edges)
+    above, low, shift, parent, giant = 1, 0, 0, 0, 0
+    columns = (*ends, *threshold, above, low, shift, parent, giant, best, records, len(records) // 2, length)
+    launch(text, "take_edges_f32", begin // BLOCK, count // BLOCK, count, *columns, edit=edit)
+    pairs, words = records.reshape(-1, 2)[: int(length[0])].T
+    found = {
+        int(word) & 0xFFFFFFFF: (int(pair) >> 32, int(pair) & 0xFFFFFFFF)
+        for pair, word in zip(pairs, words, strict=True)
+    }
+    return found == dict(zip(rows, [(1, 5), (2, 6), (3, 7), (4, 0)], strict=True))
+
+
+def is_found(check: Any, right: str, wrong: str, monkeypatch: Any) -> bool:
+    monkeypatch.setattr(machine, "_MOST_STEPS", 3000)  # a thread whose index starts over goes round forever
+    try:
+        return not check(lambda text: text.replace(right, wrong))
+    except Fault:
+        return True
+
+
+def test_flat_kernels_reach_rows_beyond_32_bits():
+    assert codes()
+
+
+def test_steps_reach_rows_beyond_32_bits():
+    assert copied()
+
+
+def test_edges_beyond_31_bits_are_taken():
+    assert taken()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_a_flat_kernel_is_found(name, monkeypatch):
+    right, wrong = FAULTS[name]
+    assert any(right in text for text in translation_units().values())
+    assert is_found(codes, right, wrong, monkeypatch)
+
+
+@pytest.mark.parametrize("name", TEAM_FAULTS)
+def test_a_fault_of_a_step_is_found(name, monkeypatch):
+    right, wrong = TEAM_FAULTS[name]
+    assert any(right in text for text in translation_units().values())
+    assert is_found(copied, right, wrong, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("const u64 at = (i + j * count) * stride;", "const u32 at = (u32)((i + j * count) * stride);"),
+        ("const u64 row = i + j * count;", "const u32 row = (u32)((int)(i + j * count) >> 1 << 1);"),
+    ],
+)
+def test_a_place_of_32_bits_is_found(right, wrong, monkeypatch):
+    assert right in translation_units()["filter_boruvka_f32"]
+    assert is_found(taken, right, wrong, monkeypatch)

@@ -1,0 +1,215 @@
+"""Every kernel of a GPU runs as PTX, on the tests of tests/engines/kernels and on those below."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dfmst._edges.read import edge_statistics
+from dfmst._edges.vertices import IdColumns
+from dfmst._edges.weights import WeightColumn
+from dfmst._engines.cuda import OPTIONS
+from dfmst._engines.kernels import kernels, translation_units
+from dfmst._engines.primitives.id_table import IdTable, IdWords
+from tests.support.gpu.ptx.engine import PtxEngine
+from tests.support.gpu.ptx.machine import Program
+from tests.support.gpu.ptx.memory import Fault
+from tests.support.gpu.ptx.modules import Card, programs, ptx_of, real_ptx
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SCHEDULES = (None, 1, 2)
+
+
+# ---- all kernels --------------------------------------------------------------------------------------------------
+
+#: Ends a run of pytest with the variants that ran as PTX.
+TOLD = """
+import json, sys, pytest
+from tests.support.columns import ENGINES
+code = pytest.main(sys.argv[1:])
+print("ran:", json.dumps(sorted(ENGINES[0].ran)))
+sys.exit(code)
+"""
+#: Kernels that no test launches by itself -> the test below, or in this folder, that runs them.
+ELSEWHERE: dict[str, str] = {}
+
+
+@pytest.mark.slow(seconds=240)
+def test_the_kernels_own_tests_pass_as_ptx(tmp_path):
+    """The tests of single kernels, on the interpreter in place of threads: no kernel of a GPU is left out."""
+    environment = {**os.environ, "DFMST_TEST_PTX": "1", "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
+    chosen = ["tests/engines/kernels", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", "threads", "-n", "0"]
+    command = [sys.executable, "-c", TOLD, *chosen]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    told = next(line for line in done.stdout.splitlines() if line.startswith("ran:"))
+    ran = {variant.rpartition("_")[0] if variant not in kernels() else variant for variant in json.loads(told[4:])}
+    on_device = {name for name, kernel in kernels().items() if not kernel.on_host}
+    assert on_device - ran - set(ELSEWHERE) == set()
+
+
+# ---- kernels that serve a call ------------------------------------------------------------------------------------
+
+
+def surveyed(card):
+    """Whether a survey of many threads finds the extremes of all rows; the largest id is not in the last row."""
+    rng = np.random.default_rng(2)
+    source, target = rng.integers(0, 10**9, (2, 5000)).astype(np.uint32)
+    source[17] = 4 * 10**9
+    weight = rng.normal(size=5000).astype(np.float32)
+    weight[40] = np.nan
+    with real_ptx(card) as engine:
+        ids = IdColumns(engine.from_host(source), engine.from_host(target), None, None)
+        found = edge_statistics(engine, ids, WeightColumn(engine.from_host(weight), None))
+    return found is not None and (found.largest, found.missing) == (4 * 10**9, True)
+
+
+@pytest.mark.parametrize("seed", SCHEDULES)
+def test_a_survey_of_all_rows(seed):
+    assert surveyed(Card(seed=seed))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("{ atomicMax(p, value); }", "{ *(volatile T*)p = value; }"),
+        ("if (other > value) value = other;", "value = other;"),
+        ("__shfl_sync(~0u, value, lane ^ reach)", "__shfl_sync(~0u, value, lane)"),
+    ],
+)
+def test_a_fault_in_the_survey_is_found(right, wrong):
+    assert any(right in text for text in translation_units().values())
+    cards = (Card(seed=seed, edit=lambda text: text.replace(right, wrong)) for seed in SCHEDULES)
+    assert not all(map(surveyed, cards))
+
+
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("seed", SCHEDULES)
+def test_a_table_of_ids(texts, seed):
+    rng, numbers = np.random.default_rng(4), dict[int, int]()
+    with real_ptx(Card(seed=seed)) as engine:
+        table = IdTable(engine, texts=texts)
+        for length in (0, 70, 900):
+            values = [value * 7919**3 for value in rng.integers(0, 500, length).tolist()]
+            parts = [str(value).encode() for value in values]
+            offset = np.cumsum([0, *map(len, parts)]).astype(np.uint64)
+            columns: list[Any] = (
+                [offset, np.frombuffer(b"".join(parts), np.uint8)] if texts else [np.array(values, np.uint64)]
+            )
+            moved: list[Any] = [engine.from_host(column) for column in columns]
+            ids = IdWords(None, *moved) if texts else IdWords(*moved)
+            expected = [numbers.setdefault(value, len(numbers)) for value in values]
+            assert engine.to_host(table.encode(ids)).tolist() == expected
+            assert engine.to_host(table.find(ids)).tolist() == expected
+
+
+# ---- lists that are too long --------------------------------------------------------------------------------------
+
+
+def overflowing(card):
+    """Whether a list of more records than its buffer holds is left alone, for the host to make room."""
+    engine, rng = PtxEngine(card), np.random.default_rng(1)
+    vertices, edges, capacity = 50, 400, 60
+    source, target = rng.integers(0, vertices, (2, edges)).astype(np.uint32)
+    weight = rng.random(edges).astype(np.float32)
+    parent, best = np.arange(vertices, dtype=np.uint32), np.full(2 * vertices, 2**64 - 1, np.uint64)
+    records, counters = [np.zeros(2 * capacity, np.uint64) for _ in range(2)], np.zeros(8, np.uint32)
+    flags, last = np.zeros(-(-edges // 64), np.uint64), 2**64 - 1
+    lists = (best[:vertices], records[0], capacity, counters[:1])
+    engine.launch(
+        "take_edges", -(-edges // 8), source, target, 1, weight, 0, edges, last, last, 0, 0, 0, None, None, *lists
+    )
+    listed = int(counters[0])
+    columns = (parent, best, vertices, flags, len(flags), counters)
+    engine.launch("finish_records", capacity, counters[6:], *records, capacity, weight, 0, 0, *columns)
+    return listed == np.count_nonzero(source != target) and not flags.any() and not counters[1:6].any()
+
+
+@pytest.mark.parametrize("seed", SCHEDULES)
+def test_a_list_that_is_too_long_is_left_alone(seed):
+    assert overflowing(Card(seed=seed))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("if (counters[0] > capacity) return;", ""),
+        ("if (at + wanted > capacity) return;", ""),
+        ("if (counters[0] > capacity) return;", "if (counters[0] < capacity) return;"),
+    ],
+)
+def test_a_fault_in_the_check_of_a_list_is_found(right, wrong):
+    assert right in translation_units()["filter_boruvka_f32"]
+    for seed in SCHEDULES:
+        try:
+            if not overflowing(Card(seed=seed, edit=lambda text: text.replace(right, wrong))):
+                return
+        except Fault as fault:
+            assert "outside every array" in str(fault)  # an illegal address on a card
+            return
+    pytest.fail("nothing was found")
+
+
+# ---- the text of barriers -----------------------------------------------------------------------------------------
+
+STEPPED = sorted(
+    (variant, unit) for kernel in kernels().values() if kernel.in_steps for variant, unit in kernel.variants().items()
+)
+
+
+def barriers(program: Program) -> list[list[str]]:
+    """What threads do between the two barriers of their block: fences, atomics, and loads past the cache."""
+    found: list[list[str]] = [[]]
+    for step in program.code:
+        opcode = step.instruction.opcode
+        if opcode[0] == "bar":
+            found.append([])
+        elif opcode[0] in ("membar", "fence"):
+            found[-1].append(".".join(opcode))
+        elif opcode[0] in ("atom", "red") and "add" in opcode:
+            found[-1].append("add")
+        elif opcode[0] == "ld" and "volatile" in opcode:
+            found[-1].append("volatile")
+        elif opcode[0] == "nanosleep":
+            found[-1].append("sleep")
+    return found[1::2]
+
+
+@pytest.mark.parametrize(("variant", "unit"), STEPPED)
+def test_every_barrier_has_its_fences(variant, unit):
+    """The interpreter's memory needs no fence, so that only the text shows them."""
+    assert fenced(variant, unit, str)
+
+
+def fenced(variant, unit, edit):
+    program = programs(ptx_of(translation_units()[unit], OPTIONS, Card(edit=edit)))[variant]
+    found = barriers(program)
+    waits = {"volatile", "sleep"}
+    order = [each[:2] == ["membar.gl", "add"] and each[-1] == "membar.gl" and {*each[2:-1]} == waits for each in found]
+    return bool(found) and all(order)
+
+
+FENCE_FAULTS = {
+    "no fence before": ("__threadfence();\n      const u32 before", "const u32 before"),
+    "no fence behind": ("__nanosleep(20);\n      __threadfence();", "__nanosleep(20);"),
+    "a fence of the block alone": ("__threadfence();", "__threadfence_block();"),
+    "a load that the cache answers": ("(before ^ load(met))", "(before ^ *met)"),
+    "no pause": ("__nanosleep(20);", ";"),
+}
+
+
+@pytest.mark.parametrize("name", FENCE_FAULTS)
+def test_a_fault_of_a_barrier_is_found(name):
+    right, wrong = FENCE_FAULTS[name]
+    variant, unit = "finish_records_f32", "filter_boruvka_f32"
+    assert right in translation_units()[unit]
+    assert not fenced(variant, unit, lambda text: text.replace(right, wrong))
