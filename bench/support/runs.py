@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from support.results import BENCH
 from support.timing import spent, usage
@@ -113,6 +114,90 @@ def run_scipy(folder: Path, limit: str) -> int:
     return len(scipy_weights(source, target, table["weight"].to_numpy(), int(max(source.max(), target.max())) + 1))
 
 
+def run_scan_ends(folder: Path, limit: str) -> int:
+    """PyArrow's own scan of the two columns of ids, as fast as it goes."""
+    import pyarrow.dataset
+
+    batches = pyarrow.dataset.dataset(folder).scanner(columns=NAMES[:2]).to_batches()
+    return sum(batch.num_rows for batch in batches)
+
+
+def run_scan_ends_in_order(folder: Path, limit: str) -> int:
+    """PyArrow's reader of the two columns, file after file, in batches of 2^19 rows."""
+    import pyarrow.parquet
+
+    files = map(pyarrow.parquet.ParquetFile, sorted(folder.iterdir()))
+    return sum(batch.num_rows for file in files for batch in file.iter_batches(1 << 19, columns=NAMES[:2]))
+
+
+def run_hash_ends(folder: Path, limit: str) -> int:
+    """The same, and Arrow's hash table of each batch's ids: the least that ids which are not dense cost."""
+    import pyarrow.parquet
+
+    different = 0
+    for path in sorted(folder.iterdir()):
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(1 << 19, columns=NAMES[:2]):
+            different += sum(len(batch.column(name).dictionary_encode().dictionary) for name in NAMES[:2])
+    return different
+
+
+def run_components(folder: Path, limit: str) -> int:
+    """The components of a stream, written next to the folder; their number."""
+    import dfmst.stream
+
+    labels = dfmst.stream.fold_components(folder, memory_limit=limit)
+    labels.write(folder.with_name("components.parquet"))
+    return labels.groups["component"]
+
+
+def run_components_in_memory(folder: Path, limit: str) -> int:
+    """The same of a table in memory."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet
+
+    import dfmst
+
+    table = dfmst.connected_components(pyarrow.parquet.read_table(folder, columns=NAMES[:2]))
+    return int(pc.sum(pc.equal(table["vertex"], table["component"])).as_py() or 0)
+
+
+def run_scipy_components(folder: Path, limit: str) -> int:
+    """The components by SciPy in memory, of vertices from 0 on; its ids have 32 bits."""
+    import numpy as np
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    source, target = _ends(folder, np.int32)
+    vertices = int(max(source.max(), target.max())) + 1
+    matrix = coo_array((np.ones(len(source), np.int8), (source, target)), (vertices, vertices))
+    occurs = np.zeros(vertices, bool)
+    occurs[source] = occurs[target] = True
+    return int(connected_components(matrix, directed=False)[0]) - int((~occurs).sum())
+
+
+def run_networkit_components(folder: Path, limit: str) -> int:
+    """The components by networkit in memory, of vertices from 0 on."""
+    import networkit
+    import numpy as np
+
+    source, target = _ends(folder, np.int64)
+    vertices = int(max(source.max(), target.max())) + 1
+    graph = networkit.GraphFromCoo((source, target), n=vertices)
+    found = networkit.components.ParallelConnectedComponents(graph).run()
+    occurs = np.zeros(vertices, bool)
+    occurs[source] = occurs[target] = True
+    return int(found.numberOfComponents()) - int((~occurs).sum())
+
+
+def _ends(folder: Path, kind: type) -> list[Any]:
+    """Both columns of ids; a file's are cast before the next is read."""
+    import numpy as np
+    import pyarrow.parquet
+
+    files = [pyarrow.parquet.read_table(path, columns=NAMES[:2]) for path in sorted(folder.iterdir())]
+    return [np.concatenate([file[name].to_numpy().astype(kind, copy=False) for file in files]) for name in NAMES[:2]]
+
+
 _SCAN = ["pyarrow.dataset", "pyarrow.parquet"]
 _STREAM = ["pyarrow.parquet", "dfmst.stream"]
 _OURS = [*_SCAN, "dfmst", "pandas"]  # Arrow's conversions import pandas
@@ -127,6 +212,13 @@ RUNS: dict[str, tuple[Callable[[Path, str], int], list[str]]] = {
     "scan": (run_scan, _SCAN),
     "scan_in_order": (run_scan_in_order, _SCAN),
     "scan_and_hash": (run_hash, _SCAN),
+    "scan_ends": (run_scan_ends, _SCAN),
+    "scan_ends_in_order": (run_scan_ends_in_order, _SCAN),
+    "hash_ends": (run_hash_ends, _SCAN),
+    "components": (run_components, [*_SCAN, "dfmst.stream"]),
+    "components_in_memory": (run_components_in_memory, [*_OURS, "pyarrow.compute"]),
+    "scipy_components": (run_scipy_components, [*_SCAN, "scipy.sparse.csgraph"]),
+    "networkit_components": (run_networkit_components, [*_SCAN, "networkit"]),
     "scipy": (run_scipy, [*_SCAN, "scipy.sparse.csgraph"]),
 }
 
