@@ -13,6 +13,7 @@ from dfmst.cli.inputs import check_inputs, open_inputs
 from dfmst.cli.options import json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
 
+_STREAMS = ("stream", "spill", "components", "clusters")
 _COUNT = click.IntRange(1, (1 << 63) - 1)
 
 
@@ -36,10 +37,10 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["auto", "two-pass", "merge", "shuffle", "stream", "spill"]),
+    type=click.Choice(["auto", "two-pass", "merge", "shuffle", *_STREAMS]),
     default="auto",
     show_default=True,
-    help="Strategy to plan; stream and spill: one process with this limit, and with rows on disk.",
+    help="Strategy to plan; one process with this limit: stream, spill (rows on disk), components, clusters.",
 )
 @click.option(
     "--id-bytes",
@@ -67,7 +68,7 @@ def plan(ctx: click.Context, /, inputs: tuple[Path, ...], weight: str | None, js
     if not inputs and None in (options["n_vertices"], options["n_edges"]):
         raise click.UsageError("Name Parquet files, or give --n-vertices and --n-edges.")
     gpus, limit = options["gpus"], options["gpu_memory_limit"]
-    if (gpus is None) != (limit is None) or (gpus and options["strategy"] in ("stream", "spill")):
+    if (gpus is None) != (limit is None) or (gpus and options["strategy"] in _STREAMS):
         raise click.UsageError("--gpus and --gpu-memory-limit go together, and with a strategy of a cluster.")
     for name in ("memory_limit", "gpu_memory_limit"):
         if options[name] is not None:

@@ -26,15 +26,14 @@ from dfmst._drive.plan.formulas import (
     SLICES,
     Work,
     batch_rows,
-    fitting_plan,
     fitting_vertices,
     fold_room,
     group_count,
-    plan_of,
     slice_memory,
     slice_vertices,
 )
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
+from dfmst._drive.plan.strategies import fitting_plan, plan_of
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.budget import parse_memory

@@ -1,4 +1,4 @@
-"""Formulas of a plan: memory, bytes moved and rounds of each strategy, and which strategy fits.
+"""Formulas of a plan: memory, bytes moved and rounds of each strategy of a cluster, and whether it fits.
 
 ``strategy="auto"`` decides by them. Constants defined here were measured (bench/results/cpu/cluster.json, stream.json).
 """
@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from dfmst._drive.plan.terms import Number, Plan, Term, least, most
 from dfmst._fold import budget
 from dfmst._fold.slices import COMPACT
-from dfmst.errors import CapacityError
 
 # Bytes of a process
 BASE = 230_000_000  # a worker that has loaded Python, Dask, Arrow and pandas
@@ -37,6 +36,8 @@ SLICE_ROW = budget.ROW + budget.SCAN + 2 * 8  # in the buffer that solves a slic
 GPU_SLICE_ROW = 2 * EDGE + COMPACT  # the same on a GPU: the buffer, its forest, and filtered rows
 GPU_SOLVED = 16  # that a GPU solves or filters: its vertices and its key
 POSITION = 4  # of the forest, sent to the workers that gather it
+ORDERED = POSITION  # of a vertex in the order of the ids
+CUT = 8 + 2 * ORDERED  # of a forest that is cut: its sorted weights, the order of the vertices, and their clusters
 
 # Bytes a vertex
 STATE = 4.125  # of a slice: its root and a flag
@@ -60,6 +61,10 @@ GROUPS = 4  # of partitions, at least, for each worker of a shuffle
 MOVING = 8  # groups whose edges are in the memory of a worker at once, if others take over its tasks
 LEAST_ROWS = 128  # of a batch, or of a buffer on a GPU
 PIECE = 1 << 19  # rows of a Parquet file that a worker reads at a time
+
+
+#: Strategies of one process without a cluster.
+STREAMS = ("stream", "spill", "components", "clusters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,50 +177,6 @@ def _reading_group(work: Work) -> Term:
     return work.reading + work.dictionary * work.group_vertices
 
 
-def fitting_plan(work: Work, rereadable: bool = True) -> Plan:
-    """Return the plan of ``"auto"``, or raise if no strategy fits."""
-    plan = automatic_plan(work, rereadable)
-    if plan.fits:
-        return plan
-    needed = math.ceil(plan_of(work, "shuffle").peak_memory / 1e6 * 1.2)
-    message = (
-        f"{work.n_vertices:,} vertices in partitions of {math.ceil(work.n_edges / work.partitions):,} rows do not fit "
-        f"workers of {work.memory_limit // 1_000_000:,} MB, by any strategy"
-    )
-    hint = f"use workers of {needed:,} MB, or more and smaller partitions; dfmst forest --spill-dir needs one machine"
-    raise CapacityError(message, hint)
-
-
-def automatic_plan(work: Work, rereadable: bool = True) -> Plan:
-    """Return the plan of ``"auto"``: the first choice if it fits, else the shuffle if that fits."""
-    strategy, reason = _choose(work, rereadable)
-    plan = replace(plan_of(work, strategy), reason=reason)
-    if plan.fits:
-        return plan
-    shuffle = replace(plan_of(work, "shuffle"), reason="nothing else fits")
-    return shuffle if shuffle.fits else replace(plan, reason="no strategy fits")
-
-
-def _choose(work: Work, rereadable: bool) -> tuple[str, str]:
-    """The first choice of ``"auto"``, and why."""
-    whole = work.n_vertices <= fitting_vertices(work.memory_limit, work.id_bytes)
-    whole = whole and (not work.device or work.n_vertices <= device_vertices(work.device))
-    if rereadable and work.n_edges >= DENSE * work.n_vertices and (whole or plan_of(work, "two-pass").fits):
-        return "two-pass", f"{DENSE} edges a vertex or more, so a second read of the rows pays"
-    if whole:
-        return "merge", "a forest of all vertices fits one worker"
-    sliced = _sliced_merge(work)
-    if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved:
-        return "merge", "a forest of all vertices fits no worker, and slices move fewer bytes than a shuffle"
-    return "shuffle", "a forest of all vertices fits no worker"
-
-
-def plan_of(work: Work, strategy: str) -> Plan:
-    """Return the plan of a strategy."""
-    plan = PLANS[strategy](work)
-    return _on_gpus(work, plan) if work.device else plan
-
-
 def _peak(work: Work, buffered: Term) -> Term:
     """The maximum of reading next to a full buffer, solving the buffer, and merging the last two forests."""
     (n, m, _), g, b = work.symbols, work.group_vertices, buffered.named("b", "rows")
@@ -230,7 +191,7 @@ def _task_limit(work: Work) -> int:
     return BASE + slice_memory(work.memory_limit)
 
 
-def _merge(work: Work) -> Plan:
+def merge_plan(work: Work) -> Plan:
     """Forests of all workers, merged in a tree; in slices if only those fit."""
     n, m, w = work.symbols
     forests, step, sent = work.workers, 1, Term(0, "0")
@@ -240,10 +201,10 @@ def _merge(work: Work) -> Plan:
     moved, peak = work.edge * sent + (w - 1) * POSITION * n, _peak(work, least(BUFFER * n, m / w))
     tree = work.plan("merge", bytes_moved=moved, peak_memory=peak, fits=peak.value <= _task_limit(work))
     fits = tree.fits and (not work.device or work.group_vertices.value <= device_vertices(work.device))
-    return tree if fits or not (sliced := _sliced_merge(work)).fits else sliced
+    return tree if fits or not (sliced := sliced_merge_plan(work)).fits else sliced
 
 
-def _sliced_merge(work: Work) -> Plan:
+def sliced_merge_plan(work: Work) -> Plan:
     """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_edges`).
 
     Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows. Roots and flags are
@@ -264,7 +225,7 @@ def _sliced_merge(work: Work) -> Plan:
     return work.plan("merge", bytes_moved=moved, peak_memory=peak, rounds=SLICES, fits=fits)
 
 
-def _two_pass(work: Work) -> Plan:
+def two_pass_plan(work: Work) -> Plan:
     """A forest of the light rows, sent to all workers as a filter of the others."""
     n, _, w = work.symbols
     mark = 1 + (work.id_bytes if work.dictionary else 0)  # bytes a vertex of the filter
@@ -273,7 +234,7 @@ def _two_pass(work: Work) -> Plan:
     return work.plan("two-pass", bytes_moved=moved, peak_memory=peak, reads=2, fits=peak.value <= _task_limit(work))
 
 
-def _shuffle(work: Work) -> Plan:
+def shuffle_plan(work: Work) -> Plan:
     """Rows sorted on the workers' disks, and slices of them solved one after the other."""
     n, m, w = work.symbols
     b = _batch(work.usable).named("b", "rows")
@@ -304,7 +265,7 @@ def _gpu_solves_slices(work: Work) -> bool:
     return STATE * work.n_vertices + GPU_SLICE_ROW * LEAST_ROWS <= work.device
 
 
-def _on_gpus(work: Work, plan: Plan) -> Plan:
+def add_gpus(work: Work, plan: Plan) -> Plan:
     """Add the memory of each worker's GPU, the bytes over its bus, and those from GPU to GPU.
 
     The host's memory stays an upper bound: columns are read and some ids numbered on the host, and forests wait there.
@@ -363,43 +324,3 @@ def _bus(work: Work, plan: Plan) -> tuple[Term, Term]:
     if work.direct:
         return reading + POSITION * n, (w - 1) * (work.edge * forest + flags * n)
     return reading + (w - 1) * (2 * work.edge * forest + 2 * flags * n) + POSITION * n, nothing
-
-
-def _budget(work: Work, store: budget.Store) -> tuple[budget.Budget, Term]:
-    """Budget of a stream, and the bytes of its fold: all but the dictionary's share."""
-    limits = budget.Budget(work.memory_limit, 8, work.dictionary, store)
-    free = Term(work.memory_limit, "M") - (budget.FIXED + (budget.HASHING if work.dictionary else 0))
-    size = limits.runs().size if limits.in_runs else limits.fold_bytes
-    share = round(size / free.value, 4) if size > 0 else 0.0
-    return limits, most(0, share * free).named("u")
-
-
-def _stream(work: Work) -> Plan:
-    """One process with its rows in a buffer, or in runs in memory if those fit."""
-    n, m, _ = work.symbols
-    limits, u = _budget(work, "buffer")
-    room = (u - budget.VERTEX * n) / (EDGE + budget.SOLVE)
-    if in_buffer := least(2 * n, m).value <= room.value:
-        b = least(budget.MOST * n, m, room).named("b", "rows")
-        fold = (EDGE + STREAM_SOLVE) * b + budget.VERTEX * n
-    else:
-        limits, u = _budget(work, "memory")
-        fold = most(u, limits.runs().vertex * n)
-    fits = n.value <= limits.most_vertices or (in_buffer and not work.dictionary)
-    peak = STREAM_BASE + fold + work.dictionary * n
-    return work.plan("stream", peak_memory=peak, fits=fits)
-
-
-def _spill(work: Work) -> Plan:
-    """One process with its rows in runs on disk."""
-    n, m, _ = work.symbols
-    limits, u = _budget(work, "disk")
-    fitting = most(0, (u - PIECES - budget.RUN_VERTEX * n) / (EDGE + budget.SORT))
-    rows = least(fitting, Term(budget.MOST_RUN, "2^30"), m).named("r", "rows")
-    peak = STREAM_BASE + least(u, budget.RUN_VERTEX * n + (EDGE + budget.SORT) * rows) + work.dictionary * n
-    on_disk = EDGE * least((budget.ON_DISK + 1) * n, m + n)
-    return work.plan("spill", peak_memory=peak, bytes_on_disk=on_disk, fits=work.n_vertices <= limits.most_vertices)
-
-
-STREAMS = ("stream", "spill")
-PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle, "stream": _stream, "spill": _spill}

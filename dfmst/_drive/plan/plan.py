@@ -15,7 +15,8 @@ from pyarrow.parquet import ParquetFile
 from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, PLANS, SPARSE_ID, STREAMS, Work, automatic_plan, plan_of
+from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, STREAMS, Work
+from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
 from dfmst._drive.plan.terms import Plan
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
@@ -74,7 +75,8 @@ def plan(
         Memory of each process, in bytes or as text such as ``"8GiB"``. Default: 4 GiB; with GPUs twice a GPU's memory.
     strategy
         ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``. ``"stream"`` plans one process of
-        :mod:`dfmst.stream` with this `memory_limit`, and ``"spill"`` one with a ``spill_dir``.
+        :mod:`dfmst.stream` with this `memory_limit`, and ``"spill"`` one with a ``spill_dir``; ``"components"`` and
+        ``"clusters"`` plan :func:`dfmst.stream.connected_components` and :func:`dfmst.stream.clusters`.
     id_bytes
         Size of one id in bytes: 4 for dense integers (default), 8 for other integers, 8 + length for strings. By
         default it is read from a sample of `files`.

@@ -104,6 +104,7 @@ _QUANTITIES = {
     "bytes_over_bus": "between hosts and GPUs",
     "bytes_between_gpus": "from GPU to GPU",
 }
+_LABELS = ("components", "clusters")  # strategies that write no rows
 _LIMITS = {"peak_memory": "memory_limit", "peak_gpu_memory": "gpu_memory_limit"}
 
 
@@ -184,7 +185,7 @@ class Plan:
             f"{self.strategy}{slices}: {'fits' if self.fits else 'does not fit'} ({self.reason})",
             f"n = {self.n_vertices:,} vertices, m = {self.n_edges:,} edges in P = {self.partitions:,} partitions",
             f"W = {self.workers:,} workers of M = {_size(self.memory_limit)}{gpu}",
-            f"rows are read {read} to find the forest, and once to write it",
+            f"rows are read {read}" + ("" if self.strategy in _LABELS else " to find the forest, and once to write it"),
         ]
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
