@@ -1,21 +1,24 @@
-"""Forests of more rows than the memory holds.
+"""Forests, components and clusters of more rows than the memory holds.
 
 Rows are read in batches and folded in bounded memory: rows that can no longer enter the forest are dropped as they
 arrive. The result is, row for row, that of :func:`dfmst.minimum_spanning_forest` on all rows at once.
 :func:`minimum_spanning_forest` and :func:`maximum_spanning_forest` do everything in one call. :func:`fold` returns a
 forest that can be read, written or verified later, and :func:`verify` checks a forest's file.
+:func:`connected_components` needs no forest, and much less memory.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
+from dfmst._drive.stream.clusters import fold_clusters
+from dfmst._drive.stream.components import fold_components
 from dfmst._drive.stream.forest import fold, verify
 from dfmst._drive.stream.linked import linked_rows
 from dfmst._drive.stream.parquet import find_files
@@ -26,8 +29,12 @@ from dfmst.formats import check_file
 from dfmst.formats.write import check_format
 
 __all__ = [
+    "clusters",
+    "connected_components",
     "fits",
     "fold",
+    "fold_clusters",
+    "fold_components",
     "linked_rows",
     "maximum_spanning_forest",
     "minimum_spanning_forest",
@@ -36,16 +43,23 @@ __all__ = [
 ]
 
 
-def _forest(edges: Any, *columns: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+def _deliver(
+    find: Callable[..., Any], edges: Any, *columns: Any, output: str | os.PathLike[str] | None, **options: Any
+) -> Any:
+    """Find a result, and return it as a frame, or write it and return the path."""
     if output is not None:  # before rows are read
         check_format(output)
         names = input_names(edges)
         check_file(output, [*find_files(names), *names])
-    with closing(fold(edges, *columns, **options)) as forest:
+    with closing(find(edges, *columns, **options)) as found:
         if output is None:
-            return forest.frame
-        forest.write(output)
+            return found.frame
+        found.write(output)
         return Path(output)
+
+
+def _forest(edges: Any, *columns: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    return _deliver(fold, edges, *columns, output=output, **options)
 
 
 def minimum_spanning_forest(
@@ -146,3 +160,150 @@ def maximum_spanning_forest() -> None:
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
+
+
+def connected_components(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    *,
+    vertices: Any = None,
+    memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
+) -> Any:
+    """Return the connected component of every vertex of a stream of edge tables.
+
+    The rows are read once and united in disjoint sets of 5 bytes a vertex, on all threads. No forest is made. The
+    table is that of :func:`dfmst.connected_components`, whatever the order of the rows.
+
+    Parameters
+    ----------
+    edges
+        As for :func:`minimum_spanning_forest`, or an iterator of frames, as they are read once. A checkpoint needs
+        Parquet files.
+    source, target, engine, invalid, threads
+        As for :func:`dfmst.connected_components`.
+    vertices
+        All vertices: a list, an array or a column of ids, each once. One without edges is a component of its own.
+        ``None``: the ends of the rows.
+    memory_limit
+        Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
+        batches. Dense integers need 5 bytes a vertex more; other ids 64 MiB and 32 bytes a vertex, texts 36 bytes and
+        2.3 times their length. `vertices` and a returned table come on top.
+    gpu_memory_limit
+        Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB. Integer ids are numbered on the GPU, others on the
+        host.
+    output
+        File for the table (Parquet, Arrow, CSV or TSV), written in pieces instead of returned. It must not be one of
+        the input's files, nor be in a directory of them.
+    checkpoint
+        Directory for checkpoints; an interrupted run continues from the last one.
+    progress
+        True for a bar with rows, rows a second, remaining time and memory; or a function that is called with the rows
+        done and all rows (``None``: unknown).
+
+    Returns
+    -------
+    components
+        One row a vertex in ascending order: ``vertex``, and ``component``, the smallest vertex of its component; both
+        have the type of the id columns. A ``pyarrow.Table`` if the edges are Parquet files, otherwise a frame of the
+        edges' kind. With `output`, the path.
+
+    Raises
+    ------
+    CapacityError
+        The vertices do not fit the limit; the error names a limit that is enough.
+    ColumnNotFoundError, InvalidEdgesError, FormatError, UnsupportedFrameError, OutputError
+        As for :func:`minimum_spanning_forest`; also if a row ends in a vertex that `vertices` does not list.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> import dfmst
+    >>> pa.parquet.write_table(pa.table({"source": ["a", "x"], "target": ["b", "y"]}), "part-0.parquet")
+    >>> pa.parquet.write_table(pa.table({"source": ["c"], "target": ["b"]}), "part-1.parquet")
+    >>> dfmst.stream.connected_components("part-*.parquet").to_pydict()
+    {'vertex': ['a', 'b', 'c', 'x', 'y'], 'component': ['a', 'a', 'a', 'x', 'x']}
+
+    References
+    ----------
+    Jayanti, Tarjan: Concurrent disjoint set union. Distributed Computing 34 (2021).
+    """
+    return _deliver(fold_components, **locals())
+
+
+def clusters(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    n_clusters: int | Iterable[int] | None = None,
+    distance: Any = None,
+    vertices: Any = None,
+    maximum: bool = False,
+    memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str | None = None,
+    output: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
+) -> Any:
+    """Cut the forest of a stream of edge tables into clusters: single-linkage clusters, at one threshold or several.
+
+    The rows are read once and folded into their forest, whose edges are then cut. The table is that of
+    :func:`dfmst.clusters`.
+
+    Parameters
+    ----------
+    edges, memory_limit, gpu_memory_limit, checkpoint, spill_dir, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`. To cut the forest takes 41 bytes a vertex and 4 more for each
+        threshold; with `spill_dir` 17 bytes and 4. That is less than the fold takes, except with `spill_dir`.
+    source, target, weight, n_clusters, distance, maximum
+        As for :func:`dfmst.clusters`.
+    vertices, output, progress
+        As for :func:`connected_components`.
+
+    Returns
+    -------
+    clusters
+        One row a vertex in ascending order: ``vertex``, and ``cluster``, the smallest vertex of its cluster. Of several
+        thresholds one column each instead: ``d5``, ``d10`` for ``distance=[5, 10]``, ``k2``, ``k3`` for
+        ``n_clusters=[2, 3]``. A ``pyarrow.Table`` if the edges are Parquet files, otherwise a frame of the edges' kind.
+        With `output`, the path.
+
+    Raises
+    ------
+    CapacityError
+        The vertices do not fit the limit; the error names a limit that is enough.
+    InvalidEdgesError
+        There are more components, or fewer vertices, than clusters to make.
+    ValueError
+        Neither or both of `n_clusters` and `distance`, or a distance that does not compare with the weights.
+    ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [1, 2], "target": [2, 3], "weight": [1, 9]}),
+    ...           pa.table({"source": [3, 4], "target": [4, 5], "weight": [2, 4]})]
+    >>> dfmst.stream.clusters(tables, n_clusters=2).to_pydict()
+    {'vertex': [1, 2, 3, 4, 5], 'cluster': [1, 1, 3, 3, 3]}
+
+    References
+    ----------
+    Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
+    """
+    return _deliver(fold_clusters, **locals())

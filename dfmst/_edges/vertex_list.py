@@ -105,7 +105,7 @@ def list_vertices(
         place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
         return VertexList(view, names, input, vertex, place, None)
     ids, values = _in_one_type(names[0], input, vertices)
-    ids = _ascending(ids)
+    ids = ascending_ids(ids)
     match = pc.index_in(values, value_set=ids)
     listed = match.is_valid().to_numpy(zero_copy_only=False)
     _check_ends(input, names, occurs.astype(bool) & ~listed, values)
@@ -177,7 +177,8 @@ def id_column(vertices: Any, argument: str = "vertices") -> Any:
     return column if len(column) else pa.nulls(0)
 
 
-def _ascending(ids: pa.Array) -> pa.Array:
+def ascending_ids(ids: pa.Array) -> pa.Array:
+    """Sort listed ids; raise an error if one is listed twice."""
     ids = ids.take(pc.sort_indices(ids))
     twice = pc.equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
     if twice.any():

@@ -9,6 +9,7 @@ For n vertices, a buffer of b rows, and weights of w bytes:
 - A fold in runs holds ``RUN_VERTEX n``. While rows arrive, it also holds ``(ROW + w) b`` and sorts with ``SORT b``;
   while slices are solved, ``(ROW + w) b`` and ``(SCAN + w) b``. Each solve takes time for every vertex, so the buffer
   has at least n / ``SHARE`` rows.
+- A fold into disjoint sets holds ``SETS n``, and no rows.
 - A stream adds ``FIXED``, and for ids that are not dense integers ``HASHING`` and their dictionary.
 
 With 64-bit weights the least limits are ``FIXED`` and 132 bytes a vertex in a buffer (172 on a GPU); with runs 32 MiB
@@ -38,6 +39,7 @@ SCAN = 30  # solving a slice, without the row's key: records, ends, leading bits
 # Bytes a vertex
 VERTEX = 52  # a fold in a buffer: 47 for solving, 5 for the cycle filter; a GPU needs 31 for solving
 RUN_VERTEX = 5  # a fold in runs: the parent, and the level in the cycle filter
+SETS = 5  # a fold into disjoint sets: the parent, two bits, and a quarter of all as the arrays grow
 _MEMORY_RUNS = 19  # at least, for runs in memory and their buffers
 _LINKED = 100  # a certificate: the forest's rows, sorted and linked
 _TEXT_BYTES = ID_BYTES + 2 * 8  # a text in a dictionary, before any is read
@@ -187,12 +189,14 @@ class Budget:
     """Budget of a stream.
 
     `weight` and `id_bytes` are the bytes of a weight and, at most, of an id in the dictionary; 0 if ids are dense.
+    A fold into disjoint `sets` keeps no rows, so that its store says only which device has the sets.
     """
 
     limit: int
     weight: int = 8
     id_bytes: int = 0
     store: Store = "buffer"
+    sets: bool = False
 
     @property
     def in_runs(self) -> bool:
@@ -229,6 +233,8 @@ class Budget:
     @property
     def _vertex(self) -> int:
         """Least bytes a vertex, its id included."""
+        if self.sets:
+            return SETS + self.id_bytes
         folding = self.runs(0).vertex if self.in_runs else _LEAST * self._row + VERTEX
         return folding + self.id_bytes
 
@@ -278,7 +284,8 @@ class Budget:
         if vertices > self.most_vertices:
             message = f"{vertices:,} vertices do not fit a {limit}: {self.most_vertices:,} do"
             ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
-            spill = "" if self.store == "disk" else ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
+            spill = ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
+            spill = "" if self.store == "disk" or self.sets else spill
             raise CapacityError(message, f"raise the limit to {needed} or more{ids}{spill}")
 
     def check_linked(self, vertices: int) -> None:
@@ -289,12 +296,21 @@ class Budget:
             hint = f"raise the limit to {format_size(least, self.limit)} or more"
             raise CapacityError(message + format_size(self.limit), hint)
 
+    def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
+        """Raise if a forest cannot be cut at this number of thresholds; `in_memory`: its rows are not on disk."""
+        rows = ROW + 8 if in_memory else 0
+        least = self._fixed + vertices * (self._vertex + rows + 8 + 4 * (columns + bool(self.id_bytes)))
+        if least > self.limit:
+            message = f"{columns} columns of clusters of {vertices:,} vertices do not fit a memory limit of "
+            hint = f"raise the limit to {format_size(least, self.limit)} or more"
+            raise CapacityError(message + format_size(self.limit), hint)
 
-def gpu_budget(limit: int, engine: Engine) -> Budget:
+
+def gpu_budget(limit: int, engine: Engine, *, sets: bool = False) -> Budget:
     """Return the budget of a stream that folds on a GPU; CUDA's own context, about 0.5 GB, is not counted."""
     total = int(engine.xp.cuda.runtime.memGetInfo()[1])
     if limit > total:
         message = f"a GPU memory limit of {format_size(limit)} is more than the GPU has, {format_size(total, limit)}"
         hint = "lower the limit, and leave some for CUDA itself; or use engine='cpu'"
         raise CapacityError(message, hint, option=("engine='cpu'", "--engine cpu"))
-    return Budget(limit, store="GPU")
+    return Budget(limit, store="GPU", sets=sets)

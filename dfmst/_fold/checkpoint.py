@@ -244,12 +244,12 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 #: Makes a run for rows with weights of a type that do not fit the memory.
 MakeRun = Callable[[np.dtype[Any]], Run]
 
-_VERSION = 3  # of the file: raised whenever its meaning changes
+_VERSION = 4  # of the file: raised whenever its meaning changes
 _NUMBERS = ("dense", "done", "dropped", "forced")
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "version": lambda value: value == _VERSION,
     "fingerprint": lambda value: isinstance(value, dict) and isinstance(value.get("files"), (dict, NoneType)),
-    "ids": lambda value: isinstance(value, bool),
+    **dict.fromkeys(("ids", "sets"), lambda value: isinstance(value, bool)),
     "weight": lambda value: isinstance(value, str) and np.dtype(value).kind in "iuf",
     **dict.fromkeys(("rows", *_NUMBERS), is_count),
 }
@@ -266,6 +266,7 @@ class FoldState:
     done: int  # rows read
     dropped: int  # rows dropped as invalid
     forced: int = 0  # rows that must be in the forest
+    parent: Array | None = None  # of a fold into disjoint sets (dfmst._fold.sets), which has no rows
 
 
 def row_tables(rows: Rows | Run) -> Iterator[pa.Table]:
@@ -289,9 +290,12 @@ def read_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator
 def _state_tables(fingerprint: dict[str, Any], state: FoldState) -> Iterator[pa.Table]:
     numbers = {name: getattr(state, name) for name in _NUMBERS}
     size = {"rows": len(state.rows), "weight": str(state.rows.part(0, 0).weight.dtype), "ids": state.values is not None}
+    size["sets"] = state.parent is not None
     yield with_record(pa.table({}), {"version": _VERSION, "fingerprint": fingerprint, **numbers, **size})
     if state.values is not None:
         yield pa.table({"values": state.values})
+    if state.parent is not None:
+        yield pa.table({"values": arrow_numbers(state.parent)})
     yield pa.table({"values": arrow_numbers(state.loops)})
     if len(state.rows):
         yield from row_tables(state.rows)
@@ -301,6 +305,7 @@ def _state(make_run: MakeRun | None, tables: Iterator[pa.Table]) -> tuple[FoldSt
     """Read a state, and the fingerprint it was written with."""
     record = record_of(next(tables), _FIELDS)
     values = array_of(checked_table(next(tables), {"values": is_id_type})) if record["ids"] else None
+    parent = _read_sets(next(tables)) if record["sets"] else None
     loops = numbers_of_arrow(array_of(checked_table(next(tables), {"values": pa.types.is_unsigned_integer})))
     vertices, weight = record["dense"] + (0 if values is None else len(values)), np.dtype(record["weight"])
     check(is_below(loops, vertices), "self-loops beyond the vertices")
@@ -313,8 +318,22 @@ def _state(make_run: MakeRun | None, tables: Iterator[pa.Table]) -> tuple[FoldSt
         none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, weight, np.uint64)))
         columns = zip(*[piece.arrays for piece in pieces] or [none.arrays], strict=True)
         rows = Rows(*(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in columns))
-    state = FoldState(rows, values=values, loops=loops, **{name: record[name] for name in _NUMBERS})
+    check(parent is None or len(parent) <= vertices, "sets of more vertices than there are")
+    numbers = {name: record[name] for name in _NUMBERS}
+    state = FoldState(rows, values=values, loops=loops, **numbers, parent=parent)
     return state, record["fingerprint"]
+
+
+_PIECE = 1 << 20  # vertices checked at a time
+
+
+def _read_sets(table: pa.Table) -> Array:
+    """Read the parents of disjoint sets, of which none is larger than its child: they lead to a root."""
+    parent: Array = array_of(checked_table(table, {"values": pa.types.is_uint32})).to_numpy()
+    for begin in range(0, len(parent), _PIECE):
+        part = parent[begin : begin + _PIECE]
+        check(bool((part <= np.arange(begin, begin + len(part))).all()), "a vertex whose parent is larger")
+    return parent
 
 
 def _ascending(pieces: Iterator[Rows], weight: np.dtype[Any], done: int) -> Iterator[Rows]:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.arguments import is_several, real_number, whole_number
-from dfmst._common.deferred import pc
+from dfmst._common.arguments import real_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import Groups
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.constrained import ConstrainedMerges, read_marks
 from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.thresholds import Cut, Thresholds, rows_for
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 
@@ -118,26 +115,13 @@ def clusters(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     conditions = max_size is not None or one_per is not None
-    if (n_clusters is None) == (distance is None) and not (conditions and n_clusters is None):
-        raise ValueError("give either n_clusters= or distance=")
+    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
+    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum, optional=conditions)
     if conditions and by is not None and n_clusters is not None:
         raise ValueError("n_clusters= with max_size= or one_per= is for one graph; leave by= out")
-    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
     forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
-    given: Any = n_clusters if distance is None else distance
-    several = is_several(given)
-    thresholds = list(given) if several else [given]
-    if distance is None:
-        counts = [None if count is None else whole_number("n_clusters", count) for count in thresholds]
-        cuts = [_Cut(f"k{count}", len(forest), count) for count in counts]
-    elif weight is None:
-        raise ValueError("distance= needs a weight column; with weight=None, pass n_clusters=")
-    else:
-        weights = forest.weights(weight)
-        limits = [_plain(threshold) for threshold in thresholds]
-        rows = [_lighter(weights, weight, limit, maximum=maximum) for limit in limits]
-        cuts = [_Cut(f"d{limit}".removesuffix(".0"), count) for limit, count in zip(limits, rows, strict=True)]
+    cuts = thresholds.cuts(len(forest), lambda: forest.weights(weight))
     if conditions:
         mark = read_marks(forest, (source, target), vertices, one_per)
         found = _constrained(ConstrainedMerges(forest, max_size, mark), forest, cuts)
@@ -145,21 +129,10 @@ def clusters(
         found = {
             cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
         }
-    if len(found) < len(cuts):
-        raise ValueError(f"the same threshold twice: {', '.join(cut.name for cut in cuts)}")
-    labels = {cut.name if several else "cluster": found[cut.name] for cut in cuts}
-    return forest.listed.frame({"vertex": np.arange(forest.vertices), **labels})
+    return forest.listed.frame({"vertex": np.arange(forest.vertices), **{cut.name: found[cut.name] for cut in cuts}})
 
 
-class _Cut(NamedTuple):
-    """A column of the result: the rows that may be merged, and the number of clusters to stop at."""
-
-    name: str
-    rows: int
-    wanted: int | None = None
-
-
-def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[_Cut]) -> dict[str, Array]:
+def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[Cut]) -> dict[str, Array]:
     """Labels of each cut in one scan."""
     labels = {}
     for cut in sorted(cuts, key=lambda cut: (cut.rows, -(cut.wanted or 0))):
@@ -170,22 +143,11 @@ def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[_C
     return labels
 
 
-def _plain(distance: Any) -> Any:
-    """A distance without its NumPy or Arrow type, except for times."""
-    if isinstance(distance, pa.Scalar):
-        return distance.as_py()
-    distance = distance[()] if isinstance(distance, np.ndarray) else distance
-    return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
-
-
 def _merges(forest: OrderedForest, count: int) -> int | Array:
     """Number of edges to keep for `count` clusters; of groups, flags of the edges."""
     if forest.listed.groups is not None:
         return _merges_in_groups(forest, forest.listed.groups, count)
-    if not forest.trees <= count <= forest.vertices:
-        message = f"{count:,} clusters cannot be made of {forest.vertices:,} vertices in {forest.trees:,} components"
-        raise InvalidEdgesError(message, f"make {forest.trees:,} to {forest.vertices:,}")
-    return forest.vertices - int(count)
+    return rows_for(count, forest.vertices, forest.trees)
 
 
 def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Array:
@@ -199,46 +161,6 @@ def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Arra
         raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out", row=row)
     flags: Array = place < (groups.sizes - count)[group]
     return flags
-
-
-def _lighter(weights: Array | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
-    """Number of edges to keep at a distance: they come first."""
-    if is_missing(distance):
-        raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
-    kind = weights.type if isinstance(weights, pa.Array) else weights.dtype
-    try:
-        if isinstance(weights, pa.Array) and pa.types.is_temporal(kind):
-            keep = (pc.greater_equal if maximum else pc.less_equal)(weights, _moment(distance, kind))
-            return int(pc.sum(keep).as_py() or 0)
-        return _count_numbers(weights, distance, maximum=maximum)
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-        message = f"distance {distance!r} does not compare with column {name!r}, which holds {kind} values"
-        raise ValueError(message) from error
-
-
-def _moment(distance: Any, kind: pa.DataType) -> pa.Scalar:
-    """A date, a time or a duration as Arrow has it; a date as the type of the weights, if one of the two is a date."""
-    zone = getattr(distance, "tzinfo", None) if hasattr(distance, "to_numpy") else None
-    if hasattr(distance, "to_numpy"):  # pandas: Arrow would leave nanoseconds out
-        distance = distance.to_numpy()
-    if isinstance(distance, (np.datetime64, np.timedelta64)) and np.datetime_data(distance.dtype)[0] in "YMWDhm":
-        distance = distance.astype(f"{distance.dtype.kind}8[s]")
-    limit = pa.scalar(distance)
-    if zone is not None:
-        limit = limit.cast(pa.timestamp(limit.type.unit, "UTC"))
-    return limit.cast(kind) if pa.types.is_date(limit.type) or pa.types.is_date(kind) else limit
-
-
-def _count_numbers(weights: Array | pa.Array, distance: Any, *, maximum: bool) -> int:
-    """How many weights come first, up to a distance; Python compares numbers of unlike types exactly."""
-
-    def is_beyond(place: int) -> bool:
-        weight = weights[place].as_py() if isinstance(weights, pa.Array) else weights[place]
-        return bool(weight < distance if maximum else weight > distance)
-
-    if not len(weights):
-        distance > 0  # noqa: B015
-    return bisect(range(len(weights)), False, key=is_beyond)
 
 
 @driven("edges")

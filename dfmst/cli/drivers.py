@@ -1,4 +1,4 @@
-"""How ``dfmst forest`` finds a forest: in memory, as a stream or on a cluster; and the one way to deliver it."""
+"""How a forest is found, in memory, as a stream or on a cluster, and delivered; labels of a stream's vertices."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dfmst
-from dfmst.cli.console import Progress, Stopwatch, plural, standard_output
+from dfmst.cli.console import Progress, Stopwatch, plural, print_run, standard_output
 from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs, read_on_device
 from dfmst.cli.job import ForestJob, print_summary, write_report
-from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
+from dfmst.cli.outputs import TableJob, check_output, output_path, rows_on_host, write_rows
 from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _STEPS = {
 
 def run(job: ForestJob, *, page_only: bool = False) -> None:
     """Find the forest, write it and its page, and print a summary; with `page_only`, write the page alone."""
-    watch = _Watch(job)
+    watch = _Watch(job.checkpoint, saved=job.cluster_option is not None)  # a cluster saves every finished task
     job.check_driver()
     target = _check_files(job, watch, page_only)
     job.check_report(target)
@@ -60,10 +60,10 @@ class _Watch(Stopwatch):
 
     progress: Progress
 
-    def __init__(self, job: ForestJob) -> None:
+    def __init__(self, folder: Path | None, *, saved: bool = False) -> None:
         super().__init__()
-        self._folder = job.checkpoint
-        self._saved = job.cluster_option is not None  # a cluster saves every finished task
+        self._folder = folder
+        self._saved = saved
         self._announced = False  # whether the directory was printed
 
     @contextmanager
@@ -263,3 +263,38 @@ def _plan_and_run(job: ForestJob, forest: Forest) -> list[tuple[str, str, str]]:
 
 def _bytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
+
+
+def label_stream(
+    job: TableJob,
+    function: str,
+    columns: dict[str, Any],
+    summarize: Callable[[Any], tuple[dict[str, Any], str]],
+    *,
+    memory_limit: str | None,
+    checkpoint: Path | None,
+    **options: Any,
+) -> None:
+    """Label the vertices of files in batches, write the table, and print its figures."""
+    watch = _Watch(checkpoint)
+    path = output_path(job.output, job.json)
+    with watch.step("import"):
+        check_output(path, job.to, job.inputs)
+        load_libraries()
+    limits: dict[str, Any] = {"memory_limit": memory_bytes(memory_limit), "checkpoint": checkpoint}
+    with Progress() as progress, watch.explained():
+        watch.progress = progress
+        shown: dict[str, Any] = {"progress": progress.bar(), "on_checkpoint": watch.show_checkpoint}
+        with watch.step("fold"):
+            find = getattr(dfmst.stream, function)
+            labels = find(list(job.inputs), **columns, **limits, **shown, **options)
+        with closing(labels):
+            progress.show("writing")
+            with watch.step("write"):
+                if path or not job.json:
+                    labels.write(path or standard_output(), job.to or (None if path else "csv"))
+                else:
+                    labels.discard_checkpoint()
+            figures, text = summarize(labels)
+    about = {"input": job.inputs, "output": job.output, "input_rows": labels.source_rows}
+    print_run(job.json, {**about, **figures}, text, watch, path)

@@ -27,8 +27,8 @@ run_options = several(
     path_option("--report", metavar="FILE", help="Write a page about graph, run and forest (HTML)."),
     shared.memory_option,
     click.option("--gpu-memory-limit", metavar="SIZE", help="Limit of GPU memory, of each worker on a cluster: 40GiB."),
-    path_option("--checkpoint", metavar="DIR", help="Resume from here after an interruption."),
-    path_option("--spill-dir", metavar="DIR", help="Put rows here if vertices do not fit in memory."),
+    shared.checkpoint_option,
+    shared.spill_option,
 )
 cluster_options = several(
     click.option(

@@ -95,6 +95,8 @@ json_option = _flag(
 memory_option = click.option(
     "--memory-limit", metavar="SIZE", help="Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
 )
+checkpoint_option = path_option("--checkpoint", metavar="DIR", help="Resume from here after an interruption.")
+spill_option = path_option("--spill-dir", metavar="DIR", help="Put rows here if vertices do not fit in memory.")
 distance_option = _column("-w", "--weight", default="weight", show_default=True, help="Column with the distance.")
 threads_option = count_option("--threads", metavar="N", help="Threads to use on the CPU (default: every processor).")
 engine_options = several(choice("--engine", "auto", "cpu", "cuda", help="Device to run on."), threads_option)

@@ -12,7 +12,7 @@ import click
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_run, standard_output
-from dfmst.cli.drivers import is_streamed, memory_bytes
+from dfmst.cli.drivers import is_streamed, label_stream, memory_bytes
 from dfmst.cli.inputs import columns_by_option, load_libraries
 from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import TableJob, call, check_output, output_path, table_command, write_rows
@@ -39,6 +39,9 @@ def _distance(text: str) -> float:
 )
 @shared.algorithm_option
 @shared.invalid_option
+@shared.memory_option
+@shared.checkpoint_option
+@shared.spill_option
 def clusters(
     job: TableJob,
     source: str,
@@ -48,6 +51,9 @@ def clusters(
     maximum: bool,
     counts: tuple[int, ...],
     distances: tuple[float, ...],
+    memory_limit: str | None,
+    checkpoint: Path | None,
+    spill_dir: Path | None,
     **options: Any,
 ) -> None:
     """Cut the forest of IN into clusters, and write the cluster of every vertex.
@@ -59,6 +65,10 @@ def clusters(
     \b
       dfmst clusters roads.parquet -k 10 -o clusters.parquet
       dfmst clusters roads.parquet -d 5 -d 10 -d 20 -o clusters.csv
+      dfmst clusters part-*.parquet -d 5 -o clusters.parquet --memory-limit 2GiB
+
+    With --memory-limit, Parquet that exceeds the limit is read in batches; --checkpoint and --spill-dir are those of
+    `dfmst forest`.
     """  # noqa: D301 - click's mark for lines that stay as they are
     if bool(counts) == bool(distances):
         raise click.UsageError("Give -k N (number of clusters) or -d D (heaviest weight to join).")
@@ -67,17 +77,29 @@ def clusters(
         raise click.UsageError("-d and --unweighted cannot be combined.")
     wanted: list[Any] = [*counts, *distances]
     options["n_clusters" if counts else "distance"] = wanted[0] if len(wanted) == 1 else wanted
-    cut = call("clusters", source, target, column, maximum=maximum, **options)
-    job.run(columns_by_option(source, target, column), "finding the clusters of", cut, _cluster_summary)
+    options["maximum"] = maximum
+    named = columns_by_option(source, target, column)
+    if is_streamed(job.inputs, memory_limit, None, checkpoint, spill_dir):
+        names = {"source": source, "target": target, "weight": column}
+        options |= {"memory_limit": memory_limit, "checkpoint": checkpoint, "spill_dir": spill_dir}
+        label_stream(
+            job, "fold_clusters", names, lambda labels: _cluster_words(labels.vertices, labels.groups), **options
+        )
+        return
+    cut = call("clusters", source, target, column, **options)
+    job.run(named, "finding the clusters of", cut, _cluster_summary)
 
 
 def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
     import pyarrow.compute as pc
 
     found = {name: pc.count_distinct(labels[name]).as_py() for name in labels.column_names[1:]}
+    return _cluster_words(labels.num_rows, found)
+
+
+def _cluster_words(vertices: int, found: dict[str, int]) -> tuple[dict[str, Any], str]:
     counts = [f"{plural(count, 'cluster')}" + (f" ({name})" if len(found) > 1 else "") for name, count in found.items()]
-    figures = {"vertices": labels.num_rows, "clusters": found}
-    return figures, f"{', '.join(counts)} of {plural(labels.num_rows, 'vertex')}"
+    return {"vertices": vertices, "clusters": found}, f"{', '.join(counts)} of {plural(vertices, 'vertex')}"
 
 
 @click.command(short_help="Write the single-linkage dendrogram.")
@@ -109,7 +131,16 @@ def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
 @shared.vertex_options
 @shared.engine_options
 @shared.invalid_option
-def components(job: TableJob, source: str, target: str, **options: Any) -> None:
+@shared.memory_option
+@shared.checkpoint_option
+def components(
+    job: TableJob,
+    source: str,
+    target: str,
+    memory_limit: str | None,
+    checkpoint: Path | None,
+    **options: Any,
+) -> None:
     """Write the connected component of every vertex of IN.
 
     The columns are vertex and component, in the order of the vertices; a component is called after its
@@ -117,18 +148,34 @@ def components(job: TableJob, source: str, target: str, **options: Any) -> None:
 
     \b
       dfmst components roads.parquet -o components.parquet
+      dfmst components part-*.parquet -o components.parquet --memory-limit 1GiB --checkpoint saved
+
+    With --memory-limit, Parquet that exceeds the limit is read once, in batches: 256 MiB and 5 bytes a vertex are
+    enough for dense integers. With --checkpoint, the same command resumes a run that was interrupted.
     """  # noqa: D301 - click's mark for lines that stay as they are
+    named = columns_by_option(source, target)
+    if is_streamed(job.inputs, memory_limit, None, checkpoint):
+        names = {"source": source, "target": target}
+        options |= {"memory_limit": memory_limit, "checkpoint": checkpoint}
+
+        def summarize(labels: Any) -> tuple[dict[str, Any], str]:
+            return _component_words(labels.vertices, labels.groups["component"], labels.largest)
+
+        label_stream(job, "fold_components", names, summarize, **options)
+        return
     label = call("connected_components", source, target, **options)
-    job.run(columns_by_option(source, target), "labelling the vertices of", label, _component_summary)
+    job.run(named, "labelling the vertices of", label, _component_summary)
 
 
 def _component_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
     sizes = labels["component"].value_counts().field("counts").to_pylist()
-    figures = {"vertices": labels.num_rows, "components": len(sizes), "largest": max(sizes, default=0)}
-    text = f"{plural(figures['components'], 'component')} of {plural(figures['vertices'], 'vertex')}"
-    if sizes:
-        text += f", the largest of {plural(figures['largest'], 'vertex')}"
-    return figures, text
+    return _component_words(labels.num_rows, len(sizes), max(sizes, default=0))
+
+
+def _component_words(vertices: int, components: int, largest: int) -> tuple[dict[str, Any], str]:
+    text = f"{plural(components, 'component')} of {plural(vertices, 'vertex')}"
+    text += f", the largest of {plural(largest, 'vertex')}" if vertices else ""
+    return {"vertices": vertices, "components": components, "largest": largest}, text
 
 
 @click.command(short_help="Find the groups of records that share a value, and keep one record of each.")

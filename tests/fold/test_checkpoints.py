@@ -84,7 +84,7 @@ def test_a_file_without_a_digest_or_of_another_version_is_refused(kept, monkeypa
     with pytest.raises(FormatError, match="not a checkpoint"):
         fold(kept)
     (kept / "fold.arrow").write_bytes(whole)
-    monkeypatch.setattr("dfmst._fold.checkpoint._VERSION", 4)
+    monkeypatch.setattr("dfmst._fold.checkpoint._VERSION", 5)
     with pytest.raises(FormatError, match="or that of another version of dfmst"):
         fold(kept)
 

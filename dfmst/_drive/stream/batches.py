@@ -86,6 +86,7 @@ class Job:
     gpu_memory: int = 0  # limit in bytes, if the engine is a GPU
     progress: Callable[[int, int | None], None] = ignore_progress  # called with rows done and all rows (None: unknown)
     spill: SpillDirectory | None = None  # for rows that do not fit the limit
+    sets: bool = False  # whether only components are wanted
 
     @property
     def names(self) -> list[Any]:

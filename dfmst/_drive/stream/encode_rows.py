@@ -44,12 +44,15 @@ class RowEncoder:
 
     def __init__(self, job: Job, resumable: bool) -> None:
         self.job, self._resumable = job, resumable
-        self.memory = Budget(job.memory) if job.engine.on_host else gpu_budget(job.gpu_memory, job.engine)
+        self.memory = Budget(job.memory, sets=job.sets)
+        if not job.engine.on_host:
+            self.memory = gpu_budget(job.gpu_memory, job.engine, sets=job.sets)
         self.memory.check(0)
         self.encoder = self.new_encoder()
         self.weights = WeightTypes()
         self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
         self.read = Position()
+        self.vertices = 0  # of all rows yielded, and perhaps of later ones
         self.waiting: Batch | None = None
         self.wanted = self.memory
         self._growing = Lock()  # the encoder and the loops
@@ -87,7 +90,7 @@ class RowEncoder:
                     ends = self._encode(self._in_place(checked.ids), position.rows, checked.barred)
                 if ends is None:
                     return
-                self.waiting, self.read = None, position
+                self.waiting, self.read, self.vertices = None, position, self.encoder.count
                 locator = part.first if checked.kept is None else (checked.kept + part.first).astype(np.uint64)
                 yield Rows(*ends, weight, locator), position
 
@@ -100,7 +103,7 @@ class RowEncoder:
         """Return the budget if the vertices fit it, else that of a fold in runs if it needs less."""
         # A checkpoint holds the forest by row, and runs in memory are by weight.
         on_disk = self.job.spill is not None
-        if vertices <= budget.most_vertices or budget.in_runs or (self._resumable and not on_disk):
+        if vertices <= budget.most_vertices or budget.in_runs or budget.sets or (self._resumable and not on_disk):
             return budget
         runs = replace(budget, limit=self.job.memory, store="disk" if on_disk else "memory")
         return runs if vertices <= runs.most_vertices else min(budget, runs, key=lambda each: each.needed(vertices))
@@ -133,11 +136,15 @@ class RowEncoder:
     def renumber(self, rows: Rows) -> Rows:
         """Number the vertices that occur, and no integers between them."""
         used = np.unique(np.concatenate([rows.source, rows.target, self.loops]))
-        self.encoder = self.new_encoder(0, 0, self.encoder.on_host().decode(used))
+        self.number_only(used)
         source, target, self.loops = (
             np.searchsorted(used, vertices).astype(np.uint32) for vertices in (*rows[:2], self.loops)
         )
         return Rows(source, target, rows.weight, rows.locator)
+
+    def number_only(self, vertices: Array) -> None:
+        """Number these vertices, in their order, and no others."""
+        self.encoder = self.new_encoder(0, 0, self.encoder.on_host().decode(vertices))
 
     def _encode(self, ids: IdColumns, rows: int, barred: Array | None) -> tuple[Array, Array] | None:
         """Return the vertices of both columns; ``None`` if they must wait for another budget.
@@ -165,7 +172,8 @@ class RowEncoder:
             target = target.copy()
             target[barred] = source[barred]
             ends = source, target
-        self._note_loops(*ends)
+        if not self.memory.sets:  # which note them themselves
+            self._note_loops(*ends)
         return ends
 
     def _in_place(self, ids: IdColumns) -> IdColumns:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,17 @@ def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = No
     """Fold all rows of a source."""
     source.require(job.names)
     with job.engine.guard():
-        return _Pass(source, job, checkpoint).run()
+        return _ForestPass(source, job, checkpoint).run()
 
 
-class _Pass:
-    """The fold, and the encoder of its vertices.
+_ALWAYS_DENSE = 1 << 20  # vertices of which sets take little memory, whether they occur or not
+_SPARSE = 4  # vertices a row, above which few occur
+_MOST_DENSE = 1 << 27  # of frames, which do not say how large their ids are
+_ANY = 1 << 32
+
+
+class Pass(ABC):
+    """A fold of all rows, and the encoder of its vertices.
 
     On the host, a thread of its own encodes the next batches while one is folded. A batch that has to wait (see
     :class:`dfmst._drive.stream.encode_rows.RowEncoder`) is taken when all rows before it are folded: then the buffer
@@ -44,10 +52,11 @@ class _Pass:
         self.source, self.job, self.checkpoint = source, job, checkpoint
         self.coder = RowEncoder(job, checkpoint is not None)
         self.known: int | None = None  # bound of the vertices, if footers have one
-        self.fold: Fold | None = None
+        self.fold: Any = None
         self.folded = Position()
 
-    def run(self) -> FoldedForest:
+    def fold_all(self) -> None:
+        """Read and fold all rows, or those after a checkpoint."""
         self._begin()
         batches = prefetch(self.source.batches(self.job.names, self.memory.batch_rows, self.folded.rows), AHEAD)
         with closing(batches):  # type: ignore[type-var]
@@ -60,14 +69,11 @@ class _Pass:
                 self.fold = None
                 self.coder.check_all(batches)
                 raise
-        forest = self.fold.forest() if isinstance(self.fold, RunFold) else self._take_forest()
-        self.fold = None
-        self._check_forced(forest)
-        if self.checkpoint:
-            self.checkpoint.save(lambda: self._state(forest))
-        encoder = self.coder.encoder.on_host()
-        used = count_used(forest, self.coder.loops, encoder.count)
-        return FoldedForest(forest, encoder, *self.folded[:2], used, self.coder.weights.kinds)
+
+    @property
+    def memory(self) -> Budget:
+        """The run's memory budget."""
+        return self.coder.memory
 
     def _fold(self, batches: Iterator[Batch]) -> None:
         """Fold batches until one has to wait."""
@@ -88,12 +94,14 @@ class _Pass:
             if self.known <= 2 * (self.source.rows or 0):
                 coder.fit(self.known)  # dense, and too many
             dense = self.known <= coder.memory.most_vertices
+        if self.job.sets and self.known is not None:  # arrays of all vertices, of which few may occur
+            dense &= self.known <= max(_ALWAYS_DENSE, _SPARSE * (self.source.rows or 0))
         state = self.checkpoint.load() if self.checkpoint else None
         if state is not None and state.values is None and self.job.spill is not None:
             coder.fit(state.dense)  # as the earlier run had to
         if state is not None:
             dense &= state.values is None and state.dense <= coder.memory.most_vertices
-        bound = coder.memory.most_vertices if dense else 0
+        bound = min(coder.memory.most_vertices, _MOST_DENSE if self.job.sets else _ANY) if dense else 0
         if not dense:
             coder.memory, self.known = coder.memory.with_ids(least_id_bytes(integers=integers)), None
         coder.encoder = coder.new_encoder(bound, self.known or 0)
@@ -101,12 +109,7 @@ class _Pass:
             coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
             coder.loops = state.loops
             coder.read = self.folded = Position(state.done, state.dropped, state.forced)
-            self._refold(state.rows)
-
-    @property
-    def memory(self) -> Budget:
-        """The run's memory budget."""
-        return self.coder.memory
+            self._restore(state)
 
     def _make_room(self) -> None:
         """Make room for the batch that waits: for its ids in a dictionary, or for its vertices in runs."""
@@ -118,8 +121,59 @@ class _Pass:
             self.known = None
         else:
             coder.encoder = coder.new_encoder(coder.memory.most_vertices, coder.encoder.dense)
+        self._refit()
+
+    def _add(self, rows: Rows, position: Position) -> None:
+        if self.fold is None and len(rows):
+            self.fold = self._new_fold(rows.weight.dtype)
+        if self.fold is not None:
+            self._take(rows)
+        self.folded = position
+        self.job.progress(position.rows, self.source.rows)
+        if self.checkpoint and self.checkpoint.due(position.rows):
+            self._save(self.checkpoint)
+
+    def _take(self, rows: Rows) -> None:
+        """Fold some rows."""
+        self.fold.add(rows)
+
+    @abstractmethod
+    def _new_fold(self, kind: np.dtype[Any]) -> Any:
+        """Make a fold of rows with weights of this type."""
+
+    @abstractmethod
+    def _restore(self, state: FoldState) -> None:
+        """Continue from a checkpoint."""
+
+    @abstractmethod
+    def _refit(self) -> None:
+        """Continue the fold with another encoder and another budget."""
+
+    @abstractmethod
+    def _save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint."""
+
+
+class _ForestPass(Pass):
+    """The fold into a forest."""
+
+    def run(self) -> FoldedForest:
+        self.fold_all()
+        forest = self.fold.forest() if isinstance(self.fold, RunFold) else self._take_forest()
+        self.fold = None
+        self._check_forced(forest)
+        if self.checkpoint:
+            self.checkpoint.save(lambda: self._state(forest))
+        encoder = self.coder.encoder.on_host()
+        used = count_used(forest, self.coder.loops, encoder.count)
+        return FoldedForest(forest, encoder, *self.folded[:2], used, self.coder.weights.kinds, self.coder.loops)
+
+    def _restore(self, state: FoldState) -> None:
+        self._refold(state.rows)
+
+    def _refit(self) -> None:
         if isinstance(self.fold, RunFold):
-            self.memory.check(coder.encoder.count)
+            self.memory.check(self.coder.encoder.count)
             self.fold.move_to(self.memory.runs())
         else:
             self._refold(self._take_forest())
@@ -147,16 +201,6 @@ class _Pass:
             self.fold = self._new_fold(run.part(0, 0).weight.dtype)
             self.fold.merge(run)
         run.remove()
-
-    def _add(self, rows: Rows, position: Position) -> None:
-        if self.fold is None and len(rows):
-            self.fold = self._new_fold(rows.weight.dtype)
-        if self.fold is not None:
-            self.fold.add(rows)
-        self.folded = position
-        self.job.progress(position.rows, self.source.rows)
-        if self.checkpoint and self.checkpoint.due(position.rows):
-            self._save(self.checkpoint)
 
     def _save(self, checkpoint: Checkpoint) -> None:
         fold = self.fold
@@ -218,6 +262,7 @@ class FoldedForest:
     dropped: int  # rows dropped as invalid
     vertices: int  # vertices that occur
     weight_types: Mapping[Any, pa.DataType] = field(default_factory=dict)  # by column; empty if no rows were read
+    loops: Array = field(default_factory=partial(np.zeros, 0, np.uint32))  # vertices with a self-loop
 
 
 def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:

@@ -184,7 +184,7 @@ def fold(
                 stack.callback(spill.remove)
             job, state = Job(columns, limit, runner, algorithm, gpu_limit, tell, spill), None
             if checkpoint is not None:
-                state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
+                state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
                 stack.callback(state.hold.release)
             with nullcontext() if state is None else state.hold.busy():
                 folded = fold_source(rows, job, state)
@@ -203,7 +203,7 @@ def fold(
     )
 
 
-def _open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
+def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     if isinstance(source, FrameSource):
         message = "a checkpoint needs Parquet files: frames have no state that identifies them"
@@ -211,6 +211,7 @@ def _open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: Checkpoin
     columns = job.columns
     fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
     fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
+    fingerprint["result"] = "components" if job.sets else "forest"
 
     def make_run(weight: np.dtype[Any]) -> Run:
         assert job.spill is not None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._drive.stream.batches import Batch, Locators
+from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import DeviceView, open_device_frame
 from dfmst._edges.host_frame import FrameView, open_frame
@@ -22,8 +23,8 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _IN_MEMORY = 40  # bytes a row that solving in memory takes next to the table
 
 
-def open_source(engine: Engine, edges: Any) -> EdgeSource:
-    """Open Parquet files, a dataset, or frames."""
+def open_source(engine: Engine, edges: Any, *, once: bool = False) -> EdgeSource:
+    """Open Parquet files, a dataset, or frames; an iterator of frames only if they are read `once`."""
     files = _files(edges)
     if files is not None:
         return files
@@ -32,7 +33,7 @@ def open_source(engine: Engine, edges: Any) -> EdgeSource:
     if hasattr(edges, "columns") and not callable(edges):
         return FrameSource(engine, [edges])
     if callable(edges) or hasattr(edges, "__iter__"):
-        return FrameSource(engine, edges)
+        return FrameSource(engine, edges, once=once)
     message = f"edges is a {type(edges).__name__}"
     raise UnsupportedFrameError(message, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
 
@@ -87,14 +88,18 @@ class FrameSource:
     #: Nothing is known of frames before they are read.
     rows = None
 
-    def __init__(self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
-        if not callable(frames) and iter(frames) is frames:
+    def __init__(
+        self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]], *, once: bool = False
+    ) -> None:
+        if not once and not callable(frames) and iter(frames) is frames:
             message = (
                 "edges is an iterator, which can be read only once; the forest's rows are gathered in a second pass"
             )
             hint = "pass a list, or a function that returns a new iterator each time: lambda: read_frames()"
             raise UnsupportedFrameError(message, hint)
         self._engine = engine
+        #: Types of the id columns of the frames that were read.
+        self.kinds = IdKinds()
         self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
 
     def require(self, names: Sequence[Any]) -> None:
@@ -111,6 +116,7 @@ class FrameSource:
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the frames from row `start` on, each cut into pieces."""
         for number, first, view in self.views():
+            self.kinds.note(view, names[:2])
             skipped = min(max(0, start - first), len(view))
             whole = Batch(view, first, f"frame {number} of edges", 0)
             yield from whole.part(skipped, len(view)).parts(rows)
@@ -154,6 +160,15 @@ class FrameSource:
 
 #: Edges that can be read twice, in the same order.
 EdgeSource: TypeAlias = ParquetSource | FrameSource
+
+
+def kinds_of(source: EdgeSource, names: Sequence[Any]) -> IdKinds:
+    """Return the types of the id columns of a source whose rows were read."""
+    if isinstance(source, ParquetSource):
+        return IdKinds(dict.fromkeys(source.schema.field(name).type for name in names))
+    if source.kinds.view is None:
+        raise InvalidEdgesError("edges holds no frame", "pass at least one, which may be empty")
+    return source.kinds
 
 
 def input_names(edges: Any) -> list[str | os.PathLike[str]]:

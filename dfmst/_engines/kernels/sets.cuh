@@ -1,9 +1,32 @@
 // Disjoint sets: every vertex leads to its parent, a root to itself.
 
-// Joins the components of every edge's ends.
+// Joins the components of every edge's ends. Parents of edges ahead are prefetched, so that misses overlap.
 KERNEL_OF(V, unite, (const V* source, const V* target, const u32* position, u32* parent)) {
+  if (i + 24 < count) {
+    const u64 ahead = position ? position[i + 24] : i + 24;
+    PREFETCH(&parent[source[ahead]]);
+    PREFETCH(&parent[target[ahead]]);
+  }
   const u64 at = position ? position[i] : i;
   join_sets(parent, (u32)source[at], (u32)target[at]);
+} END
+
+// The vertices that an edge has joined to another vertex, 64 of a word: those below a root, and their roots.
+KERNEL(flag_joined, (const u32* parent, u64 vertices, u64* flags)) {
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, vertices); ++j) {
+    const u32 top = parent[i * 64 + j];
+    if (top == i * 64 + j) continue;
+    word |= 1ull << j;
+    if (!(load(&flags[top >> 6]) >> (top & 63) & 1)) set_flag(flags, top);
+  }
+  if (word) atomic_or(&flags[i], word);
+} END
+
+// How many vertices have each root from `first` on; a root beyond `length` of them is left out.
+KERNEL(count_members, (const u32* vertex, const u32* leader, u32 first, u64 length, u32* members)) {
+  const u64 place = (u64)leader[vertex[i]] - first;
+  if (place < length) atomic_add(&members[place], 1u);
 } END
 
 // Pointer jumping in two launches. The first shortens every path; where two walks meet, a late store may leave a

@@ -169,7 +169,7 @@ def crossing_flags(
         engine.launch("flag_crossing", len(flags), source, target, edges, label, excluded, flags, grain=FLAG_GRAIN)
         return flags
     aside = flags_to_write(engine, edges)
-    inside = _find_inside(engine, label, giant, listed=len(flags) >= _MANY)
+    inside = find_inside(engine, label, giant, listed=len(flags) >= _MANY)
     _flag_leaving(engine, (source, target), inside, len(label), excluded, outside, (flags, aside))
     if outside is not None and outside[0]:
         return flags
@@ -177,7 +177,7 @@ def crossing_flags(
     return flags
 
 
-class _Inside(NamedTuple):
+class Inside(NamedTuple):
     """The vertices of the giant component."""
 
     flags: Array
@@ -185,22 +185,29 @@ class _Inside(NamedTuple):
     tables: Array | None  # two tables of 256 flags that list few vertices outside (see kernel ``find_inside``)
 
 
-def _find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> _Inside:
+def find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> Inside:
     """Find the vertices of this label, and list the others if they are few."""
     length = len(label)
     flags = flags_to_write(engine, length)
     if not engine.on_host or length > _BYTE_VERTICES:
         engine.launch("flag_equal", len(flags), label, length, giant, flags, grain=FLAG_GRAIN)
-        return _Inside(flags, None, None)
+        return Inside(flags, None, None)
     inside, tables, others = np.empty(length, np.uint8), np.empty(16, np.uint32), np.empty(1, np.uint64)
     engine.launch("find_inside", 1, label, length, giant, _FEW_OUTSIDE, flags, inside, tables, others)
-    return _Inside(flags, inside, tables if listed and others[0] <= _FEW_OUTSIDE else None)
+    return Inside(flags, inside, tables if listed and others[0] <= _FEW_OUTSIDE else None)
+
+
+def leaving_flags(engine: Engine, source: Array, target: Array, inside: Inside) -> Array:
+    """Flag the edges with at most one end in the giant component."""
+    flags, aside = flags_to_write(engine, len(source)), flags_to_write(engine, len(source))
+    _flag_leaving(engine, (source, target), inside, 0, None, None, (flags, aside))
+    return flags
 
 
 def _flag_leaving(
     engine: Engine,
     ends: tuple[Array, Array],
-    giant: _Inside,
+    giant: Inside,
     vertices: int,
     excluded: Array | None,
     outside: Array | None,
@@ -243,7 +250,12 @@ def giant_component(engine: Engine, source: Array, label: Array) -> int | None:
     ``None`` if these are at most half, or if the edges are few compared to the vertices, of which every label would be
     read. A vertex in `source` outside `label` counts as the last vertex.
     """
-    if len(source) * _VERTICES < len(label) or not len(source):
+    return None if len(source) * _VERTICES < len(label) else common_label(engine, source, label)
+
+
+def common_label(engine: Engine, source: Array, label: Array) -> int | None:
+    """Return the label in which more than half of a sample of edges begin; ``None`` if there is none."""
+    if not len(source):
         return None
     size = min(len(source), _SAMPLE)
     drawn, found = engine.xp.empty(size, np.uint32), engine.xp.empty(2, np.uint64)

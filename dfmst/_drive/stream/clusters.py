@@ -1,0 +1,157 @@
+"""The clusters of a stream: its forest, cut by weight or into a number of clusters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.progress import Tell
+from dfmst._common.types import Array, Invalid
+from dfmst._drive.stream.forest import StreamRows, fold
+from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
+from dfmst._drive.stream.sources import kinds_of
+from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.read import EdgeColumns
+from dfmst._engines import Engine, host_engine
+from dfmst._fold.budget import Budget
+from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import CheckpointCallback
+from dfmst._fold.runs import MemoryRun, Run, read_pieces
+from dfmst._fold.sets import SetsFold
+from dfmst._trees.thresholds import Thresholds, Weights, rows_for
+from dfmst.algorithms import Algorithm
+
+
+def fold_clusters(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    n_clusters: int | Iterable[int] | None = None,
+    distance: Any = None,
+    vertices: Any = None,
+    maximum: bool = False,
+    memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    progress: bool | Tell | None = None,
+    on_checkpoint: CheckpointCallback | None = None,
+) -> Labels:
+    """Find the clusters of a stream of edge tables without making a table of them.
+
+    The parameters and errors are those of :func:`clusters`; `on_checkpoint` and the result are those of
+    :func:`fold_components`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [1, 2], "target": [2, 3], "weight": [1, 9]}),
+    ...           pa.table({"source": [3, 4], "target": [4, 5], "weight": [2, 4]})]
+    >>> labels = dfmst.stream.fold_clusters(tables, distance=[2, 9])
+    >>> labels.vertices, labels.groups
+    (5, {'d2': 3, 'd9': 1})
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)  # keys of several columns are refused
+    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum)
+    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
+    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
+    solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}
+    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid}
+    forest = fold(edges, source, target, weight, **order, **limits, **places, **solver)
+    try:
+        assert isinstance(forest.store, StreamRows)
+        return _cut(forest.store, thresholds, vertices)
+    except BaseException:
+        forest.close()
+        raise
+
+
+def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
+    """Cut a forest, and label its vertices."""
+    folded, job = store.folded, store.job
+    engine, count = host_engine(job.engine), folded.encoder.count
+    columns, in_memory = len(thresholds.counts) + len(thresholds.distances), isinstance(folded.rows, (Rows, MemoryRun))
+    memory = Budget(job.memory, sets=True).with_ids(folded.encoder.id_bytes)
+    memory.check_cut(count, columns, in_memory=in_memory)
+    occurring = _sets(engine, count, ((rows.source, rows.target) for rows in read_pieces(folded.rows)))
+    occurring.note_loops(folded.loops)
+    numbered = number_in_order(engine, folded.encoder, occurring.occurring(), vertices, memory)
+    del occurring
+    order = _Order(folded.rows, folded.weight_types.get(thresholds.weight), maximum=thresholds.maximum)
+    rows, leaders = len(folded.rows), {}
+    for name, kept, wanted in thresholds.cuts(rows, order.weights):
+        kept = kept if wanted is None else rows_for(wanted, numbered.total, numbered.total - rows)
+        sets = _sets(engine, folded.encoder.count, order.first(kept))
+        leaders[name] = name_groups(numbered, sets.labels())
+    if job.spill is not None:
+        job.spill.remove()
+    kinds = kinds_of(store.source, job.names[:2])
+    return Labels(numbered, leaders, kinds, engine, folded.source_rows, folded.dropped, store.checkpoint)
+
+
+def _sets(engine: Engine, vertices: int, edges: Iterator[tuple[Array, Array]]) -> SetsFold:
+    """Unite the ends of edges."""
+    sets = SetsFold(engine, vertices)
+    for source, target in edges:
+        sets.unite(source, target)
+    sets.labels()
+    return sets
+
+
+class _Order:
+    """The edges of a forest in its order, by their weights and then by row."""
+
+    def __init__(self, rows: Rows | Run, kind: pa.DataType | None, *, maximum: bool) -> None:
+        self._rows, self._kind, self._maximum = rows, kind, maximum
+        pieces = [part.weight for part in read_pieces(rows)]
+        self._sorted = np.concatenate(pieces) if pieces else np.zeros(0, np.uint32)
+        self._sorted.sort()
+
+    def weights(self) -> Weights | pa.Array:
+        """Return the weights in order: times as Arrow's, other weights as Python's numbers."""
+        ordered = self._sorted[::-1] if self._maximum else self._sorted
+        if self._kind is not None and pa.types.is_temporal(self._kind):
+            return arrow_numbers(ordered).view(self._kind)
+        return _Numbers(ordered, self._kind)
+
+    def first(self, edges: int) -> Iterator[tuple[Array, Array]]:
+        """Yield the ends of the first edges in this order, in the order of their rows."""
+        if not edges:
+            return
+        last = self._sorted[-edges if self._maximum else edges - 1]
+        below, up_to = (int(np.searchsorted(self._sorted, last, side)) for side in ("left", "right"))
+        ties = edges - (len(self._sorted) - up_to if self._maximum else below)
+        for rows in read_pieces(self._rows):
+            chosen = rows.weight > last if self._maximum else rows.weight < last
+            equal = np.flatnonzero(rows.weight == last)[:ties]
+            chosen[equal] = True
+            ties -= len(equal)
+            yield rows.source[chosen], rows.target[chosen]
+
+
+class _Numbers:
+    """A column of weights whose entries are Python's numbers, which compare exactly with any other."""
+
+    def __init__(self, values: Array, kind: pa.DataType | None) -> None:
+        self._values = values
+        self._scale = kind.scale if kind is not None and pa.types.is_decimal(kind) else None
+        self.dtype: Any = values.dtype if kind is None else kind
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, place: int) -> Any:
+        value = self._values[place].item()
+        return value if self._scale is None else Decimal(value).scaleb(-self._scale)

@@ -1,0 +1,78 @@
+"""The types of the id columns of a source, which may differ between frames, and the type of ids in a result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import nw, pc
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView
+
+
+@dataclass
+class IdKinds:
+    """Types of id columns, in the order in which they came, and a frame without rows of the user's kind."""
+
+    types: dict[Any, None] = field(default_factory=dict)  # of the frames' library
+    view: FrameView | DeviceView | None = None  # None: the source is files
+
+    def note(self, view: FrameView | DeviceView, names: Sequence[Any]) -> None:
+        """Note the types of another frame."""
+        if self.view is None:
+            empty = view.part(0, 0)
+            self.view = replace(view, native=empty.native) if isinstance(empty, FrameView) else empty
+        for name in names:
+            column = view.column(name) if isinstance(view, DeviceView) else nw.to_native(view.series(name))
+            self.types[column.type if hasattr(column, "type") else column.dtype] = None
+
+    def arrow(self, encoded: pa.DataType | None) -> pa.DataType:
+        """Return the Arrow type of ids in a result; `encoded` is that of a dictionary."""
+        kinds = [kind for kind in self.types if isinstance(kind, pa.DataType) and not pa.types.is_null(kind)]
+        if len(kinds) == 1:
+            kind = kinds[0]
+            if pa.types.is_dictionary(kind) and kind.index_type.bit_width < 32:  # a piece may have more than 127 ids
+                return pa.dictionary(pa.int32(), kind.value_type)
+            return kind
+        if kinds and all(map(pa.types.is_integer, kinds)):
+            return pa.uint64() if pa.uint64() in kinds else pa.int64()
+        return pa.uint32() if encoded is None else encoded
+
+    def cast(self, ids: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Cast ids to the type of their columns."""
+        if pa.types.is_dictionary(kind):
+            return ids.cast(kind.value_type).dictionary_encode().cast(kind)
+        if pa.types.is_run_end_encoded(kind):
+            return pc.run_end_encode(ids.cast(kind.value_type), kind.run_end_type)
+        if isinstance(kind, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(kind, ids.cast(kind.storage_type))
+        return ids.cast(kind)
+
+    def frame(self, table: pa.Table) -> Any:
+        """Return a table of ids as the user's kind of frame."""
+        view = self.view
+        if view is None:
+            return table
+        kind = next(iter(self.types)) if len(self.types) == 1 else self._common()
+        if isinstance(view, DeviceView):
+            frame = sys.modules["cudf"].DataFrame.from_arrow(table)
+            return view.finish(frame if kind is None else frame.astype(kind))
+        implementation = view.frame.implementation
+        columns = {name: table.column(name) for name in table.column_names}
+        native = replace(view, lazy=False, as_user=None).build_arrow(columns)
+        if kind is not None and implementation.is_pandas():
+            native = native.astype(kind)
+        elif kind is not None and implementation.is_polars():
+            native = native.cast(kind)
+        return view.finish(nw.from_native(native, eager_only=True))
+
+    def _common(self) -> Any:
+        """The type of integers of several types; ``None`` for other ids, which have that of a dictionary."""
+        if not all(isinstance(kind, np.dtype) and kind.kind in "iu" for kind in self.types):
+            return None
+        return np.dtype(np.uint64 if np.dtype(np.uint64) in self.types else np.int64)

@@ -1,0 +1,214 @@
+"""A table with a row a vertex, in the order of the ids: the component or the cluster of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import cached_property, pc
+from dfmst._common.types import Array
+from dfmst._drive.stream.id_kinds import IdKinds
+from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
+from dfmst._edges.encode import Encoder
+from dfmst._edges.vertex_list import ascending_ids, id_column
+from dfmst._edges.vertices import IdColumns, ids_like
+from dfmst._engines import Engine
+from dfmst._engines.primitives.flags import count_set
+from dfmst._fold.budget import Budget
+from dfmst._fold.checkpoint import Checkpoint
+from dfmst._fold.sets import listed_vertices
+from dfmst._trees.result import File
+from dfmst.errors import InvalidEdgesError
+from dfmst.formats import write_edges
+
+_PIECE = 1 << 18  # rows made at a time
+_MEMBERS = 1 << 24  # groups whose members are counted at a time
+
+
+class Numbered(NamedTuple):
+    """The vertices of a result."""
+
+    ids: pa.Array | None  # of each vertex; None: vertices are ids
+    order: Array | None  # vertices in the order of their ids, ``uint32``; None: the flagged ones, ascending
+    flags: Array
+    total: int
+
+    def pieces(self, engine: Engine) -> Iterator[Array]:
+        """Yield the vertices in the order of their ids, a bounded number at a time."""
+        if self.order is None:
+            yield from listed_vertices(engine, self.flags)
+        else:
+            yield from (self.order[begin : begin + _PIECE] for begin in range(0, len(self.order), _PIECE))
+
+    def decode(self, vertices: Array) -> pa.Array:
+        """Return the ids of vertices."""
+        return arrow_numbers(vertices) if self.ids is None else self.ids.take(arrow_numbers(vertices))
+
+
+def number_in_order(engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget) -> Numbered:
+    """Order the flagged vertices by their ids; or all `vertices`, which must include the flagged ones."""
+    count = count_set(engine, flags)
+    listed = None if vertices is None else _encode_listed(engine, encoder, flags, vertices, budget)
+    if encoder.values is None:
+        return Numbered(None, listed, flags, count if listed is None else len(listed))
+    every = encoder.values if not encoder.dense else encoder.decode(np.arange(encoder.count, dtype=np.uint32))
+    if listed is not None:
+        return Numbered(every, listed, flags, len(listed))
+    if count == encoder.count:
+        return Numbered(every, _ascending(every), flags, count)
+    found = np.concatenate([np.zeros(0, np.uint32), *listed_vertices(engine, flags)])
+    return Numbered(every, found[_ascending(every.take(arrow_numbers(found)))], flags, count)
+
+
+def _ascending(ids: pa.Array) -> Array:
+    """Return the positions of different ids in ascending order, ``uint32``."""
+    if pa.types.is_integer(ids.type):
+        return np.argsort(numbers_of_arrow(ids)).astype(np.uint32)
+    positions: Array = pc.sort_indices(ids).to_numpy()
+    return positions.astype(np.uint32)
+
+
+def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget) -> Array:
+    """Return the vertices of listed ids, in ascending order of the ids; ids of no row become new vertices."""
+    column, kind = id_column(vertices), encoder.type or (pa.int64() if encoder.count else pa.null())
+    ids = ids_like(("vertices", column), ("ids", pa.nulls(0, kind)))
+    if ids.null_source is not None:
+        nulls, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
+        raise InvalidEdgesError(f"vertices has {nulls:,} null entries, the first at position {first}", "leave them out")
+    ascending = ascending_ids(arrow_column("vertices", ids.source))
+    known = encoder.count
+    if pa.types.is_integer(ascending.type):
+        plain: Any = numbers_of_arrow(ascending)
+        plain = plain if plain.itemsize >= 4 else plain.astype(f"{plain.dtype.kind}4")
+    else:
+        plain = ascending
+    listed, _ = encoder.encode(IdColumns(plain, plain, None, None))
+    listed = listed.astype(np.uint32)
+    budget.with_ids(encoder.id_bytes).check(encoder.count)
+    missing = engine.to_host(flags).view(np.uint8).copy()
+    within = listed[listed < known]
+    # A bit a vertex: those of listed vertices are cleared.
+    np.bitwise_and.at(missing, within >> 3, ~(np.uint8(1) << (within & 7).astype(np.uint8)))
+    if missing.any():
+        first = int(np.unpackbits(missing, bitorder="little").argmax())
+        left = int(np.unpackbits(missing, bitorder="little").sum())
+        vertex = encoder.decode(np.array([first], np.uint32))[0].as_py()
+        message = f"rows end in {left:,} vertices that vertices= does not list, such as {vertex!r}"
+        raise InvalidEdgesError(message, "list all vertices, or drop the rows")
+    return listed
+
+
+def name_groups(numbered: Numbered, label: Array) -> Array:
+    """Return the vertex with the smallest id of each vertex's group; `label` is the same for a group's vertices."""
+    if numbered.order is None:
+        return label
+    order, first = numbered.order, np.empty(len(label), np.uint32)
+    for begin in reversed(range(0, len(order), _PIECE)):
+        piece = order[begin : begin + _PIECE][::-1]
+        first[label[piece]] = piece  # of equal labels the last assignment stays
+    for begin in range(0, len(label), _PIECE):
+        label[begin : begin + _PIECE] = first[label[begin : begin + _PIECE]]
+    return label
+
+
+@dataclass(eq=False)
+class Labels:
+    """The components or the clusters of a stream, with a row a vertex in ascending order.
+
+    Attributes
+    ----------
+    source_rows, dropped
+        Rows that were read, and invalid ones among them.
+    vertices
+        Number of vertices.
+    """
+
+    numbered: Numbered = field(repr=False)
+    leaders: Mapping[str, Array] = field(repr=False)  # column -> the vertex that a vertex's group is called after
+    kinds: IdKinds = field(repr=False)
+    engine: Engine = field(repr=False)
+    source_rows: int
+    dropped: int
+    checkpoint: Checkpoint | None = field(default=None, repr=False)
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return self.numbered.total
+
+    @cached_property
+    def groups(self) -> dict[str, int]:
+        """Number of components, or of clusters in each column."""
+        pieces = list(self._pieces()) if self.vertices <= _PIECE else None
+        return {
+            name: sum(int(np.count_nonzero(leader[piece] == piece)) for piece in pieces or self._pieces())
+            for name, leader in self.leaders.items()
+        }
+
+    @cached_property
+    def largest(self) -> int:
+        """Vertices of the largest group of the first column; 0 without vertices."""
+        leader, most = next(iter(self.leaders.values())), 0
+        for first in range(0, len(leader), _MEMBERS):
+            members = np.zeros(min(_MEMBERS, len(leader) - first), np.uint32)
+            for piece in self._pieces():
+                self.engine.launch("count_members", len(piece), piece, leader, first, len(members), members)
+            most = max(most, int(members.max(initial=0)))
+        return most
+
+    @property
+    def frame(self) -> Any:
+        """The table: of Arrow for files, otherwise a frame of the edges' kind."""
+        with self._finished():
+            return self.kinds.frame(self._reader().read_all())
+
+    def write(self, path: File, format: str | None = None) -> None:
+        """Write the table to a file, in pieces, and remove the checkpoint.
+
+        Parameters
+        ----------
+        path, format
+            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
+        """
+        with self._finished():
+            write_edges(self._reader(), path, format)
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint."""
+        if self.checkpoint:
+            self.checkpoint.clear()
+
+    def close(self) -> None:
+        """Let other runs use the directory of the checkpoint."""
+        if self.checkpoint:
+            self.checkpoint.hold.release()
+
+    def _pieces(self) -> Iterator[Array]:
+        return self.numbered.pieces(self.engine)
+
+    def _reader(self) -> pa.RecordBatchReader:
+        kind = self.kinds.arrow(None if self.numbered.ids is None else self.numbered.ids.type)
+        schema = pa.schema([(name, kind) for name in ("vertex", *self.leaders)])
+
+        def column(vertices: Array) -> pa.Array:
+            return self.kinds.cast(self.numbered.decode(vertices), kind)
+
+        batches = (
+            pa.record_batch(
+                [column(piece), *(column(leader[piece]) for leader in self.leaders.values())], schema=schema
+            )
+            for piece in self._pieces()
+        )
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    @contextmanager
+    def _finished(self) -> Iterator[None]:
+        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
+        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
+            yield
+            self.discard_checkpoint()

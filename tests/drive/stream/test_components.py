@@ -1,0 +1,292 @@
+"""The components of a stream are those of a run in memory, whatever the order of the files, the ids and the limit."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars.testing
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components as scipy_components
+
+import dfmst
+from dfmst._fold.budget import Budget
+from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, OutputError
+from tests.support.forked import Forked
+from tests.support.lanes import examples
+from tests.support.stream_files import edges, tight, write_parts
+from tests.support.tables import FRAMES, edge_tables
+
+stream = dfmst.stream.connected_components
+
+
+def expected_of(source: list[Any], target: list[Any], vertices: Sequence[Any] = ()) -> dict[str, list[Any]]:
+    """The table by NetworkX."""
+    graph = nx.Graph(zip(source, target, strict=True))
+    graph.add_nodes_from(vertices)
+    label = {vertex: min(part) for part in nx.connected_components(graph) for vertex in part}
+    return {"vertex": sorted(label), "component": [label[vertex] for vertex in sorted(label)]}
+
+
+def hasty(patch: pytest.MonkeyPatch, batch: int) -> None:
+    """Short batches, arrays that grow often, and a giant component that is looked for often."""
+    tight(patch, batch)
+    patch.setattr("dfmst._fold.sets._LEAST", 4)
+    patch.setattr("dfmst._fold.sets.SetsFold.piece", 7)
+
+
+@examples(120)
+@given(edge_tables(), st.integers(1, 5), st.integers(1, 9), st.integers(1, 9), st.randoms(use_true_random=False))
+def test_any_table_any_cuts_any_order(table, files, row_group, batch, drawn):
+    frame, expected = table.arrow(), expected_of(table.source, table.target)
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        hasty(patch, batch)
+        parts = sorted(write_parts(Path(folder) / "parts", frame, files, row_group).iterdir())
+        drawn.shuffle(parts)
+        found = stream(parts, "u", "v", memory_limit="4MiB")
+        assert found.to_pydict() == expected
+        assert found.schema.types == [frame.schema.field("u").type] * 2
+        assert found.equals(dfmst.connected_components(frame, "u", "v"))
+        pieces = frame.to_batches(max_chunksize=batch)
+        drawn.shuffle(pieces)
+        if pieces:
+            assert pa.table(stream(iter(map(pa.table, pieces)), "u", "v", memory_limit="4MiB")).to_pydict() == expected
+
+
+@examples(60)
+@given(edge_tables(), st.sampled_from(sorted(set(FRAMES) - {"duckdb"})), st.integers(1, 20))
+def test_frames_come_back_in_kind(table, kind, rows):
+    frame = FRAMES[kind](table.arrow())
+    whole = dfmst.connected_components(frame, "u", "v")
+    pieces = [FRAMES[kind](table.arrow().slice(at, rows)) for at in range(0, max(1, len(table.source)), rows)]
+    found = stream(pieces, "u", "v", memory_limit="400MiB")
+    assert type(found) is type(whole)
+    if kind.startswith("pandas"):
+        pd.testing.assert_frame_equal(found, whole, check_dtype=kind != "pandas" or bool(table.source))
+    elif kind.startswith("polars"):
+        polars.testing.assert_frame_equal(found, whole)
+    else:
+        assert found.equals(whole)
+
+
+IDS = {
+    "32 bits": np.array([5, 3, 2**31 - 1, 3, 9], np.int32),
+    "unsigned": np.array([2**64 - 1, 3, 2**63, 3, 9], np.uint64),
+    "dates": pa.array([date(2020, 1, day) for day in (5, 2, 9, 2, 30)]),
+    "durations": pa.array([timedelta(day) for day in (5, -2, 9, -2, 30)]),
+    "categories": pa.array(["x", "a", "x", "é", ""]).dictionary_encode(),
+    "binary": pa.array([b"\xff", b"", b"\x00", b"a", b"\xff\x00"]),
+    "booleans": pa.array([True, False, True, False, True]),
+    "decimals": pa.array([5, -3, 2, -3, 9], pa.decimal128(30, 2)),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_of_any_type(kind):
+    ids = pa.array(IDS[kind])
+    table = pa.table({"source": ids, "target": pa.concat_arrays([ids[2:], ids[:2]])})
+    found, whole = stream([table.slice(0, 2), table.slice(2)]), dfmst.connected_components(table)
+    assert found.to_pydict() == whole.to_pydict() == expected_of(*(column.to_pylist() for column in table.columns))
+    assert found.schema.types == [ids.type if kind != "categories" else pa.dictionary(pa.int32(), pa.string())] * 2
+
+
+def scipy_labels(vertices: int, source: np.ndarray, target: np.ndarray) -> dict[str, list[int]]:
+    matrix = coo_array((np.ones(len(source), np.int8), (source, target)), (vertices, vertices))
+    label = scipy_components(matrix, directed=False)[1]
+    present = np.unique([source, target])
+    smallest = np.full(vertices, vertices)
+    np.minimum.at(smallest, label[present], present)
+    return {"vertex": present, "component": smallest[label[present]]}
+
+
+@pytest.mark.parametrize("rows", [30_000, 80_000, 700_000])  # below the giant component's birth, and after it
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_many_rows(tmp_path, monkeypatch, rows, kind):
+    rng = np.random.default_rng(rows)
+    source, target = rng.integers(0, 100_000, (2, rows))
+    ids = {"dense": lambda a: a, "sparse": lambda a: a * 10**13 - 5, "text": lambda a: pa.array(a).cast(pa.string())}
+    table = pa.table({"source": ids[kind](source), "target": ids[kind](target)})
+    parts = write_parts(tmp_path / "parts", table, 3, 50_000)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 20_000)
+    known = scipy_labels(100_000, source, target)
+    columns = pa.table({name: ids[kind](column) for name, column in known.items()})
+    output = stream(parts, output=tmp_path / "labels.parquet")
+    assert output == tmp_path / "labels.parquet"
+    found = pyarrow.parquet.read_table(output)
+    assert found.equals(columns.sort_by("vertex") if kind != "text" else dfmst.connected_components(table))
+    labels = dfmst.stream.fold_components(parts)
+    sizes = np.unique(known["component"], return_counts=True)[1]
+    assert (labels.vertices, labels.groups, labels.largest) == (len(found), {"component": len(sizes)}, sizes.max())
+    assert (labels.source_rows, labels.dropped) == (rows, 0)
+
+
+def test_integers_that_stop_being_dense(monkeypatch):
+    """Vertices that do not occur get no number in a dictionary."""
+    tight(monkeypatch, 1_000)
+    table = edges(3_000, 9_000).select(["source", "target"])
+    loops = pa.table({"source": [2_999_999, 70], "target": [2_999_999, 70]})
+    late = pa.table({"source": [-1, 2**60, 5], "target": [7, 2**60, 2**60]})
+    whole = dfmst.connected_components(pa.concat_tables([loops, table, late]))
+    assert stream([loops, table, late], memory_limit="16MB").equals(whole)
+    assert whole.num_rows < 3_010
+
+
+@pytest.mark.parametrize("name", [int, str], ids=["dense", "text"])
+def test_listed_vertices(name):
+    table = pa.table({"a": [name(7), name(1)], "b": [name(8), name(1)]})
+    listed = [name(vertex) for vertex in (9, 1, 8, 7, 3)]
+    expected = expected_of(table["a"].to_pylist(), table["b"].to_pylist(), listed)
+    assert stream([table], "a", "b", vertices=listed).to_pydict() == expected
+    assert stream([table.slice(0, 0)], "a", "b", vertices=listed).to_pydict() == expected_of([], [], listed)
+    with pytest.raises(
+        InvalidEdgesError, match=rf"rows end in 1 vertices that vertices= does not list, such as {name(8)!r}"
+    ):
+        stream([table], "a", "b", vertices=[name(7), name(1)])
+    with pytest.raises(InvalidEdgesError, match="vertices lists ids more than once"):
+        stream([table], "a", "b", vertices=[*listed, listed[0]])
+    with pytest.raises(InvalidEdgesError, match="1 null entries, the first at position 1"):
+        stream([table], "a", "b", vertices=[listed[0], None])
+
+
+def test_invalid_rows(tmp_path):
+    table = pa.table({"source": [1, None, 4], "target": [2, 8, 5]})
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(InvalidEdgesError, match=r"in.parquet.*column 'source' has 1 null id, in row 1"):
+        stream(tmp_path / "in.parquet")
+    assert stream(tmp_path / "in.parquet", invalid="drop")["vertex"].to_pylist() == [1, 2, 4, 5]
+    assert dfmst.stream.fold_components(tmp_path / "in.parquet", invalid="drop").dropped == 1
+    with pytest.raises(OutputError, match="input"):
+        stream(tmp_path, output=tmp_path / "out.parquet")
+    with pytest.raises(InvalidEdgesError, match="edges holds no frame"):
+        stream([])
+
+
+def test_limits(tmp_path, monkeypatch):
+    table = edges(40_000, 100_000)
+    parts = write_parts(tmp_path / "parts", table, 2, 50_000)
+    monkeypatch.setattr("dfmst._fold.budget.FIXED", 0)
+    limit = Budget(0, sets=True).needed(40_000)
+    assert limit < (1 << 20) + 6 * 40_000
+    assert stream(parts, memory_limit=limit).equals(dfmst.connected_components(table))
+    with pytest.raises(CapacityError, match="40,000 vertices do not fit a memory limit") as caught:
+        stream(parts, memory_limit=limit - (1 << 20) - 40_000)
+    assert "spill" not in caught.value.hint
+    sparse = table.select(["source", "target"]).to_pandas() * 10**12
+    with pytest.raises(CapacityError, match=r"39,7.. vertices do not fit"):
+        stream([sparse], memory_limit=limit)
+
+
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+def stop_after(rows: int):
+    def tell(done: int, total: int | None) -> None:
+        if done >= rows:
+            raise Stopped
+
+    return tell
+
+
+@pytest.mark.parametrize("name", [None, str], ids=["dense", "text"])
+def test_goes_on_after_an_interruption(tmp_path, monkeypatch, name):
+    table = edges(3_000, 9_000, name=name)
+    loops = pa.table({"source": ["y", "z"], "target": ["y", "z"]} if name else {"source": [3_001], "target": [3_001]})
+    table = pa.concat_tables([loops, table.select(["source", "target"])])
+    parts, kept = write_parts(tmp_path / "parts", table, 3, 500), tmp_path / "kept"
+    hasty(monkeypatch, 500)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
+    options: dict[str, Any] = {"memory_limit": "16MB", "checkpoint": kept}
+    for rows in (2_000, 5_000):
+        with pytest.raises(Stopped):
+            stream(parts, progress=stop_after(rows), **options)
+    with pytest.raises(DfmstError, match="belongs to another run"):
+        dfmst.stream.fold(parts, weight=None, **options)
+    with pytest.raises(DfmstError, match="belongs to another run"):
+        stream(parts, invalid="drop", **options)
+    told: list[int] = []
+    found = stream(parts, progress=lambda done, total: told.append(done), **options)
+    assert found.equals(dfmst.connected_components(table))
+    assert 4_500 < told[0] <= 5_500
+    assert list(kept.iterdir()) == []
+
+
+#: Short batches, a checkpoint at every chance, and the command line.
+PROGRAM = """
+import dfmst._fold.budget as memory, dfmst._fold.checkpoint as checkpoint
+memory._BATCH, memory.FIXED = 2_000, 0
+checkpoint.Checkpoint.due = lambda self, done: True
+from dfmst.cli import main
+main(prog_name="dfmst")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_killed_at_random_moments(tmp_path):
+    table = edges(60_000, 150_000, name=lambda vertex: vertex * 10**12)
+    parts = write_parts(tmp_path / "parts", table, 7, 12_000)
+    expected, output, kept = dfmst.connected_components(table), tmp_path / "out" / "labels.parquet", tmp_path / "kept"
+    output.parent.mkdir()
+    words = ["components", str(parts), "-o", str(output), "--memory-limit", "80MB", "--checkpoint", str(kept)]
+    drawn, killed, duration = random.Random(1), 0, 0.0
+    for turn in range(24):
+        begin = time.monotonic()
+        process = Forked(PROGRAM, words, tmp_path)
+        try:
+            process.wait(drawn.uniform(0.1, 1.0) * duration if turn % 2 else 120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(60)
+        killed += process.returncode == -signal.SIGKILL
+        if turn % 2:
+            continue
+        duration = time.monotonic() - begin
+        assert process.returncode == 0
+        assert pyarrow.parquet.read_table(output).equals(expected)
+        assert os.listdir(output.parent) == ["labels.parquet"]
+        assert os.listdir(kept) == []
+        output.unlink()
+    assert killed >= 5
+
+
+PEAK = """
+import sys
+import dfmst.stream
+dfmst.stream.connected_components(sys.argv[1], memory_limit=int(sys.argv[2]), output=sys.argv[3])
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_the_peak_is_below_the_limit(tmp_path, kind):
+    vertices = 20_000_000 if kind == "dense" else 2_000_000
+    for number in range(4):
+        ends = np.random.default_rng(number).integers(0, vertices, (2, 2_000_000)) * (1 if kind == "dense" else 10**12)
+        ids = [pa.array(column).cast(pa.string() if kind == "text" else pa.int64()) for column in ends]
+        pyarrow.parquet.write_table(pa.table(ids, ["source", "target"]), tmp_path / f"part-{number}.parquet")
+    id_bytes = {"dense": 0, "sparse": 27, "text": 27 + 2 * 19}[kind]
+    limit = Budget(0, id_bytes=id_bytes, sets=True).needed(vertices)
+    command = [sys.executable, "-c", PEAK, str(tmp_path), str(limit), str(tmp_path.with_suffix(".arrow"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) << 10 < limit
