@@ -100,11 +100,13 @@ def bridge_rows(engine: Engine, table: EdgeTable) -> Array:
 def _below(xp: Any, trees: RootedTrees, entries: Array, function: Any) -> Array:
     """Fold entries, which are by depth-first order, over the vertices below each vertex and itself."""
     folded: Array = xp.empty_like(entries)
-    level = xp.floor(xp.log2(xp.maximum(trees.size, 1))).astype(np.uint8)
-    for number in range(int(level.max()) + 1 if len(level) else 0):
-        vertex, width, half = xp.flatnonzero(level == number), 1 << number, 1 << number >> 1
+    for number in range(int(trees.size.max()).bit_length() if len(entries) else 0):
+        width, half = 1 << number, 1 << number >> 1
         if half:
             entries = function(entries[:-half], entries[half:])  # of `width` vertices
+        vertex = xp.flatnonzero(
+            trees.size >> np.uint32(number) == 1
+        )  # those of at least `width`, but not of twice that
         begin = trees.order[vertex].astype(np.int64)
         folded[vertex] = function(entries[begin], entries[begin + trees.size[vertex] - width])
     return folded

@@ -88,24 +88,21 @@ KERNEL(bound_chains, (const u64* records, u64 edges, u32* begin, u32* top)) {
 // before it in its chain.
 KERNEL(list_merges, (const u64* records, const u32* begin, const u32* top, const u32* one, const u32* two,
                      const u32* lightest, u64 vertices, u64* left, u64* right)) {
-  const u32 merge = (u32)records[i], sides[2] = {one[merge], two[merge]};
-  u64 cluster[2] = {0, 0};
-  u32 known = 0;
-  if (begin[(u32)(records[i] >> 32)] != i) cluster[known++] = vertices + (u32)records[i - 1];
-  for (u32 side : sides)
-    if (lightest[side] == merge && known < 2) cluster[known++] = side < vertices ? side : vertices + top[side];
-  const bool ascend = cluster[0] < cluster[1];
-  left[merge] = cluster[!ascend];
-  right[merge] = cluster[ascend];
+  const u32 merge = (u32)records[i], a = one[merge], b = two[merge];
+  const bool opens = begin[(u32)(records[i] >> 32)] == i;  // both sides have it as their lightest edge
+  const u64 of_a = a < vertices ? a : vertices + top[a], of_b = b < vertices ? b : vertices + top[b];
+  const u64 first = opens || lightest[a] == merge ? of_a : of_b, second = opens ? of_b : vertices + (u32)records[i - 1];
+  left[merge] = first < second ? first : second;
+  right[merge] = first < second ? second : first;
 } END
 
 // The vertices that each merge of a level's chains adds to its chain; `records` are those of the level.
 KERNEL(count_added, (const u64* records, const u32* one, const u32* two, const u32* lightest, u64 vertices,
                      const u32* total, u32* added)) {
-  const u32 merge = (u32)records[i], sides[2] = {one[merge], two[merge]};
+  const u32 merge = (u32)records[i], a = one[merge], b = two[merge];
   u32 sum = 0;
-  for (u32 side : sides)
-    if (lightest[side] == merge) sum += side < vertices ? 1 : total[side];
+  if (lightest[a] == merge) sum += a < vertices ? 1 : total[a];
+  if (lightest[b] == merge) sum += b < vertices ? 1 : total[b];
   added[i] = sum;
 } END
 

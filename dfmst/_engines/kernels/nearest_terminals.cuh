@@ -6,26 +6,31 @@ template <typename W> DEVICE u64 further(u64 distance, W length) { return distan
 DEVICE u64 further(u64 distance, f64 length) { return bits_of(real_of(distance) + length); }
 
 // Each vertex of the front searches around itself, in a queue of its own, for a limited number of steps; the vertices
-// that are then left are flagged for the next launch.
+// that are then left are flagged for the next launch. On a GPU the queue is one register.
+#ifdef __CUDACC_RTC__
+#define QUEUE 1
+#else
+#define QUEUE 128
+#endif
 KERNEL_OF(W, search_around, (const u32* front, const u64* offset, const u32* other, const W* length, u64* distance,
                              u64* waiting)) {
-  const u32 most = 128;
-  u32 queue[most], first = 0, behind = 1;  // counts of entries taken and added
+  u32 queue[QUEUE], first = 0, behind = 1;  // counts of entries taken and added
   queue[0] = front[i];
-  for (u32 step = 0; step < most && first < behind; ++step) {
-    const u32 vertex = queue[first++ % most];
+  for (u32 step = 0; step < 128 && first < behind; ++step) {
+    const u32 vertex = queue[first++ % QUEUE];
     const u64 mine = load(&distance[vertex]);
     for (u64 at = offset[vertex]; at < offset[vertex + 1]; ++at) {
       const u32 next = other[at];
       const u64 reach = further(mine, length[at]);
       if (reach >= load(&distance[next])) continue;
       atomic_min(&distance[next], reach);
-      if (behind - first < most) queue[behind++ % most] = next;
+      if (behind - first < QUEUE) queue[behind++ % QUEUE] = next;
       else set_flag(waiting, next);
     }
   }
-  for (; first < behind; ++first) set_flag(waiting, queue[first % most]);
+  for (; first < behind; ++first) set_flag(waiting, queue[first % QUEUE]);
 } END
+#undef QUEUE
 
 // The edge by which each vertex was reached from a nearer one: the earliest such. `open` flags reached vertices without
 // one, whose way begins with edges that do not change the distance.

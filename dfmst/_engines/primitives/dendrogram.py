@@ -59,9 +59,9 @@ def contracted_merges(engine: Engine, source: Array, target: Array, vertices: in
     added, counted = xp.empty(edges, np.uint32), xp.empty(total, np.uint32)
     places = xp.searchsorted(records, xp.asarray(np.array(nodes.bases[1:], np.uint64) << np.uint64(32))).tolist()
     for first, last in zip(places, [*places[1:], edges], strict=True):
-        level, sums = records[first:last], added[first:last]
-        engine.launch("count_added", last - first, level, *sides, vertices, counted, sums)
-        xp.cumsum(sums, dtype=np.uint32, out=sums)
+        level = records[first:last]
+        engine.launch("count_added", last - first, level, *sides, vertices, counted, added)
+        sums = xp.cumsum(added[: last - first], dtype=np.uint32)
         engine.launch("size_merges", last - first, level, sums, begin, top, first, counted, size)
     return left, right, size
 

@@ -152,8 +152,8 @@ def cumsum(a: ndarray, dtype: Any = None) -> ndarray:
     return wrapped(np.cumsum(bare(a, arrays_only=True), dtype=dtype))
 
 
-def unique(ar: ndarray, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    options: Any = {"return_inverse": return_inverse, "return_counts": return_counts}
+def unique(ar: ndarray, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    options: Any = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
     columns = np.unique(bare(ar, arrays_only=True), **options)
     return tuple(wrapped(column) for column in columns) if isinstance(columns, tuple) else wrapped(columns)
 
