@@ -113,10 +113,10 @@ class _Adder:
     """Adds tasks to a graph under a common name; short tasks stay on the worker of their largest input."""
 
     def __init__(self, graph: TaskGraph, name: str) -> None:
-        self._graph, self._name = graph, name
+        self._graph, self._prefix = graph, name
 
     def __call__(self, name: str, number: Any, task: Any, *arguments: Any) -> Any:
-        return self._graph.add(f"{self._name}-{name}", number, task, *arguments, stays=task is getitem)
+        return self._graph.add(f"{self._prefix}-{name}", number, task, *arguments, stays=task is getitem)
 
 
 def number_blocks(add: _Adder, blocks: list[Any], bounds: Any, owners: int) -> tuple[list[Any], list[list[Any]]]:

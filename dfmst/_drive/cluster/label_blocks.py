@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.cluster.components import Block, block_of
+from dfmst._drive.cluster.components import Block, block_of, found_ranks
 from dfmst._drive.cluster.devices import task_engine
 from dfmst._drive.cluster.groups import Group, TableFold, folded
 from dfmst._drive.cluster.partitions import FileRows, read_part
@@ -24,6 +25,8 @@ from dfmst._edges.dictionary import concat_ids, plain
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns, id_columns
+from dfmst._edges.weights import plain_weights
+from dfmst._trees.thresholds import Thresholds
 
 #: Flags the forest's rows of a partition that join vertices.
 Cut: TypeAlias = Callable[[Any], Array]
@@ -108,6 +111,55 @@ def local_block(group: Group, frames: Any, columns: EdgeColumns) -> Block:
     return block_of(task_engine(), stacked_ids([_ids_of(host_table(folded(fold, "bsp"))), *loops]))
 
 
+def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> Block:
+    """Return the different sources of a group of partitions, ascending, as a block without edges (a task)."""
+    engine, none = task_engine(), np.zeros(0, np.uint32)
+    pieces = []
+    for tables in group.tables(engine, columns, frames):
+        for table in tables:
+            source = _ids_of(host_table(table)).source
+            pieces.append(pa.array(np.unique(source)) if isinstance(source, np.ndarray) else source.unique())
+    filled = [piece for piece in pieces if len(piece)]
+    if not filled:
+        return Block(pa.array([], pa.int64()), none, none)
+    ids = concat_ids([plain(piece) for piece in filled]).unique()
+    return Block(ids.take(pc.sort_indices(ids)), none, none)
+
+
+def answered(ids: Any, component: Any, asked: list[pa.Array]) -> list[Any]:
+    """Return the components of an owner's ids that groups ask for; all ids are known (a task)."""
+    return [component.take(pa.array(found_ranks(ids, each))) if len(each) else None for each in asked]
+
+
+def labelled_rows(
+    part: Any, number: int, columns: EdgeColumns, block: Block, answers: list[Any], like: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a partition with the component of each row's source (a task)."""
+    frame, _ = read_part(part)
+    filled = [each for each in answers if each is not None]
+    if not len(frame) or not filled:
+        return like if not len(frame) else frame.assign(**{like.columns[-1]: None})
+    ranks = []
+    for table in read_edges(task_engine(), frame, number, columns):
+        source = _ids_of(host_table(table)).source
+        ranks.append(found_ranks(block.ids, plain(source)))
+    component = concat_ids(filled).take(pa.array(np.concatenate(ranks)))
+    name = like.columns[-1]
+    values = pd.Series(component.to_pandas().to_numpy(), frame.index).astype(like[name].dtype)
+    labelled: pd.DataFrame = frame.assign(**{name: values})
+    return labelled
+
+
 def count_ids(ids: Any) -> int:
     """Return the number of an owner's ids (a task)."""
     return 0 if ids is None else len(ids)
+
+
+def cut_at(view: Any, threshold: Thresholds) -> Array:
+    """Flag the rows of a frame whose weight is not cut at a distance."""
+    weights = plain_weights(threshold.weight, view.column(threshold.weight))
+    order = pc.sort_indices(weights, sort_keys=[("", "descending" if threshold.maximum else "ascending")])
+    (cut,) = threshold.cuts(len(weights), lambda: weights.take(order))
+    within = np.zeros(len(weights), bool)
+    within[np.asarray(order)[: cut.rows]] = True
+    return within

@@ -14,17 +14,27 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import resources
-from dfmst._drive.cluster.components import Labels, add_components, label_frame
+from dfmst._drive.cluster.components import Labels, add_components, label_frame, split_ids
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
-from dfmst._drive.cluster.label_blocks import Cut, count_ids, forest_ends, joined_block, local_block
+from dfmst._drive.cluster.label_blocks import (
+    Cut,
+    answered,
+    asked_ids,
+    count_ids,
+    forest_ends,
+    joined_block,
+    labelled_rows,
+    local_block,
+)
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst.errors import UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _MOST_OWNERS = 64
+_ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
 _OWNED = 1 << 22  # vertices of an owner, about
 
 
@@ -107,3 +117,34 @@ def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:
         columns = [labels.components[owner] for labels in found.labels]
         keys.append(graph.add(name, owner, label_frame, ids[owner], columns, counts, owner, like).key)
     return dd.from_graph(graph, like, (None,) * (found.owners + 1), keys, f"dfmst-{name}")
+
+
+def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
+    """Return the frame with the label of each row's source, in a column of this name and type."""
+    graph, parts, labels = found.graph, found.parts, found.labels[0]
+    like = make_meta(edges)
+    if name in like.columns:
+        message = f"edges has a column {name!r}, which is the name of the labels"
+        raise InvalidEdgesError(message, "rename that column first")
+    like = like.assign(**{name: pd.Series([], dtype=kind)})
+    token = f"labelled-{tokenize(found.owners)}"
+    groups = group_parts(parts.edges, _ASKING * found.owners)
+    blocks = [
+        graph.add(f"{token}-asked", at, asked_ids, *group.arguments(), found.columns) for at, group in enumerate(groups)
+    ]
+    pieces = [
+        graph.add(f"{token}-split", at, split_ids, each, labels.bounds, found.owners) for at, each in enumerate(blocks)
+    ]
+    answers = []
+    for owner in range(found.owners):
+        asked = [graph.add(f"{token}-own", (owner, at), getitem, each, owner) for at, each in enumerate(pieces)]
+        answers.append(
+            graph.add(f"{token}-answer", owner, answered, labels.ids[owner], labels.components[owner], asked)
+        )
+    keys = []
+    for at, group in enumerate(groups):
+        own = [graph.add(f"{token}-answers", (at, owner), getitem, each, at) for owner, each in enumerate(answers)]
+        for number in range(group.first, group.first + len(group.parts)):
+            arguments = (parts.rows[number], number, found.columns, blocks[at], own, like)
+            keys.append(graph.add(token, number, labelled_rows, *arguments).key)
+    return dd.from_graph(graph, like, edges.divisions, keys, f"dfmst-{token}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import wraps
+from dataclasses import replace
+from functools import partial, wraps
 from inspect import Parameter, signature
 from typing import Any
 
@@ -18,7 +19,8 @@ from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
-from dfmst._drive.cluster.label_frames import has_plain_ids, label_vertices, vertex_frame
+from dfmst._drive.cluster.label_blocks import cut_at
+from dfmst._drive.cluster.label_frames import edge_frame, has_plain_ids, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
@@ -34,6 +36,7 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
+from dfmst._trees.thresholds import Thresholds
 from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
@@ -105,7 +108,7 @@ def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: boo
     return rows, ends.dropna().drop_duplicates()
 
 
-clusters = _of_forest(_clusters.clusters)
+_clusters_in_client = _of_forest(_clusters.clusters)
 _components_in_client = _of_forest(_connected_components)
 newick = _of_forest(_newick.newick)
 path = _of_forest(_rooted.path)
@@ -124,11 +127,12 @@ def connected_components(
     strategy: Strategy = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
     memory_limit: int | str | None = None,
+    labels: bool = False,
     invalid: Invalid = "raise",
 ) -> Any:
     """Return the connected component of every vertex of a Dask frame, in partitions that ascend by vertex.
 
-    No process has all labels. Join them to edges or records as Dask joins frames:
+    No process has all labels. `labels` joins them to the edges. Join them to records as Dask joins frames:
     ``records.merge(components, left_on="id", right_on="vertex", how="left")``.
 
     Parameters
@@ -148,6 +152,8 @@ def connected_components(
         does, which needs less memory if partitions share most vertices.
     strategy, checkpoint, memory_limit
         As for :func:`minimum_spanning_forest`; ``"bsp"`` uses none of them.
+    labels
+        Return the edges with a column ``component`` instead, in their partitions and order.
 
     Returns
     -------
@@ -183,16 +189,37 @@ def connected_components(
     columns = EdgeColumns(source, target, None, invalid=invalid)
     options = Options(strategy, 2, checkpoint, None, memory_limit, algorithm)
     empty = make_meta(edges)
-    if (
-        vertices is not None
-        or by is not None
-        or not isinstance(empty, pd.DataFrame)
-        or not has_plain_ids(empty, columns)
-    ):
+    client = vertices is not None or by is not None or not isinstance(empty, pd.DataFrame)
+    if client or not has_plain_ids(empty, columns):
+        if labels:
+            message = "labels=True is for ids that are numbers, texts or times, without vertices= and by="
+            raise UnsupportedFrameError(message, "join the components: edges.merge(components, ...)")
         named: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
         return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **named)
+    if labels and invalid == "drop":
+        raise ValueError("labels=True labels all rows, and invalid='drop' leaves rows out: drop them first")
     like = _connected_components(empty, source, target)
-    return vertex_frame(label_vertices(edges, columns, options, [None]), like)
+    found = label_vertices(edges, columns, options, [None])
+    return edge_frame(edges, found, "component", like["component"].dtype) if labels else vertex_frame(found, like)
+
+
+@wraps(_clusters_in_client)
+def clusters(*values: Any, **named: Any) -> Any:
+    bound = signature(_clusters_in_client).bind(*values, **named)
+    bound.apply_defaults()
+    given = bound.arguments
+    edges, weight = given["edges"], given["weight"]
+    columns = EdgeColumns(given["source"], given["target"], weight, given["maximum"], given["invalid"])
+    thresholds = Thresholds.of(given["n_clusters"], given["distance"], weight, maximum=columns.maximum)
+    empty = make_meta(edges) if isinstance(edges, dd.DataFrame) else None
+    client = not thresholds.distances or given["vertices"] is not None or given["by"] is not None
+    if client or not isinstance(empty, pd.DataFrame) or not has_plain_ids(empty, columns):
+        return _clusters_in_client(*values, **named)
+    like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
+    each = [replace(thresholds, distances={name: limit}) for name, limit in thresholds.distances.items()]
+    plan = {name: given[name] for name in ("strategy", "checkpoint", "memory_limit")}
+    cuts: list[Any] = [partial(cut_at, threshold=one) for one in each]
+    return vertex_frame(label_vertices(edges, columns, Options(**plan), cuts), like)
 
 
 def plan(

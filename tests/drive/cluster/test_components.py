@@ -18,7 +18,8 @@ from tests.support.lanes import examples
 
 @pytest.fixture(autouse=True)
 def _in_this_thread():
-    with dask.config.set(scheduler="synchronous"):
+    # A client that other tests start would choose Dask's shuffle between its workers.
+    with dask.config.set({"scheduler": "synchronous", "dataframe.shuffle.method": "tasks"}):
         yield
 
 
@@ -69,6 +70,31 @@ def test_labels_join_edges_and_records_without_a_collected_frame():
     )
     expected = dfmst.connected_components(frame, "a", "b").set_index("vertex").component
     assert joined.sort_values("value").component.fillna("").tolist() == [expected.get(name, "") for name in records.id]
+
+
+@pytest.mark.parametrize("ids", ["dense", "text"])
+def test_edges_with_their_labels(ids):
+    frame = random_frame(5, 60, 50, ids)
+    parts = dd.from_pandas(frame, npartitions=7, sort=False)
+    labelled = parts.mst.connected_components("a", "b", labels=True)
+    names = dfmst.connected_components(frame, "a", "b").set_index("vertex").component
+    pd.testing.assert_frame_equal(labelled.compute(), frame.assign(component=frame.a.map(names)), check_dtype=False)
+    assert labelled.npartitions == parts.npartitions
+    with pytest.raises(dfmst.InvalidEdgesError, match="edges has a column 'component'"):
+        labelled.mst.connected_components("a", "b", labels=True)
+
+
+@examples(20)
+@given(st.integers(0, 2**32), st.sampled_from(["sparse", "text"]), st.booleans(), st.booleans())
+def test_clusters_of_many_partitions(seed, ids, maximum, several):
+    frame = random_frame(seed, 40, 90, ids)
+    distance = [1, 2.75, 2] if several else 2
+    parts = dd.from_pandas(frame, npartitions=4, sort=False)
+    with dask.config.set(scheduler="synchronous"):
+        found = dfmst.clusters(parts, "a", "b", "w", distance=distance, maximum=maximum)
+        assert found.npartitions > 1
+        expected = dfmst.clusters(frame, "a", "b", "w", distance=distance, maximum=maximum)
+        pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
 
 
 def test_files(tmp_path):
