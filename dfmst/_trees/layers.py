@@ -18,10 +18,11 @@ from dfmst._edges.read import edge_columns
 from dfmst._edges.results import result_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges
-from dfmst._engines.primitives.flags import compact, flag_words
+from dfmst._engines.primitives.flags import compact, flag_words, numbered
 from dfmst._trees.forest import find_rows
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.base import Trace
+from dfmst.algorithms._shared_steps import scan_light, select_light, survivors
+from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 
 
@@ -111,18 +112,56 @@ def forest_layers(engine: Engine, solved: Solved, layers: int) -> list[Array]:
 
 def edge_layers(engine: Engine, table: EdgeTable, algorithm: Algorithm, chosen: Array | None = None) -> Iterator[Array]:
     """Yield the table's rows in each layer, until no rows remain; after the first one, if it is `chosen`."""
-    scratch, rest, flip = engine.in_scratch(), table.edges(), table.flip
+    scratch, table = engine.in_scratch(), replace(table, deferred=None)
     if chosen is None:
-        chosen = algorithm.run(scratch, replace(table, deferred=None), Trace())
+        chosen = algorithm.run(scratch, table, Trace())
         yield chosen
-    while len(chosen):
-        rest, flip = without(scratch, rest, chosen, flip), 0
-        if not len(rest):
+    taken, total = flag_words(engine, len(table)), 0
+    while len(chosen):  # the others are self-loops
+        total += len(chosen)
+        if total == len(table):
             return
-        chosen = algorithm.run(scratch, EdgeTable(rest.source, rest.target, rest.key, table.vertices), Trace())
-        assert rest.row is not None
-        if len(chosen):  # the others are self-loops
-            yield rest.row[chosen].astype(np.int64)
+        engine.launch("set_flags", len(chosen), chosen.astype(np.uint32), taken)
+        chosen = _next_layer(scratch, table, taken, total, len(chosen), algorithm)
+        if len(chosen):
+            yield chosen
+
+
+_LIGHT = 1.25  # rows to solve first, as a multiple of the last layer's
+_MOST_LIGHT = 0.5  # share of light rows above which all rows are solved at once
+_SMALL = 1 << 17  # rows below which all are
+
+
+def _next_layer(engine: Engine, table: EdgeTable, taken: Array, total: int, last: int, algorithm: Algorithm) -> Array:
+    """Return the rows in the forest of the rows that are not `taken`.
+
+    Light rows are solved first, and then those of the others that join two of their trees (Filter-Kruskal). So a layer
+    copies few rows of the table.
+    """
+    edges, flip = table.edges(), table.flip
+    share = (total + _LIGHT * last) / len(table)
+    if not engine.on_host or len(table) <= _SMALL or share > _MOST_LIGHT:
+        rest = gather_edges(engine, edges, compact(engine, _inverted(taken, len(table))), None, flip)
+        return _rows_of_forest(engine, rest, table.vertices, algorithm).astype(np.int64)
+    trace, flags = Trace(), flag_words(engine, len(table))
+    trace.round(vertices=table.vertices, edges=len(table) - total)
+    light, _ = select_light(engine, edges, flip, share, trace)
+    light &= ~taken
+    parent = numbered(engine, table.vertices)
+    scan_light(engine, edges, flip, compact(engine, light), table.vertices, parent, flags, trace)
+    light |= taken
+    rest, vertices = survivors(engine, edges, flip, light, parent, trace, None, flags)
+    rows = _rows_of_forest(engine, rest, vertices, algorithm)
+    engine.launch("set_flags", len(rows), rows, flags)
+    return chosen_rows(engine, flags)
+
+
+def _rows_of_forest(engine: Engine, edges: Edges, vertices: int, algorithm: Algorithm) -> Array:
+    """Return the rows of the edges in their forest, ``uint32``."""
+    places = algorithm.run(engine, EdgeTable(edges.source, edges.target, edges.key, vertices), Trace())
+    assert edges.row is not None
+    rows: Array = edges.row[places]
+    return rows
 
 
 def unforced_table(engine: Engine, solved: Solved) -> EdgeTable:
@@ -140,7 +179,13 @@ def without(engine: Engine, edges: Edges, chosen: Array, flip: int) -> Edges:
     length = len(edges)
     flags = flag_words(engine, length)
     engine.launch("set_flags", len(chosen), chosen.astype(np.uint32), flags)
-    flags ^= np.uint64((1 << 64) - 1)
+    rest = compact(engine, _inverted(flags, length), total=length - len(chosen))
+    return gather_edges(engine, edges, rest, None, flip)
+
+
+def _inverted(flags: Array, length: int) -> Array:
+    """Return the opposite flags of a number of rows."""
+    inverted = ~flags
     if length % 64:
-        flags[-1:] &= np.uint64((1 << length % 64) - 1)
-    return gather_edges(engine, edges, compact(engine, flags, total=length - len(chosen)), None, flip)
+        inverted[-1:] &= np.uint64((1 << length % 64) - 1)
+    return inverted

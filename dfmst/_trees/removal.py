@@ -13,15 +13,20 @@ dynamic graph algorithms. Journal of the ACM 44 (1997).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.arguments import whole_number
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.conditions import group_codes
+from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
@@ -44,8 +49,26 @@ def removed_rows(view: FrameView | DeviceView, gone: FrameView) -> Array:
             raise missing_column(name, view.places, "removed= has columns of the forest, or some of them")
     if not names:
         raise InvalidEdgesError("removed has no column", "pass the removed rows with the columns that name them")
-    codes = group_codes(names, (view, None), (gone, None))
-    return np.isin(codes[0], codes[1])
+    rows = np.arange(len(view))
+    for name in names:  # few rows remain for the exact comparison
+        rows = rows[_may_be_among(name, view.column(name), gone.column(name), rows)]
+    codes = group_codes(names, (view, rows), (gone, None))
+    flags = np.zeros(len(view), bool)
+    flags[rows[np.isin(codes[0], codes[1])]] = True
+    return flags
+
+
+def _may_be_among(name: Any, column: Any, values: Any, rows: Array) -> Array:
+    """Flag the rows of a column whose entry is among the values; all rows of types that Arrow cannot look up."""
+    entries, among = group_entries(name, column), group_entries(name, values)
+    if pa.types.is_dictionary(entries.type) or pa.types.is_dictionary(among.type):
+        return np.ones(len(rows), bool)
+    common = common_id_type(entries.type, among.type)
+    try:
+        some = entries if len(rows) == len(entries) else entries.take(pa.array(rows))
+        return np.asarray(pc.is_in(some.cast(common), value_set=among.cast(common)))
+    except (pa.ArrowException, TypeError):
+        return np.ones(len(rows), bool)
 
 
 def rows_after_removal(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dfmst
 import dfmst.pandas
 import dfmst.polars
+from dfmst._trees import layers as module
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, edge_tables
@@ -93,6 +94,18 @@ def test_expressions_of_polars():
     by = dfmst.in_forest(frame, "a", "b", "w", layers=2, by="day")
     assert over["layer"].equals(by)
     assert frame.select(dfmst.polars.in_forest("a", "b", "w", layers=2, by="day"))["layer"].equals(by)
+
+
+@pytest.mark.parametrize("maximum", [False, True])
+def test_light_rows_first(maximum, monkeypatch):
+    """Longer tables solve light rows of a layer before the others."""
+    monkeypatch.setattr(module, "_SMALL", 1000)
+    rng = np.random.default_rng(5)
+    ends = {name: rng.integers(0, 150, 6000) * 10**12 for name in ("source", "target")}
+    edges = pd.DataFrame({**ends, "weight": rng.integers(0, 40, 6000), "closed": rng.random(6000) < 0.1})
+    source, target = edges["source"].mask(edges["closed"], -1), edges["target"].mask(edges["closed"], -1)
+    expected = layers_of(source.tolist(), target.tolist(), edges["weight"].tolist(), 4, maximum)
+    assert dfmst.in_forest(edges, layers=4, drop="closed", maximum=maximum).tolist() == expected
 
 
 def test_layers_survive_cuts():
