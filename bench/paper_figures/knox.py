@@ -29,17 +29,23 @@ Times = dict[str, dict[int, float]]  # by way and threads
 
 
 @cache
+def _built(compiler: str, program: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder with a compiled program, which is removed at exit."""
+    folder = tempfile.TemporaryDirectory()
+    source = Path(__file__).with_name(f"{program}.cpp")
+    subprocess.run([compiler, "-std=c++17", "-O3", "-pthread", source, "-o", f"{folder.name}/{program}"], check=True)
+    return folder
+
+
+@cache
 def _their_ways(setting: Setting, program: str, vertices: int, edges: int) -> Times | None:
     """Seconds of their methods that dfmst does not have, by a program of its own; ``None`` without a compiler."""
     if COMPILER is None:
         setting.note(f"no C++ compiler: {program} is not measured")
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        built = Path(folder) / program
-        source = Path(__file__).with_name(f"{program}.cpp")
-        subprocess.run([COMPILER, "-std=c++17", "-O3", "-pthread", source, "-o", built], check=True)
-        command = [str(built), *map(str, (vertices, edges, setting.threads, setting.repeat))]
-        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    folder = _built(COMPILER, program)
+    command = [f"{folder.name}/{program}", *map(str, (vertices, edges, setting.threads, setting.repeat))]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     times: Times = {}
     for line in lines:
         way, threads, seconds = line.rsplit(" ", 2)

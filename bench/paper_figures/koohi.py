@@ -76,7 +76,7 @@ TABLE3: dict[str, Callable[[Setting], EdgeTable]] = {
     "R-MAT 18×16": _own(18),
     "R-MAT 20×16": _own(20),
     "road1M": _peer(lambda at: peers.road(at.scaled(1000, 16))),
-    "rmat20": _peer(lambda at: peers.rmat(at.scale(20))),
+    "rmat20": _peer(lambda at: peers.rmat(at.scale(20), 15 if at.scale(20) > 18 else 4)),
     "er1M": _peer(lambda at: peers.erdos_renyi(at.scaled(1_000_000), at.scaled(10_000_000))),
     "dense10k": _peer(lambda at: peers.erdos_renyi(at.scaled(10_000), round(0.2 * at.scaled(10_000) ** 2 / 2))),
     "euclid4k": _peer(lambda at: peers.euclid(at.scaled(4000))),

@@ -165,7 +165,8 @@ def kinds_by_density(setting: Setting) -> Figure:
                 "PMA beats our Borůvka at half of the points, from lists",
                 2 * wins[_LISTS] >= len(curves[_LISTS]["Borůvka"]),
                 OURS,
-                "a tenth of a round of Borůvka is spent where PMA's lists are read at random; see figure 6",
+                "in sparse graphs a vertex of a subtree waits for a handful of look-ups, one after the other, while "
+                "Borůvka goes through the edges in order",
             ),
         ],
         DATA,

@@ -72,14 +72,13 @@ class BaderCong:
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
 
-        def growth(graph: RoundGraph, chosen: Array) -> Growth:
+        def growth(graph: RoundGraph) -> Growth:
             trees = self.trees or (1 if graph.vertices <= _SMALL else _TREES_PER_THREAD * engine.threads)
             span = -(-graph.vertices // trees)
             color = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
-            grown = grow(engine, "grow_apart", graph, span, (int(self.colors), color), chosen)
-            lists, row = graph.lists, graph.edges.row
-            arguments = (lists.offset, lists.edge, lists.other, row, grown.tree, grown.parent, chosen)
-            engine.launch("hook_unvisited", graph.vertices, *arguments)
+            grown = grow(engine, "grow_apart", graph, span, (int(self.colors), color))
+            columns = (graph.lists.offset, graph.lists.other, grown.tree, grown.parent, grown.taken)
+            engine.launch("hook_unvisited", graph.vertices, *columns)
             return grown
 
         return grow_and_unify(engine, table, trace, growth, sort_from=1, lightest_only=False)

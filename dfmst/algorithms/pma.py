@@ -109,9 +109,9 @@ class PMA:
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
 
-        def growth(graph: RoundGraph, chosen: Array) -> Growth:
+        def growth(graph: RoundGraph) -> Growth:
             rule = (int(graph.ordered), int(self.search == "scan"))
-            return grow(engine, "grow_subtrees", graph, self._span(graph), rule, chosen)
+            return grow(engine, "grow_subtrees", graph, self._span(graph), rule)
 
         return grow_and_unify(engine, table, trace, growth, _SORT_FROM[self.lightest], self.drop_parallel)
 
@@ -144,36 +144,36 @@ class Growth(NamedTuple):
     tree: Array  # the start vertex of each vertex's subtree, or `UNVISITED`
     # The same start vertex; at it, the vertex that the subtree hooked onto. A vertex in no subtree is its own parent.
     parent: Array
+    taken: Array  # the list entry by which a vertex joined, or by which its subtree hooked; `UNVISITED`: none
     # How many subtrees met another one; it may depend on the timing of the threads, the forest never does.
     conflicts: int
 
 
-def grow(
-    engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: tuple[Array | int, int | Array], chosen: Array
-) -> Growth:
+def grow(engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: tuple[Array | int, int | Array]) -> Growth:
     """Run Prim's algorithm from parts of `span` start vertices, every subtree of at most as many vertices."""
     xp, parts = engine.xp, -(-graph.vertices // span)
     tree = xp.full(graph.vertices, UNVISITED, np.uint32)
     parent = xp.arange(graph.vertices, dtype=np.uint32)
     heap = xp.empty(parts * span, graph.edges.key.dtype), xp.empty(parts * span, np.uint64)
     conflicts = xp.zeros(1, np.uint64)
-    arguments = (*graph.lists, graph.edges.row, graph.vertices, span, *rule)
+    taken = xp.full(graph.vertices, UNVISITED, np.uint32)
+    arguments = (*graph.lists, graph.vertices, span, *rule)
     grain = max(1, _GRAIN // span)
-    engine.launch(kernel, parts, *arguments, tree, parent, *heap, chosen, conflicts, grain=grain)
-    return Growth(tree, parent, int(conflicts[0]))
+    engine.launch(kernel, parts, *arguments, tree, parent, *heap, taken, conflicts, grain=grain)
+    return Growth(tree, parent, taken, int(conflicts[0]))
 
 
 def grow_and_unify(
     engine: Engine,
     table: EdgeTable,
     trace: Trace,
-    growth: Callable[[RoundGraph, Array], Growth],
+    growth: Callable[[RoundGraph], Growth],
     sort_from: int | None,
     lightest_only: bool,
 ) -> Array:
     """Grow subtrees and unify the joined vertices, until no edge remains; the forest's rows, ascending ``int64``.
 
-    `growth` grows a round's subtrees, and sets the flags of the rows they choose. The edges are sorted by weight at the
+    `growth` grows a round's subtrees. The edges are sorted by weight at the
     beginning of round `sort_from`, and later rounds keep the order. With `lightest_only`, parallel edges are dropped.
     """
     chosen = flag_words(engine, len(table))
@@ -194,7 +194,8 @@ def grow_and_unify(
             lists = adjacency(engine, edges, vertices)
         ordered = sort_from is not None and number >= sort_from
         with trace.step("grow"):
-            grown = growth(RoundGraph(edges, lists, vertices, ordered), chosen)
+            grown = growth(RoundGraph(edges, lists, vertices, ordered))
+            engine.launch("flag_taken", vertices, grown.taken, lists.edge, edges.row, chosen)
         with trace.step("jump"):
             engine.launch("break_cycles", vertices, grown.parent)
             flatten(engine, grown.parent)

@@ -21,7 +21,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst.algorithms.base import Trace
-from dfmst.algorithms.pma import Growth, RoundGraph, grow_and_unify
+from dfmst.algorithms.pma import UNVISITED, Growth, RoundGraph, grow_and_unify
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,11 @@ class Vineet:
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
 
-        def growth(graph: RoundGraph, chosen: Array) -> Growth:
+        def growth(graph: RoundGraph) -> Growth:
             parent = engine.xp.arange(graph.vertices, dtype=np.uint32)
-            engine.launch("hook_lightest", graph.vertices, *graph.lists, graph.edges.row, parent, chosen)
-            return Growth(parent, parent, 0)
+            taken = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
+            lists = graph.lists
+            engine.launch("hook_lightest", graph.vertices, lists.offset, lists.other, lists.key, parent, taken)
+            return Growth(parent, parent, taken, 0)
 
         return grow_and_unify(engine, table, trace, growth, sort_from=None, lightest_only=self.drop_parallel)

@@ -17,11 +17,10 @@ NONE = np.iinfo(np.uint32).max
 def grow(kernel, edges, span, rule, tree, parent):
     """Run one instance over all vertices; the chosen positions and the conflicts."""
     lists = adjacency(CpuEngine(1), edges, len(tree), by_weight=True)
-    chosen, conflicts = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
+    taken, conflicts = np.full(len(tree), NONE, np.uint32), np.zeros(1, np.uint64)
     heap = np.empty(len(tree), edges.key.dtype), np.empty(len(tree), np.uint64)
-    arguments = (lists.offset, lists.edge, lists.other, edges.key[lists.edge], None, len(tree), span, *rule)
-    CpuEngine(1).launch(kernel, 1, *arguments, tree, parent, *heap, chosen, conflicts)
-    return np.flatnonzero(unpack(chosen, 64)).tolist(), int(conflicts[0])
+    CpuEngine(1).launch(kernel, 1, *lists, len(tree), span, *rule, tree, parent, *heap, taken, conflicts)
+    return sorted(lists.edge[taken[taken != NONE]].tolist()), int(conflicts[0])
 
 
 def triangle(dtype):
@@ -77,12 +76,25 @@ def test_break_cycles(engine, length):
 @each_engine
 def test_hook_unvisited(engine):
     lists = adjacency(CpuEngine(1), triangle(np.uint32), 5, by_weight=True)
-    chosen, parent = np.zeros(1, np.uint64), np.arange(5, dtype=np.uint32)
+    taken, parent = np.full(5, NONE, np.uint32), np.arange(5, dtype=np.uint32)
     tree = np.array([0, NONE, NONE, NONE, NONE], np.uint32)
-    row = np.array([30, 31, 32], np.uint32)
-    engine.launch("hook_unvisited", 5, lists.offset, lists.edge, lists.other, row, tree, parent, chosen, grain=1)
+    engine.launch("hook_unvisited", 5, lists.offset, lists.other, tree, parent, taken, grain=1)
     assert parent.tolist() == [0, 0, 1, 3, 4]  # 3 and 4 have no edge
-    assert np.flatnonzero(unpack(chosen, 64)).tolist() == [30, 31]
+    assert lists.edge[taken[1:3]].tolist() == [0, 1]
+    assert (taken[[0, 3, 4]] == NONE).all()
+
+
+@each_engine
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("renamed", [False, True])
+def test_flag_taken(engine, length, renamed):
+    rng = np.random.default_rng(length)
+    edge, row = (rng.permutation(500).astype(np.uint32) for _ in range(2))
+    taken = np.where(rng.random(length) < 0.5, NONE, rng.integers(0, 500, length)).astype(np.uint32)
+    flags = np.zeros(8, np.uint64)
+    engine.launch("flag_taken", length, taken, edge, row if renamed else None, flags, grain=1)
+    rows = edge[taken[taken != NONE]]
+    assert np.flatnonzero(unpack(flags, 512)).tolist() == np.unique(row[rows] if renamed else rows).tolist()
 
 
 @each_engine

@@ -74,7 +74,7 @@ PLAIN(count_ends) OF_K(lightest_of_roots) PLAIN(append) PLAIN(find_tops) PLAIN(c
 PLAIN(elect) PLAIN(unite_neighbors) OF_K(lightest_in_lists) PLAIN(find_across) PLAIN(append_across)
 PLAIN(compress_looking)
 OF_V(mark_pairs) OF_V(flag_marked_pairs) OF_K(match_edges)
-OF_K(grow_subtrees) OF_K(grow_apart) PLAIN(hook_unvisited) OF_K(hook_lightest) PLAIN(break_cycles)
+OF_K(grow_subtrees) OF_K(grow_apart) PLAIN(hook_unvisited) OF_K(hook_lightest) PLAIN(break_cycles) PLAIN(flag_taken)
 OF_K(grow_trees) OF_K(least_of_groups) OF_K(join_lightest) OF_K(relax_neighbors) OF_K(reduce_rounds)
 OF_V(unite) PLAIN(flag_joined) PLAIN(count_members) PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks)
 OF_K(pack_records) OF_K(pack_low_half) OF_K(pack_high_half) OF_K(order_runs) PLAIN(count_digits) PLAIN(scatter_digits)

@@ -56,29 +56,38 @@ template <typename K> void grow(const Graph& graph, u64 span, u32 sorted, u32 ot
   std::vector<K> heap_key(parts * span);
   const std::vector<u32> row = iota(graph.size());
   std::vector<u32> tree(graph.vertices, ~0u), parent = iota(graph.vertices), colour = tree;
+  std::vector<u32> taken(graph.vertices, ~0u);
   std::vector<u64> heap_entry(parts * span), chosen(words(graph.size()));
+  const auto flag = [&] {
+    launch_flag_taken(taken.size(), taken.data(), lists.edge.data(), row.data(), chosen.data());
+    taken.assign(taken.size(), ~0u);
+  };
   u64 conflicts = 0;
-  launch_grow_subtrees(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), lists.key.data(), row.data(),
-                       graph.vertices, span, sorted, other_way, tree.data(), parent.data(), heap_key.data(), heap_entry.data(),
-                       chosen.data(), &conflicts);
+  launch_grow_subtrees(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), lists.key.data(),
+                       graph.vertices, span, sorted, other_way, tree.data(), parent.data(), heap_key.data(),
+                       heap_entry.data(), taken.data(), &conflicts);
+  flag();
   check_growth(graph, parent, chosen);
   if (!sorted) {
     parent = iota(graph.vertices);
     chosen.assign(chosen.size(), 0);
-    launch_hook_lightest(K(), parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(),
-                         lists.key.data(), row.data(), parent.data(), chosen.data());
+    launch_hook_lightest(K(), parent.size(), lists.offset.data(), lists.other.data(), lists.key.data(), parent.data(),
+                         taken.data());
+    flag();
     check_growth(graph, parent, chosen);
     return;
   }
   tree.assign(graph.vertices, ~0u);
   parent = iota(graph.vertices);
   chosen.assign(chosen.size(), 0);
-  launch_grow_apart(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), lists.key.data(), row.data(),
+  launch_grow_apart(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), lists.key.data(),
                     graph.vertices, span, other_way, colour.data(), tree.data(), parent.data(), heap_key.data(),
-                    heap_entry.data(), chosen.data(), &conflicts);
+                    heap_entry.data(), taken.data(), &conflicts);
+  flag();
   check_growth(graph, parent, chosen);
-  launch_hook_unvisited(parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), row.data(),
-                        tree.data(), parent.data(), chosen.data());
+  launch_hook_unvisited(parent.size(), lists.offset.data(), lists.other.data(), tree.data(), parent.data(),
+                        taken.data());
+  flag();
   check_growth(graph, parent, chosen);
 }
 
