@@ -1,9 +1,10 @@
 """The forest in pure dataframe steps next to the kernels, and in DuckDB under a memory limit.
 
-    python bench/dataframe.py [--only ENGINE] [--large ROWS] [-o RESULT.json]
+    python bench/dataframe.py [--only ENGINE] [--large ROWS] [--forms ROWS] [-o RESULT.json]
 
 Graphs: Erdős–Rényi with ten rows a vertex, as er1M; ``int64`` ids and ``float64`` weights. Seconds are of one call,
-CPU-seconds those of all threads. `--large` solves a Parquet file of that many rows in DuckDB with a
+CPU-seconds those of all threads. `--forms` compares Borůvka, Mastiff and BSP on four kinds of graphs of about that many
+rows. `--large` solves a Parquet file of that many rows in DuckDB with a
 memory limit of 1 GB, and compares the rows with those of ``dfmst.stream``.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dask.dataframe as dd
 import duckdb
@@ -27,6 +28,7 @@ from support.timing import spent, usage
 
 import dfmst
 import dfmst.stream
+from dfmst.generate import rmat, road_grid
 
 SIZES = (100_000, 1_000_000)
 
@@ -108,8 +110,57 @@ def large(rows: int) -> dict[str, Any]:
     return {**graph, "duckdb": times, "peak_rss_of_process": peak, "stream": stream, "same_rows": True}
 
 
+FORMS: tuple[Literal["boruvka", "mastiff", "bsp"], ...] = ("boruvka", "mastiff", "bsp")
+
+
+def kinds(rows: int) -> dict[str, pa.Table]:
+    """Graphs of about as many rows: random, skewed, sparse and with a hub."""
+    draw = np.random.default_rng(0)
+    side, bits = int((rows / 1.4) ** 0.5), (rows // 16).bit_length() - 1
+    hub = np.arange(1, rows // 2 + 1)
+    others = draw.integers(1, rows // 2 + 1, (2, rows - len(hub)))
+    star = [np.concatenate([hub * 0, others[0]]), np.concatenate([hub, others[1]])]
+    weight = np.concatenate([draw.random(len(hub)), 1 + draw.random(len(others[0]))])
+    graphs = {
+        "Erdős–Rényi": edges_of(rows),
+        "R-MAT": rmat(bits, 16, weight="float64"),
+        "road grid": road_grid(side, side, 0.7, weight="float64"),
+        "hub": pa.table({"source": star[0], "target": star[1], "weight": weight}),
+    }
+    return {
+        name: graph.select(range(3)).append_column("row", pa.array(range(len(graph)))) for name, graph in graphs.items()
+    }
+
+
+def forms(rows: int, only: str) -> dict[str, dict[str, dict[str, float]]]:
+    """CPU-seconds of each form, engine and kind of graph, the less of two runs in turn; all rows are the same."""
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    for kind, table in kinds(rows).items():
+        for engine, (frame, read) in engines(table).items():
+            if engine not in ("polars", "duckdb", "dask") or not engine.startswith(only):
+                continue
+            seconds: dict[str, float] = {}
+            expected = None
+            for form in (*FORMS, *FORMS):
+                algorithm = dfmst.algorithms.Dataframe(form=form)
+
+                def solve(frame: Any = frame, read: Any = read, algorithm: Any = algorithm) -> list[int]:
+                    rows: list[int] = read(dfmst.minimum_spanning_forest(frame, algorithm=algorithm))
+                    return rows
+
+                times, got = rounded(solve)
+                seconds[form] = min(times["cpu_seconds"], seconds.get(form, times["cpu_seconds"]))
+                if expected is not None and got != expected:
+                    raise AssertionError((kind, engine, form))
+                expected = got
+            result.setdefault(kind, {})[engine] = seconds
+            print(rows, kind, engine, seconds, flush=True)
+    return result
+
+
 def main() -> None:
     options = parser(__doc__, "cpu/dataframe.json")
+    options.add_argument("--forms", type=int, default=300_000, metavar="ROWS", help="0: leave it out")
     options.add_argument("--only", default="", metavar="ENGINE")
     options.add_argument("--large", type=int, default=20_000_000, metavar="ROWS", help="0: leave it out")
     chosen = options.parse_args()
@@ -117,6 +168,8 @@ def main() -> None:
     if chosen.large:
         result["duckdb_out_of_core"] = large(chosen.large)
         print(result["duckdb_out_of_core"], flush=True)
+    if chosen.forms:
+        result["forms"] = {"rows": chosen.forms, **forms(chosen.forms, chosen.only)}
     result["engines"] = {str(rows): measure(rows, chosen.only) for rows in SIZES}
     write(chosen.output, result)
 

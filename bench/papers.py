@@ -42,9 +42,19 @@ def figures(only: str = "") -> Iterator[tuple[str, Measure]]:
                 yield f"{paper}_{name}", measure
 
 
+def remove_stale(folder: Path) -> None:
+    """Remove the files of figures that are no longer measured."""
+    known = {name for name, _ in figures()}
+    for path in [*folder.glob("*.parquet"), *folder.glob("*.png")]:
+        if path.stem.startswith(tuple(PAPERS)) and path.stem not in known:
+            path.unlink()
+
+
 def measure_all(setting: Setting, folder: Path | None, only: str = "") -> None:
     """Measure the figures, write their files, and the README of all files in the folder; ``None`` writes none."""
     machine = {**describe("pyarrow"), "size": setting.size, "threads": setting.threads, "repeat": setting.repeat}
+    if folder is not None and not only:
+        remove_stale(folder)
     for name, measure in figures(only):
         begin, load = time.perf_counter(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         figure = measure(setting)

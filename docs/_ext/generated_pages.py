@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sphinx.application import Sphinx
 
 import dfmst
@@ -48,6 +49,11 @@ def write_pages(docs: Path) -> None:
     for path in sorted((docs.parent / "bench" / "results" / "cpu").glob("*.json")):
         text = results_page(path.stem, json.loads(path.read_text(encoding="utf-8")))
         _write(docs / "benchmarks" / "pages" / f"{path.stem}.md", text)
+    for path in sorted((docs.parent / "bench" / "results" / "papers").glob("*.parquet")):
+        table = pq.read_table(path)
+        account = json.loads(table.schema.metadata[b"dfmst.paper"])
+        if "tally" in account:  # older files have no list of claims
+            _write(docs / "benchmarks" / "pages" / "papers" / f"{path.stem}.md", paper_page(path.stem, table, account))
 
 
 def _write(path: Path, text: str) -> None:
@@ -89,6 +95,24 @@ def results_page(name: str, results: dict[str, Any]) -> str:
         cells = [[label, *(_cell(row.get(key)) for key in names)] for label, row in rows]
         heading = [f"## {title}", ""] if title else []
         lines += [*heading, *_table(["", *(key.replace("_", " ") for key in names)], cells), ""]
+    return "\n".join(lines)
+
+
+def paper_page(name: str, table: pa.Table, account: dict[str, Any]) -> str:
+    """Page of a figure or table of a paper: its plot, claims, and the published numbers next to ours."""
+    paper = name.partition("_")[0]
+    lines = [f"# {paper}, {account['figure']}: {account['title']}", ""]
+    lines += [f"![{account['title']}](../../../../bench/results/papers/{name}.png)", ""]
+    about = [["the paper", account["published"]], ["here", account["ours"]], ["graphs", account["data"]]]
+    lines += [*_table(["", ""], [*about, ["differences", account["note"]]]), ""]
+    claims = [[claim[key] for key in ("text", "where", "verdict")] for claim in account["claims"]]
+    if claims:
+        lines += ["## Claims", "", *_table(["claim", "place", "here"], claims), ""]
+    head = table.column_names[:3]
+    rows = [row for row in table.to_pylist() if row["published"] is not None]
+    if rows:
+        cells = [[_cell(row[key]) for key in (*head, "published", "published_high", "value", "cited")] for row in rows]
+        lines += ["## Numbers", "", *_table([*head, "published", "up to", "here", "cited"], cells), ""]
     return "\n".join(lines)
 
 
