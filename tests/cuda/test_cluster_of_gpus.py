@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import dfmst
@@ -22,19 +23,23 @@ from tests.support.gpu.standin import cupy
 
 pytest.importorskip("distributed")
 
+import dask
 import dask.dataframe as dd
 from click.testing import CliRunner
 
 import dfmst.dask
 from dfmst._drive.cluster import client, devices, groups
+from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.partitions import FileRows, FrameParts
+from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
 from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import CudaEngine
+from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.slices import COMPACT, forest_positions
 from dfmst.algorithms.solve import solve_table
@@ -307,6 +312,76 @@ def test_auto_finds_a_forest_of_five_times_the_memory_of_two_workers_gpus(gpu_wo
     assert resources().device == int(0.95 * limit)
     assert all(share["peak"] <= limit for share in shares)
     assert all(share["used"] == 0 for share in shares)
+
+
+# ---- Parquet ------------------------------------------------------------------------------------------------------
+
+
+def write_edges(folder: Path, table: pa.Table, files: int = 3) -> list[str]:
+    paths = [str(folder / f"{number}.parquet") for number in range(files)]
+    size = table.num_rows // files + 1
+    for number, path in enumerate(paths):
+        pyarrow.parquet.write_table(table.slice(number * size, size), path, row_group_size=700)
+    return paths
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_path, strategy, sparse):
+    rng = np.random.default_rng(1)
+    ends, weight = rng.integers(0, 900, (2, 6000)), rng.integers(0, 50, 6000).astype(np.int16)
+    expected = dfmst.arrays.forest_rows(ends[0], ends[1], weight).tolist()
+    ids = ends * 10**12 - 5 if sparse else ends
+    table = pa.table({"a": ids[0], "b": ids[1], "w": weight, "row": np.arange(6000)})
+    paths, decoded = write_edges(tmp_path, table), []
+
+    def read_parquet(path: str, columns: Any = None, row_groups: Any = None) -> Any:
+        decoded.append((path, columns))
+        return standin_read(path, columns, row_groups)
+
+    standin_read = standin.cudf.read_parquet
+    monkeypatch.setattr(standin.cudf, "read_parquet", read_parquet)
+    monkeypatch.setattr("dfmst._drive.cluster.read.worker_engine", CudaEngine)
+    columns = EdgeColumns("a", "b", "w")
+    parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for path in paths]
+    options: Any = Options(strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
+    forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), columns, options)
+    chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
+    size = 6000 // 3 + 1
+    found = [
+        number * size + row
+        for number, rows in enumerate(each for portion in chosen for each in portion)
+        for row in rows.position
+    ]
+    assert found == expected
+    assert {path for path, _ in decoded} == {*paths}
+    assert all(names == ["a", "b", "w"] for _, names in decoded)
+
+
+@pytest.mark.parametrize("wrong", ["null", "nan"])
+def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, tmp_path, wrong):
+    monkeypatch.setattr("dfmst._drive.cluster.read.worker_engine", CudaEngine)
+    ids, weight = list(range(2000)), [float(row) for row in range(2000)]
+    if wrong == "null":
+        ids[1500] = None  # type: ignore[call-overload]
+    else:
+        weight[1500] = float("nan")
+    (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": [0] * 2000, "w": weight}), 1)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"partition 0.*1500|1500.*partition 0"):
+        list(read_edges(CpuEngine(1), FileRows(path, ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
+
+
+@pytest.mark.parametrize("kind", ["texts", "decimals", "too large"])
+def test_other_files_are_decoded_on_the_host(on_gpu, monkeypatch, tmp_path, kind):
+    monkeypatch.setattr("dfmst._drive.cluster.read.worker_engine", CudaEngine)
+    monkeypatch.delattr(standin.cudf, "read_parquet")
+    ids: Any = [str(number) for number in range(2000)] if kind == "texts" else list(range(2000))
+    weight: Any = pa.array([1] * 2000, pa.decimal128(9, 2)) if kind == "decimals" else [1] * 2000
+    (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": ids[::-1], "w": weight}), 1)
+    if kind == "too large":
+        on_gpu.set_limit(on_gpu.used + 50_000)
+    tables = list(read_edges(CpuEngine(1), FileRows(path, ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
+    assert sum(table.num_rows for table in tables) == 2000
 
 
 # ---- one command --------------------------------------------------------------------------------------------------

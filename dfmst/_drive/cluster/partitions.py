@@ -69,6 +69,17 @@ class FileRows(Part):
             for batch in file.iter_batches(rows, columns=self.columns, use_threads=False, **chosen):
                 yield self._fitted([batch], batch.schema)
 
+    def device_pieces(self, cudf: Any) -> Iterator[Any]:
+        """Yield the rows of each row group as a frame of cuDF, which reads and decodes it on the GPU."""
+        self.check()
+        groups = self.groups
+        if groups is None:
+            with self._opened(pyarrow.parquet.ParquetFile) as file:
+                groups = list(range(file.num_row_groups))
+        for group in groups:
+            yield cudf.read_parquet(self.path, columns=self.columns, row_groups=[group])
+            self.check()
+
     def _fitted(self, batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
         """Batches in the types of all files."""
         if self.common is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.devices import TaskColumns, worker_engine
+from dfmst._drive.cluster.devices import TaskColumns, rows_that_fit, worker_engine
 from dfmst._drive.cluster.partitions import FileRows, Part, read_part
 from dfmst._drive.cluster.tables import (
     POSITION_BITS,
@@ -40,6 +41,7 @@ from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
+from dfmst.formats.parquet import parquet_footer
 
 
 def _device_table(engine: Engine, view: DeviceView, columns: EdgeColumns, row: Array) -> DeviceTable | None:
@@ -60,6 +62,7 @@ def _device_table(engine: Engine, view: DeviceView, columns: EdgeColumns, row: A
     return DeviceTable(TaskColumns(engine, *arrays), kind_metadata(kind))
 
 
+_DECODED = 160  # bytes of a row that a GPU decodes and solves
 _OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
 
 
@@ -74,14 +77,48 @@ class _Edges(NamedTuple):
 
 def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
     """Read a partition, one of a file in pieces."""
-    name, first = part.name if isinstance(part, Part) else "", 0
+    name, first, read_rows = part.name if isinstance(part, Part) else "", 0, 0
     try:
-        for frame in part.pieces(PIECE) if isinstance(part, FileRows) else [read_part(part)[0]]:
-            yield edge_table(engine, frame, number, columns, first)
+        for frame in _frames(part, columns):
+            try:
+                table = edge_table(engine, frame, number, columns, first)
+            except InvalidEdgesError:
+                if isinstance(part, FileRows) and isinstance(open_frame(frame), DeviceView):
+                    for read in part.pieces(PIECE):  # on the host, whose errors count the file's rows
+                        edge_table(engine, read, number, columns, read_rows)
+                        read_rows += len(read)
+                raise
+            yield table
             first += len(frame)
     except DfmstError as error:
         place = f"partition {number}" + (f" ({name})" if name else "")
         raise error.at(place) from None
+
+
+def _frames(part: Any, columns: EdgeColumns) -> Iterator[Any]:
+    """Yield the frames of a partition: files in pieces, decoded on the GPU if the worker has one and cuDF."""
+    if not isinstance(part, FileRows):
+        yield read_part(part)[0]
+    elif _reads_on_gpu(part, columns):
+        yield from part.device_pieces(sys.modules["cudf"])
+    else:
+        yield from part.pieces(PIECE)
+
+
+def _reads_on_gpu(part: FileRows, columns: EdgeColumns) -> bool:
+    """Whether cuDF decodes a file on this worker: ids are integers and weights numbers, and its row groups fit."""
+    engine = worker_engine()
+    if engine.on_host or "cudf" not in sys.modules or part.common is not None or columns.joint or columns.conditions:
+        return False
+    footer = parquet_footer(part.path)
+    schema, (source, target, weight) = footer.schema.to_arrow_schema(), columns.names
+    if not {source, target, *columns.weights} <= {*schema.names}:
+        return False
+    plain = all(pa.types.is_integer(schema.field(name).type) for name in (source, target))
+    kind = None if weight is None else schema.field(weight).type
+    plain &= kind is None or pa.types.is_integer(kind) or kind in (pa.float32(), pa.float64())
+    rows = max((footer.row_group(group).num_rows for group in range(footer.num_row_groups)), default=0)
+    return plain and 0 < rows == rows_that_fit(engine, rows, _DECODED)
 
 
 def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns, first: int = 0) -> Table:
@@ -90,7 +127,7 @@ def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns, fi
     if isinstance(view, DeviceView):
         if columns.joint:
             raise on_gpu(columns)
-        return _device_forest(view, number, columns)
+        return _device_forest(view, number, columns, first)
     edges = _host_edges(engine, view, columns, first)
     return _table(engine, edges, (number << POSITION_BITS) + first, columns.heavy_first)
 
@@ -209,20 +246,23 @@ def _weights(name: object, column: Any, kind: pa.DataType | None) -> Any:
         return column
 
 
-def _device_forest(view: DeviceView, number: int, columns: EdgeColumns) -> Table:
-    """The forest of a partition on a GPU; it stays there if the worker's tasks run there and ids are integers."""
+def _device_forest(view: DeviceView, number: int, columns: EdgeColumns, first: int = 0) -> Table:
+    """The forest of a partition on a GPU, whose rows are those from `first` on.
+
+    It stays there if the worker's tasks run there and ids are integers.
+    """
     engine, stays = select_engine(on_device=True), not worker_engine().on_host
     with engine.guard():
         solved = solve_frame(engine, view, columns)
         rows = solved.input.frame_rows(solved.rows)
         if stays and len(rows):
-            locator = rows.astype(np.uint64) + np.uint64(number << POSITION_BITS)
+            locator = rows.astype(np.uint64) + np.uint64((number << POSITION_BITS) + first)
             table = _device_table(engine, view.rows(engine, rows), columns, locator)
             if table is not None:
                 return table
         host = host_engine(engine)
         edges = _copied_edges(host, view.take(engine, rows), columns, engine.to_host(rows))
-    return _table(host, edges, number << POSITION_BITS, columns.maximum)
+    return _table(host, edges, (number << POSITION_BITS) + first, columns.maximum)
 
 
 def _copied_edges(engine: Engine, frame: Any, columns: EdgeColumns, position: Array) -> _Edges:

@@ -55,8 +55,6 @@ def add_to(cuda: Any, cudf: Any) -> None:
     cuda.runtime.getDeviceProperties = lambda _: PROPERTIES
     cuda.runtime.driverGetVersion = cuda.runtime.runtimeGetVersion = lambda: 13000
     cudf.__version__ = "0"
-    read_list = cudf.read_parquet
-    cudf.read_parquet = lambda path: read_list([path])  # cuDF takes both
 
 
 def main() -> None:

@@ -107,9 +107,15 @@ class _Spans:
         return DataFrame(columns, Index(self._frame.index._column.part(span), self._frame.index.names[0]))
 
 
-def read_parquet(filepath_or_buffer: list[Any]) -> DataFrame:
-    """Read files, one after the other; pandas' labels become the index."""
-    table = pa.concat_tables(pyarrow.parquet.read_table(path) for path in filepath_or_buffer)
+def read_parquet(filepath_or_buffer: Any, columns: list[str] | None = None, row_groups: Any = None) -> DataFrame:
+    """Read files, one after the other, or row groups of a file; pandas' labels become the index."""
+    paths = filepath_or_buffer if isinstance(filepath_or_buffer, list) else [filepath_or_buffer]
+    if row_groups is not None:
+        (path,) = paths
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read_row_groups(row_groups, columns=columns)
+    else:
+        table = pa.concat_tables(pyarrow.parquet.read_table(path, columns=columns) for path in paths)
     table = table.replace_schema_metadata(None)
     if "__index_level_0__" not in table.column_names:
         return DataFrame.from_arrow(table)
