@@ -1,6 +1,6 @@
 """The work of a call of Filter-Borůvka on a GPU, counted without one, and an estimate of its time from these counts.
 
-    python bench gpu/counts [-o RESULT.json] [--ny FILE]
+    python bench gpu/counts [-o RESULT.json] [--ny FILE] [--before RESULT.json]
 
 Counted, never measured. Launches, array calls, reads to the host, allocations and rounds come from the stand-in for
 CuPy, on the whole graph. Sectors of 32 bytes, atomics and idle lanes come from the kernels' PTX, which an interpreter
@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet
-from support.results import BENCH, parser, write
+from support.results import BENCH, parser, read, write
 
 sys.path.append(str(BENCH.parent))  # after the installed dfmst: only for the package `tests`
 
@@ -218,8 +218,8 @@ def estimate(calls: dict[str, int], memory: dict[str, float], edges: int) -> tup
     return ends[0], ends[1]
 
 
-def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
-    """The record of a graph."""
+def counted(name: str, whole: Draw, small: Draw, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The record of a graph, with the counts of an earlier one and their estimate by the same model."""
     graph = whole()
     calls, edges = counted_calls(graph), len(graph[0])
     memory = counted_memory(small(), edges > filter_boruvka._SMALL)
@@ -231,6 +231,9 @@ def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
         "memory": memory,
         "estimated_ms": estimate(calls, memory, edges),
     }
+    if before is not None:
+        record["before"] = {each: before[each] for each in ("calls", "memory")}
+        record["before"]["estimated_ms"] = estimate(before["calls"], before["memory"], edges)
     if name in PUBLISHED:
         record["published_ms_of_raft_port"] = PUBLISHED[name]
     return record
@@ -239,11 +242,13 @@ def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
 def main() -> None:
     options = parser(__doc__, "gpu_counts.json")
     options.add_argument("--ny", type=Path, help="the graph of New York's roads, as Parquet")
+    options.add_argument("--before", type=Path, help="an earlier result, of which the counts are shown as well")
     chosen = options.parse_args()
+    earlier = {} if chosen.before is None else read(chosen.before)["graphs"]
     result: dict[str, Any] = {"model": MODEL, "graphs": {}}
     modules._GRAIN = 1 << 12  # its few indices at a time are for tests
     with standin.installed():
         for name, draws in graphs(chosen.ny).items():
-            result["graphs"][name] = record = counted(name, *draws)
+            result["graphs"][name] = record = counted(name, *draws, earlier.get(name))
             print(name, json.dumps(record), flush=True)
     write(chosen.output, result)

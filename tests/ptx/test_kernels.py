@@ -34,8 +34,8 @@ SCHEDULES = (None, 1, 2)
 #: Ends a run of pytest with the variants that ran as PTX.
 TOLD = """
 import json, sys, pytest
-from tests.support.columns import ENGINES
 code = pytest.main(sys.argv[1:])
+from tests.support.columns import ENGINES
 print("ran:", json.dumps(sorted(ENGINES[0].ran)))
 sys.exit(code)
 """
