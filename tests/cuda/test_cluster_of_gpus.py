@@ -214,9 +214,9 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
     buffers: list[int] = []
 
     class Fold(groups.TableFold):
-        def __init__(self, engine: Any, buffer: int, ids_on_device: bool) -> None:
+        def __init__(self, engine: Any, buffer: int, *options: Any) -> None:
             buffers.append(buffer)
-            super().__init__(engine, buffer, ids_on_device)
+            super().__init__(engine, buffer, *options)
 
     monkeypatch.setattr("dfmst._drive.cluster.groups.TableFold", Fold)
     on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
