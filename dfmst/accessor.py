@@ -70,7 +70,7 @@ class ForestAccessor:
         Rows and vertices are counted unless the options have them.
         """
         driver = driver_of(self._frame)
-        if driver is not None and not driver.in_memory:
+        if driver is not None:
             return import_module(driver.module).plan(self._frame, source, target, **options)
         if options.get("n_edges") is None:
             options["n_edges"] = max(1, len(open_frame(self._frame)))

@@ -33,6 +33,9 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         points, as :func:`dfmst.points_forest` takes them (``"haversine"``: degrees, and distances in meters).
         ``"precomputed"``: `X` holds distances, a symmetric matrix, or a sparse one whose entries are the edges of a
         graph.
+    engine
+        ``"auto"`` and ``"cpu"``: the CPU. ``"cuda"`` finds the forest of a graph and the merges on a GPU; the tree of
+        points is found on the CPU.
 
     Attributes
     ----------
@@ -58,11 +61,17 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     """
 
     def __init__(
-        self, n_clusters: int | None = 2, *, distance_threshold: float | None = None, metric: str = "euclidean"
+        self,
+        n_clusters: int | None = 2,
+        *,
+        distance_threshold: float | None = None,
+        metric: str = "euclidean",
+        engine: str = "auto",
     ) -> None:
         self.n_clusters = n_clusters
         self.distance_threshold = distance_threshold
         self.metric = metric
+        self.engine = engine
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of `X`.
@@ -90,7 +99,8 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ValueError(f"n_clusters is {self.n_clusters}; it must be from 1 to {self.n_leaves_}, the samples")
         forest = self._forest(X)
         vertices = np.arange(self.n_leaves_)
-        merges, _ = dfmst.single_linkage(forest, vertices=vertices, join=np.inf, as_scipy=True)
+        options: dict[str, Any] = {"vertices": vertices, "engine": self.engine}
+        merges, _ = dfmst.single_linkage(forest, **options, join=np.inf, as_scipy=True)
         self.children_ = merges[:, :2].astype(np.int64)
         self.distances_ = merges[:, 2]
         self.n_connected_components_ = self.n_leaves_ - forest.num_rows
@@ -104,7 +114,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             tree = dfmst.points_forest(X, metric=self.metric)
             return tree.rename_columns(["source", "target", "weight"])
         edges = dfmst.from_matrix(X) if isinstance(X, np.ndarray) else dfmst.from_sparse(X)
-        forest: pa.Table = dfmst.minimum_spanning_forest(edges)
+        forest: pa.Table = dfmst.minimum_spanning_forest(edges, engine=self.engine)
         return forest
 
     def _cut(self, forest: pa.Table) -> NDArray[np.int64]:
@@ -116,7 +126,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         else:
             kept = order[: max(0, self.n_leaves_ - self.n_clusters)]
         edges = forest.select(["source", "target"]).take(pa.array(kept))
-        components = dfmst.connected_components(edges, vertices=np.arange(self.n_leaves_))
+        components = dfmst.connected_components(edges, vertices=np.arange(self.n_leaves_), engine=self.engine)
         labels: NDArray[np.int64] = np.unique(np.asarray(components["component"]), return_inverse=True)[1].reshape(-1)
         return labels  # a component is named after its first sample
 

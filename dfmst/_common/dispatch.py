@@ -1,4 +1,4 @@
-"""Dispatch of public functions on the kind of frame: in memory, Dask or cuDF."""
+"""Dispatch of public functions on the kind of frame: in memory (on the host or on a GPU), or of Dask."""
 
 from __future__ import annotations
 
@@ -15,22 +15,15 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Driver(NamedTuple):
-    """A dataframe library, and the module of dfmst that has functions of the same names for its frames.
-
-    If the module lacks a function, the general one takes frames that are `in_memory`; other frames are refused.
-    """
+    """A dataframe library, and the module of dfmst that has functions of the same names for its frames."""
 
     library: str
     kind: str
     module: str
-    in_memory: bool
 
 
 #: A new backend is one line.
-DRIVERS = (
-    Driver("dask.dataframe", "Dask", "dfmst.dask", in_memory=False),
-    Driver("cudf", "cuDF", "dfmst.cudf", in_memory=True),
-)
+DRIVERS = (Driver("dask.dataframe", "Dask", "dfmst.dask"),)
 
 
 def driver_of(*frames: Any) -> Driver | None:
@@ -67,8 +60,6 @@ def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any])
     name = function.__name__
     module = import_module(driver.module)
     target: Callable[..., Any] | None = getattr(module, name) if name in module.__all__ else None
-    if target is None and driver.in_memory:
-        return function
     if target is None:
         message = f"dfmst.{name} takes no {driver.kind} frame"
         raise UnsupportedFrameError(message, "pass the frame in memory: edges.compute()")

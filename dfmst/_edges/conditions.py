@@ -7,6 +7,7 @@ makes one vertex of its two ends, and a row that must not becomes a self-loop, s
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -18,6 +19,8 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.device_columns import device_codes, device_factorize, device_flags
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import common_id_type
@@ -60,8 +63,9 @@ class Conditions:
 NO_CONDITIONS = Conditions()
 
 
-def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:
+def apply_conditions(engine: Engine, view: FrameView | DeviceView, conditions: Conditions, input: Input) -> Input:
     """Return the table whose forest meets the conditions, and the rows that it has by condition."""
+    xp = engine.xp
     if conditions.by:
         (group,) = group_codes(conditions.by, (view, input.kept))
         table = input.table
@@ -70,15 +74,15 @@ def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, in
         input = replace(input, table=table, vertices=vertices)
     if conditions.keep is None and conditions.drop is None:
         return input
-    table, none = input.table, np.zeros(0, bool)
+    table, none = input.table, xp.zeros(0, bool)
     keep, drop = condition_masks(conditions, view.column, input.kept)
-    source, target = table.source, table.target if drop is None else np.where(drop, table.source, table.target)
-    forced = np.flatnonzero(none if keep is None else keep)
+    source, target = table.source, table.target if drop is None else xp.where(drop, table.source, table.target)
+    forced = xp.flatnonzero(none if keep is None else keep)
     if len(forced):
         label = _united(engine, input, forced, conditions.keep)
         source, target = label[source], label[target]
     table = replace(table, source=source, target=target)
-    return replace(input, table=table, forced=forced, barred=np.flatnonzero(none if drop is None else drop))
+    return replace(input, table=table, forced=forced, barred=xp.flatnonzero(none if drop is None else drop))
 
 
 def condition_masks(
@@ -89,7 +93,9 @@ def condition_masks(
         None if name is None else _mask(name, column(name), first_row) for name in (conditions.keep, conditions.drop)
     )
     keep, drop = (mask if mask is None or kept is None else mask[kept] for mask in (keep, drop))
-    both = np.zeros(0, np.int64) if keep is None or drop is None else np.flatnonzero(keep & drop)
+    if keep is None or drop is None:
+        return keep, drop
+    (both,) = (keep & drop).nonzero()
     if len(both):
         message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
         row = first_row + int(both[0] if kept is None else kept[both[0]])
@@ -99,14 +105,38 @@ def condition_masks(
 
 def _mask(name: Any, values: Any, first_row: int) -> Array:
     """The entries of a boolean column."""
+    on_host = isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray))
+    mask, nulls = (_host_mask if on_host else _device_mask)(name, values)
+    if nulls is not None and nulls.any():
+        row = first_row + int(nulls.argmax())
+        message = f"column {name!r} has {int(nulls.sum()):,} nulls, the first in row {row}"
+        raise InvalidEdgesError(message, "fill them with True or False", row=row)
+    return mask
+
+
+def _host_mask(name: Any, values: Any) -> tuple[Array, Array]:
+    """Entries, and which of them are null."""
     column = plain_ids(arrow_column(name, values))
     column = _booleans(name, column) if len(column) else column
-    mask = np.asarray(column.is_null())
-    if mask.any():
-        row = first_row + int(mask.argmax())
-        message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {row}"
-        raise InvalidEdgesError(message, "fill them with True or False", row=row)
-    return np.asarray(column).astype(bool)
+    nulls = np.asarray(column.is_null())
+    return np.asarray(column.fill_null(False) if nulls.any() else column).astype(bool), nulls
+
+
+_MOST_WORDS = 64  # ways to write true and false
+
+
+def _device_mask(name: Any, column: Any) -> tuple[Array, Array | None]:
+    """Entries of a column on a GPU, and which of them are null; of texts, the different ones are read on the host."""
+    entries, codes, nulls = device_flags(column)
+    if codes is None:
+        if bool(((entries != 0) & (entries != 1)).any()):
+            raise _no_flags(name, column.dtype)
+        return entries.astype(bool), nulls
+    if len(entries) > _MOST_WORDS:
+        raise _no_flags(name, column.dtype)
+    words = np.append(np.asarray(_booleans(name, plain_ids(entries.to_arrow())), bool) if len(entries) else [], False)
+    flags: Array = sys.modules["cupy"].asarray(words.astype(bool))[codes]
+    return flags, nulls
 
 
 def _booleans(name: Any, column: Any) -> Any:
@@ -120,29 +150,26 @@ def _booleans(name: Any, column: Any) -> Any:
             return column.cast(pa.bool_())
         except pa.ArrowInvalid:  # other words
             pass
+    raise _no_flags(name, kind)
+
+
+def _no_flags(name: Any, kind: object) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} values; keep= and drop= take booleans"
-    raise InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
+    return InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
 
 
 def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
     """Label of each vertex after the rows to keep have united their ends."""
-    table = input.table
+    table, xp = input.table, engine.xp
     rows = EdgeTable(table.source[forced], table.target[forced], table.weight[forced], table.vertices)
-    label = np.arange(table.vertices, dtype=np.uint32)
+    label: Array = xp.arange(table.vertices, dtype=np.uint32)
     engine.launch("unite", len(rows), rows.source, rows.target, None, label)
     flatten(engine, label)
-    united = len(label) - int((label == np.arange(len(label), dtype=np.uint32)).sum())
+    united = len(label) - int((label == xp.arange(len(label), dtype=np.uint32)).sum())
     if united == len(forced):
         return label
-    closing = forced[_closing_rows(rows)]
+    closing = forced[engine.from_host(np.array(_closing_rows(rows)))]
     raise cycles_of_kept(name, (closing if input.kept is None else input.kept[closing]).tolist())
-
-
-def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
-    """Return the error for rows to keep of which some close a cycle."""
-    shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
-    message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
-    return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
 
 
 def _closing_rows(rows: EdgeTable) -> list[int]:
@@ -164,18 +191,38 @@ def _closing_rows(rows: EdgeTable) -> list[int]:
     return closing
 
 
+def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
+    """Return the error for rows to keep of which some close a cycle."""
+    shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
+    message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
+    return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
+
+
 _FEW = 4096  # pairs below this bound are vertices as they are
 
 
-def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None]) -> list[Array]:
+def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView | DeviceView, Array | None]) -> list[Array]:
     """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other."""
+    xp: Any = sys.modules["cupy"] if frames[0][0].on_device else np
     lengths = [len(view) if rows is None else len(rows) for view, rows in frames]
-    group = np.zeros(sum(lengths), np.uint64)
+    group = xp.zeros(sum(lengths), np.uint64)
     for name in names:
-        entry = value_codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)
+        entry = _group_entry(name, frames).astype(np.uint64)
         group = group * np.uint64(int(entry.max()) + 1 if len(entry) else 1) + entry
-        group = np.unique(group, return_inverse=True)[1].astype(np.uint64)
-    return np.split(group, np.cumsum(lengths)[:-1])
+        group = xp.unique(group, return_inverse=True)[1].astype(np.uint64)
+    ends = np.cumsum(lengths).tolist()
+    return [group[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def _group_entry(name: Any, frames: tuple[tuple[FrameView | DeviceView, Array | None], ...]) -> Array:
+    """Number the entries of a column, alike in all frames."""
+    if not isinstance(frames[0][0], DeviceView):
+        return value_codes(name, [_entries(view, name, rows) for view, rows in frames])
+    columns = [view.column(name) if rows is None else view.column(name).take(rows) for view, rows in frames]
+    try:
+        return device_codes(*columns)
+    except (TypeError, InvalidEdgesError) as error:
+        raise no_groups(name, " and ".join(sorted({str(column.dtype) for column in columns}))) from error
 
 
 def group_entries(name: Any, values: Any) -> pa.Array:
@@ -186,7 +233,7 @@ def group_entries(name: Any, values: Any) -> pa.Array:
     return pa.DictionaryArray.from_arrays(column.indices, _plain_values(column.dictionary))
 
 
-def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
+def _entries(view: Any, name: Any, rows: Array | None) -> pa.Array:
     column = group_entries(name, view.column(name))
     return column if rows is None else column.take(pa.array(rows))
 
@@ -241,4 +288,4 @@ def pair_vertices(
     pairs = total * (int(group.max()) + 1 if len(group) else 0)
     if pairs <= max(2 * len(group), _FEW):
         return Vertices(first, second, pairs, None)
-    return factorize(engine, first, second, in_order=in_order)
+    return (factorize if engine.on_host else device_factorize)(engine, first, second, in_order=in_order)

@@ -85,13 +85,17 @@ class Input:
     vertices: Vertices  # as read, before conditions on rows
     kept: Array | None = None  # the frame's row of each table row, ascending; None: they are the same
     moved_by: Engine | None = None  # the engine that the table was copied to, if the frame is in other memory
-    # Rows of the table that must be in the forest, and rows that must not: ascending int64, on the host. None: there is
-    # no condition on rows. Forced rows unite their ends in the table; the forest is these and those an algorithm finds.
+    # Rows of the table that must be in the forest, and rows that must not: ascending int64, in the frame's memory.
+    # None: there is no condition on rows. Forced rows unite their ends in the table; the forest is these and those that
+    # an algorithm finds.
     forced: Array | None = None
     barred: Array | None = None
 
     def whole(self, *, barred: bool = True) -> EdgeTable:
-        """Return the table before conditions on rows, on the host; without `barred`, barred rows are self-loops."""
+        """Return the table before conditions on rows, in the frame's memory.
+
+        Without `barred`, barred rows are self-loops.
+        """
         source, target, total, _ = self.vertices
         if not barred and self.barred is not None and len(self.barred):
             target = target.copy()

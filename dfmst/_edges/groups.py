@@ -42,7 +42,8 @@ def read_groups(engine: Engine, view: FrameView, columns: EdgeColumns) -> tuple[
     begin = np.searchsorted(value, np.arange(len(row) + 1) * total)
     place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
     groups = Groups(columns.conditions.by, row, begin)
-    listed = VertexList(view, (columns.source, columns.target), base, value % max(total, 1), place, None, groups)
+    names = columns.source, columns.target
+    listed = VertexList(host, view, names, base, value % max(total, 1), place, None, groups)
     input = replace(base, table=table, vertices=pairs)
     input = input if engine.on_host else replace(input, table=move_table(engine, table), moved_by=engine)
     return input, listed, pair

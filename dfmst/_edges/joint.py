@@ -19,14 +19,16 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import numbers_of_arrow, ticks
 from dfmst._edges.conditions import NO_CONDITIONS, condition_masks, group_entries, no_groups
+from dfmst._edges.device_columns import device_column, device_factorize, device_ids, device_weights
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns, on_gpu
+from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns
 from dfmst._edges.vertices import IdColumns, id_columns
-from dfmst._edges.weights import constant_weights, missing_weights, ranks, weight_column
+from dfmst._edges.weights import constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError
 
 _HIGHEST = (1 << 64) - 1
@@ -37,29 +39,53 @@ def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) 
     """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
     if columns.keys is None:
         return view
-    if isinstance(view, DeviceView):
-        raise on_gpu(columns)
     composed: dict[str, Any] = {}
     if len(columns.end_parts) > 1 or columns.end_parts[0] != columns.names[:2]:
-        ids = [pa.array([], pa.int64())] * 2  # an empty column may have any type
+        ids: list[Any] = [pa.array([], pa.int64())] * 2  # an empty column may have any type
         if len(view):
-            ids = joint_ids(replace(columns, conditions=NO_CONDITIONS), view.column)
+            plain = replace(columns, conditions=NO_CONDITIONS)
+            ids = numbered_ids(engine, plain, view.column) if view.on_device else joint_ids(plain, view.column)
         composed = dict(zip(columns.names[:2], ids, strict=True))
     if columns.has_joint_weight:
-        composed[columns.weight] = _ranked_weights(host_engine(engine), view, columns.weights)
+        composed[columns.weight] = _ranked_weights(engine if view.on_device else host_engine(engine), view, columns)
     return replace(view, composed=composed)
 
 
-def _ranked_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Array:
+def _ranked_weights(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> Any:
     """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
-    rows = len(view)
-    rank, missing = np.zeros(rows, np.uint32), np.zeros(rows, bool)
-    for name in names if rows else ():
-        weights = weight_column(name, view.column(name))
+    xp, rows = engine.xp, len(view)
+    rank, missing = xp.zeros(rows, np.uint32), xp.zeros(rows, bool)
+    for name in columns.weights if rows else ():
+        weights = (device_weights if view.on_device else weight_column)(name, view.column(name))
         mask = missing_weights(engine, weights)
         missing |= False if mask is None else mask
-        rank = ranks(weights.values, rank)
-    return pa.array(rank, mask=missing)
+        rank = _further_rank(engine, rank, gather_keys(engine, weights.values, None))
+    return device_column(rank, missing) if view.on_device else pa.array(rank, mask=missing)
+
+
+def _further_rank(engine: Engine, rank: Array, key: Array) -> Array:
+    """Rank rows by their rank so far, then by a key."""
+    xp, order = engine.xp, sort_order(engine, key)
+    order = order[sort_order(engine, rank[order])]
+    begins = xp.zeros(len(order), bool)
+    for column in (rank[order], key[order]):
+        begins[1:] |= column[1:] != column[:-1]
+    further: Array = xp.empty(len(order), np.uint32)
+    further[order] = xp.cumsum(begins, dtype=np.uint32)
+    return further
+
+
+def numbered_ids(engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any]) -> list[Any]:
+    """Number the ids of both ends of columns on a GPU; null if a part of the id is."""
+    ends: list[Array] = [engine.xp.zeros(1, np.uint64)] * 2
+    nulls = [engine.xp.zeros(1, bool)] * 2
+    for names in columns.end_parts:
+        ids = device_ids(*((name, column(name)) for name in names))
+        numbered = device_factorize(engine, ids.source, ids.target, in_order=False)
+        ends = [end * np.uint64(numbered.total) + codes for end, codes in zip(ends, numbered[:2], strict=True)]
+        ends = list(device_factorize(engine, *ends, in_order=False)[:2])
+        nulls = [null if mask is None else null | mask for null, mask in zip(nulls, ids[2:], strict=True)]
+    return [device_column(end, null) for end, null in zip(ends, nulls, strict=True)]
 
 
 def check_joint(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids
-from dfmst._edges.device_frame import device_keys
+from dfmst._edges.device_columns import device_keys
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns
 from dfmst._engines import Engine

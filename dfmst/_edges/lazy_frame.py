@@ -61,7 +61,7 @@ class LazyView:
         if self.numbered.implementation.is_duckdb():
             forest = self.numbered.join(wanted, on=_POSITION, how="semi").sort(_POSITION)
             return self.tables.lasting(forest.drop(_POSITION))
-        positions = np.sort(wanted.collect()[_POSITION].to_numpy())
+        positions = np.sort(collected(wanted)[_POSITION].to_numpy())
         numbered: Any = nw.to_native(self.numbered)
         return numbered.map_partitions(_rows_at, positions, meta=self.native._meta)
 
@@ -124,12 +124,12 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
             raise missing_column(name, types.names(), "name the columns that order the rows with Dataframe(order=...)")
         missing = nw.col(name).is_null()
         missing = missing | nw.col(name).is_nan() if types[name].is_float() else missing
-        count = int(frame.select(missing.cast(nw.Int64).sum()).collect().item() or 0)
+        count = int(collected(frame.select(missing.cast(nw.Int64).sum())).item() or 0)
         if count:  # libraries differ on where these go, and their joins lose them
             message = f"column {name!r} cannot order the rows: {count:,} of its values are null or NaN"
             raise InvalidEdgesError(message, "fill them, or order the rows by another column")
     keys = frame.select(*order)
-    rows, different = (int(part.select(nw.len()).collect().item()) for part in (keys, keys.unique()))
+    rows, different = (int(collected(part.select(nw.len())).item()) for part in (keys, keys.unique()))
     if rows != different:
         names = ", ".join(map(repr, order))
         plural = "s" if len(order) > 1 else ""
@@ -140,7 +140,7 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
 def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
     """Return the row positions of a frame in memory, ascending by columns; ``int64``, in the frame's memory."""
     frame: nw.DataFrame[Any] = nw.from_native(view.frame, eager_only=True)
-    check_order(frame.lazy(), order)
+    check_order(as_lazy(view.frame), order)
     places = frame.select(*order).with_row_index(_POSITION).sort(*order).get_column(_POSITION)
     rows: Any = nw.to_native(places).values if view.on_device else places.to_numpy()
     positions: Array = rows.astype(np.int64)
@@ -275,7 +275,8 @@ class Tables:
         """Return a table of the rows with their position in an order, from 0, as the column `name`."""
         if frame.implementation.is_pyspark():
             return self.keep(frame.with_row_index(name, order_by=order), slot)
-        return frame.sort(*order).collect().with_row_index(name).lazy()
+        ordered = collected(frame.sort(*order)).with_row_index(name)
+        return as_lazy(nw.to_native(ordered))
 
     def lasting(self, frame: nw.LazyFrame[Any]) -> Any:
         """Return the library's own frame, which does not need the tables of slots."""
@@ -370,12 +371,20 @@ def with_positions(frame: Any, name: str) -> Any:
 
 
 def as_lazy(native: Any) -> nw.LazyFrame[Any]:
-    """Return Narwhals' lazy frame of a library's own."""
+    """Return Narwhals' lazy frame of a library's own; of cuDF an eager one, which has the same methods."""
     with warnings.catch_warnings():
         # Narwhals warns for every Dask frame.
         warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
-        frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
-        return frame
+        frame: Any = nw.from_native(native)
+        # Narwhals copies a cuDF frame to the host to make it lazy, and does not use the copy.
+        lazy: nw.LazyFrame[Any] = frame if frame.implementation.is_cudf() else frame.lazy()
+        return lazy
+
+
+def collected(frame: Any) -> nw.DataFrame[Any]:
+    """Compute a frame, unless it is an eager one."""
+    computed: nw.DataFrame[Any] = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return computed
 
 
 def open_tables(frame: nw.LazyFrame[Any]) -> Tables:

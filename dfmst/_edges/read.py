@@ -18,7 +18,8 @@ import pyarrow as pa
 from dfmst._common.arguments import check_choice, check_column_name, yes_or_no
 from dfmst._common.types import Array, Invalid
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.device_frame import DeviceView, device_factorize, device_ids, device_weights
+from dfmst._edges.device_columns import device_factorize, device_ids, device_weights
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, id_columns, unchecked_vertices
@@ -130,8 +131,6 @@ def read_table(
     checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
     input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
     if conditions:
-        if isinstance(view, DeviceView):
-            raise on_gpu(columns)
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
         return input
@@ -173,7 +172,7 @@ def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeCo
 
 
 def on_gpu(columns: EdgeColumns) -> UnsupportedFrameError:
-    """Return the error for conditions, or keys of several columns, of a frame on a GPU."""
+    """Return the error for conditions, or keys of several columns, of batches on a GPU."""
     needs = "a key of several columns needs" if columns.keys else f"{' and '.join(columns.conditions.words)} needs"
     return UnsupportedFrameError(f"{needs} a frame on the host, and this frame is on a GPU", "pass edges.to_arrow()")
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import is_missing, ticks
+from dfmst._edges.device_columns import device_differs
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import CommonSchema, family_of, native_type
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError
 
 
 def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.DataFrame[Any] | Any:
@@ -112,17 +113,28 @@ _OBJECTS = {date: pa.date32(), time: pa.time64("us")}
 _TIMES = {"date": "naive", "naive": "naive", "aware": "aware", "time": "time", "duration": "duration"}
 
 
-def differences(first: FrameView, second: FrameView) -> Iterator[tuple[str, Array]]:
-    """Compare the columns of both frames and the index of pandas: nulls are equal, and times of any unit by value."""
+def differences(first: FrameView | DeviceView, second: FrameView | DeviceView) -> Iterator[tuple[str, Array]]:
+    """Compare the columns of both frames and their index: nulls are equal, and times of any unit by value."""
+    compare = _differs_on_device if second.on_device else _differs
     for name in second.places:
         if name in first.places:
-            yield f"column {name!r}", _differs(_values(first, name), _values(second, name))
+            yield f"column {name!r}", compare(_values(first, name), _values(second, name))
     labels = first.index(), second.index()
     if labels[0] is not None and labels[1] is not None:
-        yield "the index", _differs(*labels)
+        yield "the index", compare(*labels)
 
 
-def _values(view: FrameView, name: Any) -> Any:
+def _differs_on_device(first: Any, second: Any) -> Array:
+    """Compare columns on a GPU; those of types that cuDF does not compare, on the host."""
+    try:
+        return device_differs(first, second)
+    except (DfmstError, NotImplementedError, TypeError):
+        return sys.modules["cupy"].asarray(_differs(first.to_arrow(), second.to_arrow()))  # type: ignore[no-any-return]
+
+
+def _values(view: FrameView | DeviceView, name: Any) -> Any:
+    if isinstance(view, DeviceView):
+        return view.column(name)
     try:
         return view.column(name)
     except Exception:  # Arrow has no type for the values: compare them as Python objects

@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_column, listed_values
+from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
+from dfmst._edges.device_columns import device_factorize, device_ids, device_series, is_array, is_device_column
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
-from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
+from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
 from dfmst._edges.unify import native_type, series_type
-from dfmst._edges.vertices import ids_like
-from dfmst._engines import Engine
+from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like
+from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 
@@ -55,14 +56,15 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VertexList:
-    """Vertices in the order of their ids, each with a place from 0; all on the host."""
+    """Vertices in the order of their ids, each with a place from 0; in the frame's memory."""
 
-    view: FrameView
+    engine: Engine  # of that memory
+    view: FrameView | DeviceView
     names: tuple[Any, Any]  # id columns
     input: Input  # its table numbers vertices in the order of their ids
     vertex: Array  # place -> vertex of the table, ``int64``; -1 if it is in no row
     place: Array  # vertex of the table -> place, ``uint32``
-    ids: pa.Array | None  # place -> id; None if the user did not list the vertices
+    ids: Any  # place -> id; None if the user did not list the vertices
     groups: Groups | None = None  # None: all rows are one graph
 
     def __len__(self) -> int:
@@ -70,10 +72,15 @@ class VertexList:
 
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
+        places = {name: self.engine.from_host(column) for name, column in columns.items()}
+        vertices = {name: self.vertex[at] for name, at in places.items()} if self.ids is None else places
+        if isinstance(self.view, DeviceView):
+            values = self.input.vertices.values if self.ids is None else self.ids
+            more = {name: self.engine.from_host(column) for name, column in (numbers or {}).items()}
+            return self.view.build_vertices(self.names, values, vertices, more)
         further = bool(numbers) or self.groups is not None
         view = replace(self.view, lazy=False, as_user=None) if further else self.view
         if self.ids is None:
-            vertices = {name: self.vertex[at] for name, at in columns.items()}
             frame = vertex_frame(view, self.names, self.input, vertices)
         else:
             frame = _id_frame(view, self.names, {name: self.ids.take(pa.array(at)) for name, at in columns.items()})
@@ -87,77 +94,133 @@ class VertexList:
             parts = [*self.groups.columns(self.view, self.groups.of_places(), names), *parts]
         return self.view.finish(nw.concat(parts, how="horizontal"))
 
-    def values(self) -> pa.Array:
-        """Return the ids in ascending order."""
+    def values(self) -> Any:
+        """Return the ids in ascending order: Arrow, and on a GPU CuPy or cuDF."""
         if self.ids is not None:
             return self.ids
-        values = self.input.vertices.values
-        return pa.array(self.vertex) if values is None else values.take(pa.array(self.vertex))
+        return _ids_of(self.engine, self.input, self.vertex)
+
+    def arrow(self) -> pa.Array:
+        """Return the ids in ascending order on the host."""
+        values = self.values()
+        if isinstance(values, pa.Array):
+            return values
+        return pa.array(self.engine.to_host(values)) if is_array(values) else values.to_arrow()
 
 
 def list_vertices(
-    engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, vertices: Any = None
+    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, vertices: Any = None
 ) -> VertexList:
     """List the vertices that occur in a table, or those of `vertices`."""
     occurs = input.to_frame_memory(used_vertices(engine, input.table))
+    engine = engine if view.on_device else host_engine(engine)
+    xp = engine.xp
+    present: Array = xp.flatnonzero(occurs)
     if vertices is None:
-        vertex = np.flatnonzero(occurs)
-        place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
-        return VertexList(view, names, input, vertex, place, None)
-    ids, values = _in_one_type(names[0], input, vertices)
-    ids = ascending_ids(ids)
-    match = pc.index_in(values, value_set=ids)
-    listed = match.is_valid().to_numpy(zero_copy_only=False)
-    _check_ends(input, names, occurs.astype(bool) & ~listed, values)
-    place = pc.fill_null(match, 0).to_numpy().astype(np.uint32)
-    vertex = np.full(len(ids), -1, np.int64)
-    vertex[place[listed]] = np.flatnonzero(listed)
-    return VertexList(view, names, input, vertex, place, ids)
-
-
-def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
-    """Return the places of ids (a list, an array or a column), ``int64``."""
-    wanted = ids_like((argument, id_column(ids)), ("ids", listed.values()))
-    match = pc.index_in(arrow_column(argument, wanted.source), value_set=arrow_column("ids", wanted.target))
-    unknown = np.asarray(match.is_null())
-    if wanted.null_source is not None:  # null integers read as 0
-        unknown = unknown | wanted.null_source
-    if unknown.any():
-        count, row = int(unknown.sum()), int(unknown.argmax())
-        vertex = ids[row]
-        vertex = vertex.as_py() if isinstance(vertex, pa.Scalar) else getattr(vertex, "item", lambda: vertex)()
-        place = f" ({count:,} of {len(unknown):,} ids are not, the first in row {row})" if len(unknown) > 2 else ""
-        message = f"{argument}: {vertex!r} is not a vertex of the table{place}"
-        raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=", row=row if place else None)
-    return np.asarray(match).astype(np.int64)
+        place = xp.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+        return VertexList(engine, view, names, input, present, place, None)
+    numbered = _number(engine, _listed_ids(engine, names[0], input, present, "vertices", vertices), in_order=True)
+    _check_different(engine, numbered)
+    unlisted = xp.ones(numbered.total, bool)
+    unlisted[numbered.source] = False
+    _check_ends(engine, input, names, present[unlisted[numbered.target]])
+    place, vertex = xp.zeros(len(occurs), np.uint32), xp.full(numbered.total, -1, np.int64)
+    place[present], vertex[numbered.target] = numbered.target, present
+    return VertexList(engine, view, names, input, vertex, place, numbered.values)
 
 
 def find_vertices(engine: Engine, names: tuple[Any, Any], input: Input, argument: str, ids: Any) -> Array:
     """Return the vertices of a table that have these ids, ascending, each once; all ids must be ends of rows."""
-    wanted, values = _in_one_type(names[0], input, ids, argument)
-    match = pc.index_in(values, value_set=wanted)
-    occurs = input.to_frame_memory(used_vertices(engine, input.table)).astype(bool)
-    vertex = np.flatnonzero(np.asarray(match.is_valid()) & occurs)
-    unknown = np.asarray(pc.invert(pc.is_in(wanted, value_set=values.take(pa.array(vertex)))))
-    if unknown.any():
-        absent = wanted.filter(pa.array(unknown))
-        shown = ", ".join(map(repr, absent[:5].to_pylist())) + (" ..." if len(absent) > 5 else "")
-        message = f"{argument}: {len(absent):,} of {len(wanted):,} ids are in no row: {shown}"
+    occurs = input.to_frame_memory(used_vertices(engine, input.table))
+    engine = engine if input.moved_by is None else host_engine(engine)
+    present: Array = engine.xp.flatnonzero(occurs)
+    wanted = _listed_ids(engine, names[0], input, present, argument, ids)
+    numbered = _number(engine, wanted)
+    place = engine.xp.full(numbered.total, -1, np.int64)
+    place[numbered.target] = present
+    vertices: Array = place[numbered.source]
+    absent = engine.to_host(engine.xp.flatnonzero(vertices < 0))
+    if len(absent):
+        shown = ", ".join(repr(_entry(engine, wanted.source, int(at))) for at in absent[:5])
+        shown += " ..." if len(absent) > 5 else ""
+        message = f"{argument}: {len(absent):,} of {len(vertices):,} ids are in no row: {shown}"
         raise InvalidEdgesError(message, f"leave them out, or name ends of rows in {names[0]!r} and {names[1]!r}")
-    return vertex
+    different: Array = engine.xp.unique(vertices)
+    return different
 
 
-def _in_one_type(name: Any, input: Input, vertices: Any, argument: str = "vertices") -> tuple[pa.Array, pa.Array]:
-    """Return listed ids and the ids of the table's vertices in one type."""
-    listed, values, total = id_column(vertices, argument), input.vertices.values, input.vertices.total
-    if values is None:  # a table without vertices takes ids of any type
-        values = pa.array(np.arange(total, dtype=np.int64)) if total or not len(listed) else pa.nulls(0)
-    ids = ids_like((argument, listed), (name, values))
-    if ids.null_source is not None:
-        count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
+def _listed_ids(engine: Engine, name: Any, input: Input, present: Array, argument: str, ids: Any) -> IdColumns:
+    """Return listed ids, none of them null, and the ids of the vertices of a table that occur, in one type."""
+    listed, known = _column_in(engine, argument, ids), _ids_of(engine, input, present)
+    # An empty column may have any type.
+    listed = listed if len(listed) else _entries(engine, known, slice(0))
+    known = known if len(known) else _entries(engine, listed, slice(0))
+    columns = in_one_type(engine, (argument, listed), (name, known))
+    if columns.null_source is not None:
+        count, first = int(columns.null_source.sum()), int(columns.null_source.argmax())
         message = f"{argument} has {count:,} null entries, the first at position {first}"
         raise InvalidEdgesError(message, "leave them out")
-    return arrow_column(argument, ids.source), arrow_column(name, ids.target)
+    return columns
+
+
+def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
+    """Ids of vertices of a table."""
+    values = input.vertices.values
+    if engine.on_host:
+        return pa.array(vertices) if values is None else values.take(pa.array(vertices))
+    return vertices if values is None else values.take(vertices)
+
+
+def in_one_type(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns:
+    """Cast listed ids and ids of a table's vertices, each with a name, to one type."""
+    return ids_like(listed, known) if engine.on_host else device_ids(listed, known)
+
+
+def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertices:
+    return (factorize if engine.on_host else device_factorize)(engine, ids.source, ids.target, in_order=in_order)
+
+
+def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> Array:
+    """Return the position of each listed id among known ids of vertices, ``int64``; -1 if it is not among them."""
+    xp, ids = engine.xp, in_one_type(engine, listed, known)
+    rows = slice(None)
+    if ids.null_source is not None:
+        rows = xp.flatnonzero(~ids.null_source)
+        ids = ids._replace(source=ids.source.take(pa.array(rows) if isinstance(ids.source, pa.Array) else rows))
+    numbered = _number(engine, ids)
+    position = xp.full(numbered.total, -1, np.int64)
+    position[numbered.target] = xp.arange(len(ids.target))
+    found: Array = xp.full(len(listed[1]), -1, np.int64)
+    found[rows] = position[numbered.source]
+    return found
+
+
+def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
+    """Return the places of ids (a list, an array or a column), ``int64``, on the host."""
+    engine, column = listed.engine, _column_in(listed.engine, argument, ids)
+    places = engine.to_host(find_ids(engine, (argument, column), ("ids", listed.values())))
+    unknown = places < 0
+    if unknown.any():
+        count, row = int(unknown.sum()), int(unknown.argmax())
+        vertex = _entry(engine, column, row)
+        place = f" ({count:,} of {len(unknown):,} ids are not, the first in row {row})" if len(unknown) > 2 else ""
+        message = f"{argument}: {vertex!r} is not a vertex of the table{place}"
+        raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=", row=row if place else None)
+    return places
+
+
+def _column_in(engine: Engine, argument: str, ids: Any) -> Any:
+    """Return a list, an array or a column of ids as a column in the engine's memory."""
+    if engine.on_host:
+        return id_column(ids, argument)
+    if hasattr(ids, "columns"):
+        view = open_frame(ids, argument)
+        ids = view.column("vertex")
+    if is_device_column(ids):
+        return ids
+    column = arrow_column(argument, id_column(ids, argument))
+    integers = pa.types.is_integer(column.type) and not column.null_count
+    return engine.from_host(numbers_of_arrow(column)) if integers else device_series(argument, column)
 
 
 def id_column(vertices: Any, argument: str = "vertices") -> Any:
@@ -182,23 +245,53 @@ def ascending_ids(ids: pa.Array) -> pa.Array:
     ids = ids.take(pc.sort_indices(ids))
     twice = pc.equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
     if twice.any():
-        first = ids[int(twice.argmax())]
-        message = f"vertices lists ids more than once: {int(twice.sum()):,} too many, the first is {first.as_py()!r}"
-        raise InvalidEdgesError(message, "list every vertex once")
+        raise _listed_twice(int(twice.sum()), ids[int(twice.argmax())].as_py())
     return ids
 
 
-def _check_ends(input: Input, names: tuple[Any, Any], unlisted: Array, values: pa.Array) -> None:
-    if not unlisted.any():
+def _listed_twice(count: int, first: Any) -> InvalidEdgesError:
+    message = f"vertices lists ids more than once: {count:,} too many, the first is {first!r}"
+    return InvalidEdgesError(message, "list every vertex once")
+
+
+def _check_different(engine: Engine, numbered: Vertices) -> None:
+    """Raise an error if the numbered ids, of which the sources are a list, are listed more than once."""
+    order = engine.xp.sort(numbered.source)
+    twice = order[1:] == order[:-1]
+    if twice.any():
+        raise _listed_twice(int(twice.sum()), _entry(engine, numbered.values, int(order[1:][twice][0])))
+
+
+def _entries(engine: Engine, column: Any, part: slice) -> Any:
+    """Return a range of a column of ids, in the engine's memory."""
+    if engine.on_host or is_array(column):
+        return column[part]
+    return column.take(engine.xp.arange(*part.indices(len(column))))
+
+
+def _entry(engine: Engine, values: Any, place: int) -> Any:
+    """One of the ids, as Python has it."""
+    part = _entries(engine, values, slice(place, place + 1))
+    if isinstance(part, (pa.Array, pa.ChunkedArray)):
+        return part[0].as_py()
+    return part.tolist()[0] if is_array(part) else part.to_arrow()[0].as_py()
+
+
+def _check_ends(engine: Engine, input: Input, names: tuple[Any, Any], unlisted: Array) -> None:
+    """Raise an error if there are vertices of the table that are not listed."""
+    if not len(unlisted):
         return
-    ends = input.vertices.source, input.vertices.target
-    rows = np.flatnonzero(unlisted[ends[0]] | unlisted[ends[1]])
+    xp, ends = engine.xp, (input.vertices.source, input.vertices.target)
+    flags = xp.zeros(input.vertices.total, bool)
+    flags[unlisted] = True
+    rows = xp.flatnonzero(flags[ends[0]] | flags[ends[1]])
     first = int(rows[0])
-    side = 0 if unlisted[ends[0][first]] else 1
-    vertex = values[int(ends[side][first])].as_py()
+    side = 0 if bool(flags[ends[0][first]]) else 1
+    vertex = int(ends[side][first])
+    value = vertex if input.vertices.values is None else _entry(engine, input.vertices.values, vertex)
     row = first if input.kept is None else int(input.kept[first])
     message = f"{len(rows):,} rows end in vertices that vertices= does not list, the first in column {names[side]!r}"
-    raise InvalidEdgesError(f"{message}: {vertex!r} in row {row}", "list all vertices, or drop the rows")
+    raise InvalidEdgesError(f"{message}: {value!r} in row {row}", "list all vertices, or drop the rows")
 
 
 def vertex_frame(

@@ -96,7 +96,7 @@ def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
 
 def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
     """Number ids of any kind by their first occurrence, or by their order if `in_order`."""
-    if not len(source):
+    if not len(source) and not len(target):
         none = np.zeros(0, np.uint32)
         return Vertices(none, none, 0, pa.array(source) if isinstance(source, np.ndarray) else source)
     encoded = any(isinstance(column, pa.DictionaryArray) for column in (source, target))

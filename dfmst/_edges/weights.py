@@ -7,6 +7,7 @@ Nothing is rounded: narrow types widen, decimals and durations become their inte
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
@@ -55,6 +56,12 @@ def unsupported_weights(name: object, kind: object, texts: pa.Array | None = Non
         hint = f"repair or remove those rows, and {hint}"
     message = f"column {name!r} holds {kind} values{odd}; weights must be {known}"
     return InvalidEdgesError(message, hint, row=row, option=("pass weight=None", "use --unweighted"))
+
+
+def different_weights(name: object, edges: object, forest: object) -> InvalidEdgesError:
+    """Return the error for weights of two types that cannot be compared."""
+    message = f"column {name!r} holds {edges} weights in the edges and {forest} weights in the forest"
+    return InvalidEdgesError(message, "cast the forest's column to the type of the edges'")
 
 
 def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:
@@ -206,7 +213,8 @@ def ranks(*columns: Array) -> Array:
 
 Total = int | float | Decimal | timedelta
 
-_PART = 1 << 16
+_PART = 1 << 16  # entries; the sums of the halves of 2^26 significands still are exact
+_DEVICE_PART = 1 << 26  # of a column on a GPU
 _EXPONENTS = 1 << 11
 _DIGITS = 400  # a decimal column has at most 76 digits, and a sum few more
 
@@ -247,6 +255,8 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 
 
 def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
+    if not isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):  # on a GPU
+        return total_of_pieces(lambda: [column])
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "M":
             return None
@@ -271,10 +281,12 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
     """Sum pieces of numbers or durations of one type, as :func:`total_weight` does; 0 if there are none."""
     kind = next((values.dtype for values in pieces()), np.dtype(np.int64))
+    if kind.kind == "f" and kind.itemsize > 8:
+        return _floats(lambda: chain.from_iterable(part.tolist() for values in pieces() for part in _parts(values)))
     if kind.kind == "f":
-        scaled = _scaled(pieces)
-        if scaled is None:
-            return _floats(lambda: chain.from_iterable(part.tolist() for values in pieces() for part in _parts(values)))
+        scaled, extreme = _scaled(pieces)
+        if extreme is not None:
+            return extreme
         try:
             return scaled / (1 << 1075)  # rounded once
         except OverflowError:
@@ -286,23 +298,29 @@ def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
     return sum(_integers(values) for values in pieces())
 
 
-def _scaled(pieces: Callable[[], Iterable[Array]]) -> int | None:
-    """Sum floats times 2**1075; ``None`` if one is not finite, or wider than 64 bits."""
-    total = 0
+def _scaled(pieces: Callable[[], Iterable[Array]]) -> tuple[int, float | None]:
+    """Sum floats of at most 64 bits times 2**1075, and those that are not finite (``None``: all are)."""
+    total, extreme = 0, None
+    part: Any
     for part in (part for values in pieces() for part in _parts(values)):
-        if part.dtype.itemsize > 8 or not np.isfinite(part).all():
-            return None
+        xp: Any = np if isinstance(part, np.ndarray) else sys.modules["cupy"]
+        finite = xp.isfinite(part)
+        if not finite.all():
+            with np.errstate(invalid="ignore"):
+                extreme = (extreme or 0.0) + float(part[~finite].sum())
+            continue
         bits = part.astype(np.float64, copy=False).view(np.int64)
         exponent = bits >> 52 & 0x7FF
         significand = bits & 0xFFFFFFFFFFFFF | (exponent != 0).astype(np.int64) << 52
-        sign = np.where(bits < 0, -1.0, 1.0)
+        sign = xp.where(bits < 0, -1.0, 1.0)
         # By exponent, the halves of the significands are integers, of which the sums in 53 bits are exact.
-        high = np.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
-        low = np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
-        for at in np.flatnonzero((high != 0) | (low != 0)).tolist():
+        high = xp.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
+        low = xp.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
+        used = xp.flatnonzero((high != 0) | (low != 0))
+        for at, more, less in zip(used.tolist(), high[used].tolist(), low[used].tolist(), strict=True):
             # Subnormal numbers have the exponent of the smallest normal numbers.
-            total += ((int(high[at]) << 27) + int(low[at])) << max(at, 1)
-    return total
+            total += ((int(more) << 27) + int(less)) << max(at, 1)
+    return total, extreme
 
 
 def _integers(values: Array) -> int:
@@ -311,9 +329,10 @@ def _integers(values: Array) -> int:
     return (int((wide >> 32).sum()) << 32) + int((wide & 0xFFFFFFFF).sum())
 
 
-def _parts(values: Array) -> Iterator[Array]:
+def _parts(values: Any) -> Iterator[Array]:
     """Split a column into parts: copies of the whole column would take several times its memory."""
-    return (values[begin : begin + _PART] for begin in range(0, len(values), _PART))
+    part = _PART if isinstance(values, np.ndarray) else _DEVICE_PART
+    return (values[begin : begin + part] for begin in range(0, len(values), part))
 
 
 def _floats(values: Callable[[], Iterable[float]]) -> float:

@@ -14,7 +14,7 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import moments, readable
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import host_column, open_host_frame
+from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines.primitives.contract import component_labels
@@ -45,6 +45,12 @@ class ForestFacts:
         self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
         self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest
         self.weight_name = columns.weight  # None: all weights are equal
+
+    @property
+    def view(self) -> FrameView:
+        """The forest's frame, on the host."""
+        assert isinstance(self.ordered.view, FrameView)
+        return self.ordered.view
 
     @cached_property
     def weight(self) -> Array:
@@ -101,7 +107,7 @@ class ForestFacts:
 
     def table(self, edges: Array, most: int) -> tuple[list[str], list[list[Any]], int]:
         """Return names and values of columns for some edges, and how many columns were left out."""
-        view = self.ordered.view
+        view = self.view
         first = [name for name in (*self.ordered.listed.names, self.weight_name) if name is not None]
         names = first + [name for name in view.frame.columns if name not in first]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
@@ -140,7 +146,8 @@ def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, Forest
     graph, forest = of_summary(rows.frame, rows.columns, solution.summary(), title)
     input = rows.solved.input
     table = input.table if input.forced is None else input.whole()
-    host = rows.runner.to_host if input.forced is None else np.asarray
+    on_device = rows.view.on_device or (input.forced is None and not rows.runner.on_host)
+    host = rows.runner.to_host if on_device else np.asarray
     count = _degrees(host(table.source), host(table.target), table.vertices)
     degree = np.bincount(count[count > 0]) if len(table) else None
     return replace(graph, weight=_weights(rows), degree=degree), forest

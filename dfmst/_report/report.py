@@ -182,10 +182,10 @@ def _points(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coo
     if points is not None:
         return frame_points(points, id, coordinates)
     if coordinates is None:
-        coordinates = geometry_name(forest.ordered.view.native)
+        coordinates = geometry_name(forest.view.native)
     if coordinates is None:
         return None
-    return edge_points(forest.ordered.view, (columns.source, columns.target), coordinates)
+    return edge_points(forest.view, (columns.source, columns.target), coordinates)
 
 
 @cache

@@ -18,7 +18,7 @@ from dfmst._edges.vertex_list import find_places
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _NO_RANK = int(np.iinfo(np.uint32).max)
 
@@ -88,6 +88,10 @@ def bottlenecks(
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     ends, index = _ends(pairs, source, target)
     ordered = order_forest(forest, columns, None, algorithm=algorithm, engine=engine, threads=threads)
+    if not isinstance(ordered.view, FrameView):
+        raise UnsupportedFrameError(
+            "bottlenecks are listed on the host, and this frame is on a GPU", "pass .to_arrow()"
+        )
     first, last = (find_places(ordered.listed, name, ids) for name, ids in ends)
     rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
     listed = replace(ordered.listed, view=replace(ordered.view, lazy=False, as_user=None))

@@ -12,8 +12,10 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.conditions import Conditions, apply_conditions
+from dfmst._edges.device_columns import device_weights, sum_column
+from dfmst._edges.device_frame import DeviceView, device_view
 from dfmst._edges.edge_table import Input, move_table
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.weights import Total, total_weight, weight_column
 from dfmst._engines import Engine, host_engine, select_engine
@@ -95,8 +97,8 @@ def verify(
     by, keep, drop
         As the forest was made; columns of `edges`.
     engine, invalid, threads
-        As for :func:`dfmst.minimum_spanning_forest`. A cuDF frame is copied to the host, where rows are compared;
-        ``"cuda"`` searches for lighter rows on the GPU.
+        As for :func:`dfmst.minimum_spanning_forest`. With ``"cuda"``, rows of frames on the host are matched there, and
+        lighter rows are searched on the GPU. A forest in other memory than `edges` is copied there.
 
     Returns
     -------
@@ -124,29 +126,47 @@ def verify(
     Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
     King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
     """
-    runner = select_engine(engine, threads)
-    host = host_engine(runner)
-    view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
-    if weight is not None and len(claimed):
-        weight_column(weight, claimed.column(weight))  # refuses types without an order
-    input = read_table(host, view, columns)
-    conditions = Conditions.of(by, keep, drop)
-    describe = _describer(view, input, columns.names)
-    match = ForestMatch(host, view, input, claimed, columns.names, describe, conditions.columns)
+    view, claimed = _in_one_memory(edges, forest)
+    runner = select_engine(engine, threads, on_device=view.on_device)
+    with runner.guard():
+        columns = EdgeColumns(source, target, weight, maximum, invalid)
+        return _verified(runner, view, claimed.without_default_index(), columns, Conditions.of(by, keep, drop))
+
+
+def _in_one_memory(edges: Frame, forest: Frame) -> tuple[FrameView | DeviceView, FrameView | DeviceView]:
+    """Open both frames; a forest in other memory than the edges is copied there."""
+    view, claimed = open_frame(edges), open_frame(forest, "forest")
+    if view.on_device and isinstance(claimed, FrameView):
+        return view, device_view(claimed.to_arrow())
+    return view, FrameView(claimed.to_arrow()) if claimed.on_device and not view.on_device else claimed
+
+
+def _verified(
+    runner: Engine,
+    view: FrameView | DeviceView,
+    claimed: FrameView | DeviceView,
+    columns: EdgeColumns,
+    conditions: Conditions,
+) -> Certificate:
+    """Match the forest's rows to rows of the table, and certify these."""
+    reader, weight = runner if view.on_device else host_engine(runner), columns.weight
+    if weight is not None and len(claimed):  # refuses types without an order
+        (device_weights if claimed.on_device else weight_column)(weight, claimed.column(weight))
+    input = read_table(reader, view, columns)
+    describe = _describer(reader, view, input, columns.names)
+    match = ForestMatch(reader, view, input, claimed, columns.names, describe, conditions.columns)
     rows = match_rows(match)
     if conditions:
-        input = apply_conditions(host, view, conditions, input)
+        input = apply_conditions(reader, view, conditions, input)
     if isinstance(rows, Violation):
         violation: Violation | None = rows
     else:
-        with runner.guard():
-            moved = replace(input, table=move_table(runner, input.table))
-            violation = _certified(runner, moved, runner.from_host(rows), describe)
+        moved = replace(input, table=move_table(runner, input.table))
+        violation = _certified(runner, moved, runner.from_host(rows), describe)
     if violation is not None and violation.kind != "not-a-row":
-        violation = replace(violation, row=int(input.frame_rows(np.array([violation.row]))[0]))
-    total = None if weight is None else total_weight(claimed.column(weight))
-    trees = _components(host, input, None if violation else len(claimed))
+        violation = replace(violation, row=_frame_row(reader, input, violation.row))
+    total = None if weight is None else total_weight(sum_column(claimed.column(weight)))
+    trees = _components(reader, input, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
 
@@ -160,22 +180,30 @@ def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[in
     """Certify rows of a table, those that are in the forest by condition set apart."""
     if input.forced is None or input.barred is None:
         return certify_rows(engine, input.table, rows, describe)
-    claimed, describe = engine.to_host(rows), describe or "row {}".format
+    describe, forced, barred = describe or "row {}".format, *map(engine.from_host, (input.forced, input.barred))
+    claimed, kept = engine.xp.zeros(len(input.table), bool), engine.xp.zeros(len(input.table), bool)
+    claimed[rows], kept[forced] = True, True
     for kind, wrong, words in (
-        ("not-kept", np.setdiff1d(input.forced, claimed), "is to be kept, and is left out"),
-        ("not-dropped", np.intersect1d(input.barred, claimed), "is to be dropped, and is in the forest"),
+        ("not-kept", forced[~claimed[forced]], "is to be kept, and is left out"),
+        ("not-dropped", barred[claimed[barred]], "is to be dropped, and is in the forest"),
     ):
         if len(wrong):
             return Violation(kind, int(wrong[0]), f"{describe(int(wrong[0]))} {words}")
-    rest = np.setdiff1d(claimed, input.forced, assume_unique=True)
-    return certify_rows(engine, input.table, engine.from_host(rest), describe)
+    return certify_rows(engine, input.table, rows[~kept[rows]], describe)
 
 
-def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:
+def _frame_row(engine: Engine, input: Input, row: int) -> int:
+    """Return the row of the frame for a row of its table."""
+    return int(input.frame_rows(engine.from_host(np.array([row])))[0])
+
+
+def _describer(
+    engine: Engine, view: FrameView | DeviceView, input: Input, names: tuple[Any, Any, Any]
+) -> Callable[[int], str]:
     """Return a function that names a row of the table by its row, ids and weight in the frame."""
 
     def describe(row: int) -> str:
-        at = int(input.frame_rows(np.array([row]))[0])
+        at = _frame_row(engine, input, row)
         ids = ", ".join(_shown(view, name, at) for name in names[:2])
         weight = "" if names[2] is None else f", weight {_shown(view, names[2], at)}"
         return f"row {at} ({ids}{weight})"
@@ -183,12 +211,15 @@ def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Ca
     return describe
 
 
-def _shown(view: FrameView, name: Any, row: int) -> str:
+def _shown(view: FrameView | DeviceView, name: Any, row: int) -> str:
     """An entry of a frame as text."""
+    column: Any = view.part(row, row + 1).column(name)
+    if isinstance(view, DeviceView):
+        return str(readable(arrow_column(name, column.to_arrow()))[0])
     try:
         return str(view.series(name)[row])
     except (OverflowError, ValueError):  # a time that Python's types do not hold
-        return str(readable(arrow_column(name, view.part(row, row + 1).column(name)))[0])
+        return str(readable(arrow_column(name, column))[0])
 
 
 def _components(engine: Engine, input: Input, forest: int | None) -> int:

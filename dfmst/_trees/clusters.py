@@ -13,6 +13,7 @@ from dfmst._common.arguments import real_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import Groups
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
@@ -51,8 +52,7 @@ def clusters(
     Parameters
     ----------
     edges, source, target, weight, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same
-        clusters.
+        As for :func:`minimum_spanning_forest`. Edges of the forest alone give the same clusters.
     n_clusters
         Number of clusters: the heaviest edges of the forest are cut, of equal ones the later row first. Several
         numbers give a column each.
@@ -121,15 +121,19 @@ def clusters(
         raise ValueError("n_clusters= with max_size= or one_per= is for one graph; leave by= out")
     options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
     forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
-    cuts = thresholds.cuts(len(forest), lambda: forest.weights(weight))
-    if conditions:
-        mark = read_marks(forest, (source, target), vertices, one_per)
-        found = _constrained(ConstrainedMerges(forest, max_size, mark), forest, cuts)
-    else:
-        found = {
-            cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
-        }
-    return forest.listed.frame({"vertex": np.arange(forest.vertices), **{cut.name: found[cut.name] for cut in cuts}})
+    with forest.engine.guard():
+        if conditions:  # one thread scans all rows
+            forest = forest.to_host()
+        cuts = thresholds.cuts(len(forest), lambda: forest.weights(weight))
+        if conditions:
+            mark = read_marks(forest, (source, target), vertices, one_per)
+            found = _constrained(ConstrainedMerges(forest, max_size, mark), forest, cuts)
+        else:
+            found = {
+                cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
+            }
+        labels = {cut.name: found[cut.name] for cut in cuts}
+        return forest.listed.frame({"vertex": forest.engine.xp.arange(forest.vertices), **labels})
 
 
 def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[Cut]) -> dict[str, Array]:
@@ -184,8 +188,7 @@ def single_linkage(
     Parameters
     ----------
     edges, source, target, weight, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same
-        dendrogram.
+        As for :func:`minimum_spanning_forest`. Edges of the forest alone give the same dendrogram.
     vertices
         All vertices, as for :func:`connected_components`.
     by
@@ -237,23 +240,19 @@ def single_linkage(
         raise ValueError("join= and as_scipy= are for one graph; leave by= out")
     columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
-    left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
-    merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
-    begin: list[nw.DataFrame[Any]] = []
-    if forest.listed.groups is not None:
-        forest, merges, begin = _in_groups(forest, forest.listed.groups, merges)
-    if join is not None:
-        merges = _joined(merges, forest.vertices)
-    if as_scipy:
-        return _matrix(forest, merges, weight, join), forest.listed.values()
-    backend = forest.view.frame.implementation
-    if join is None and weight is not None:
-        distance = forest.column(weight, "distance")
-    else:
-        distance = nw.from_dict({"distance": _distances(forest, merges, weight, join)}, backend=backend)
-    frame = nw.concat([distance, nw.from_dict(merges._asdict(), backend=backend)], how="horizontal")
-    frame = frame.select("left", "right", "distance", "size")
-    return forest.view.finish(nw.concat([*begin, frame], how="horizontal"))
+    with forest.engine.guard():
+        left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
+        merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
+        begin: list[nw.DataFrame[Any]] = []
+        if forest.listed.groups is not None:
+            forest, merges, begin = _in_groups(forest, forest.listed.groups, merges)
+        if join is not None:
+            merges = _joined(forest.engine.xp, merges, forest.vertices)
+        if as_scipy:
+            return _matrix(forest, merges, weight, join), forest.listed.arrow()
+        distance = None if join is None and weight is not None else _distances(forest, merges, weight, join)
+        frame = {"left": merges.left, "right": merges.right, "distance": distance, "size": merges.size}
+        return forest.build(weight, frame, begin)
 
 
 def _in_groups(
@@ -268,33 +267,34 @@ def _in_groups(
         return np.where(made < 0, cluster - first, size + place[np.maximum(made, 0)])[order]
 
     within = Merges(count_within(merges.left), count_within(merges.right), merges.size[order])
+    assert isinstance(forest.view, FrameView)
     named = groups.columns(forest.view, group[order], [*Merges._fields, "distance"])
     return replace(forest, rows=forest.rows[order]), within, named
 
 
-def _joined(merges: Merges, vertices: int) -> Merges:
+def _joined(xp: Any, merges: Merges, vertices: int) -> Merges:
     """Join the remaining clusters one after the other, the one with the smallest number first."""
     count = len(merges.size)
-    whole = np.ones(vertices + count, bool)
+    whole = xp.ones(vertices + count, bool)
     whole[merges.left] = whole[merges.right] = False
-    rest = np.flatnonzero(whole)
+    rest = xp.flatnonzero(whole)
     if len(rest) < 2:
         return merges
-    sizes = np.concatenate([np.ones(vertices, np.int64), merges.size])[rest]
-    chain = vertices + count + np.arange(len(rest) - 2)
+    sizes = xp.concatenate([xp.ones(vertices, np.int64), merges.size])[rest]
+    chain = vertices + count + xp.arange(len(rest) - 2)
     return Merges(
-        np.concatenate([merges.left, rest[:1], rest[2:]]),
-        np.concatenate([merges.right, rest[1:2], chain]),
-        np.concatenate([merges.size, np.cumsum(sizes)[1:]]),
+        xp.concatenate([merges.left, rest[:1], rest[2:]]),
+        xp.concatenate([merges.right, rest[1:2], chain]),
+        xp.concatenate([merges.size, xp.cumsum(sizes)[1:]]),
     )
 
 
 def _distances(forest: OrderedForest, merges: Merges, weight: Any, join: float | None) -> Array:
     """Distances of all merges, ``float64``."""
-    distance = np.full(len(merges.size), np.nan if join is None else join)
+    distance: Array = forest.engine.xp.full(len(merges.size), np.nan if join is None else join)
     distance[: len(forest)] = forest.distances(weight)
     if join is not None and len(forest) < len(distance):
-        longer = int(np.sum(~(distance[: len(forest)] <= join)))
+        longer = int((~(distance[: len(forest)] <= join)).sum())
         if longer or np.isnan(join):
             message = f"join is {join:g}, and {longer:,} edges of the forest are not below it"
             raise InvalidEdgesError(message, "join components at no less than their edges, for example at numpy.inf")
@@ -306,4 +306,5 @@ def _matrix(forest: OrderedForest, merges: Merges, weight: Any, join: float | No
         message = f"{forest.trees:,} components; SciPy's matrix has one tree"
         raise InvalidEdgesError(message, "join them: join=numpy.inf")
     distance = _distances(forest, merges, weight, join)
-    return np.column_stack([merges.left, merges.right, distance, merges.size]).astype(np.float64)
+    columns = map(forest.engine.to_host, (merges.left, merges.right, distance, merges.size))
+    return np.column_stack(list(columns)).astype(np.float64)

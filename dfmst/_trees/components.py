@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
@@ -20,7 +18,6 @@ from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.forest import open_edges
 from dfmst.algorithms.bsp import strut_components
-from dfmst.errors import UnsupportedFrameError
 
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
@@ -91,7 +88,7 @@ def connected_components(
                 raise on_gpu(columns)
             input, listed, vertex = read_groups(runner, view, columns)
             component = listed.place[input.to_frame_memory(label(runner, input.table))[vertex]]
-            return listed.frame({"vertex": np.arange(len(listed)), "component": component})
+            return listed.frame({"vertex": listed.engine.xp.arange(len(listed)), "component": component})
         input = read_table(runner, view, columns, in_order=True)
         labels = label(runner, input.table)
         if vertices is None:
@@ -100,11 +97,9 @@ def connected_components(
             return vertex_frame(
                 view, names, input, {name: input.to_frame_memory(column) for name, column in found.items()}
             )
-        if isinstance(view, DeviceView):
-            message = "vertices= is not read with a frame on a GPU"
-            raise UnsupportedFrameError(message, "pass edges.to_arrow(), or leave vertices= out")
         listed = list_vertices(runner, view, names, input, vertices)
-        component = np.arange(len(listed))
-        ends = np.flatnonzero(listed.vertex >= 0)
-        component[ends] = listed.place[input.to_frame_memory(labels)[listed.vertex[ends]]]
-        return listed.frame({"vertex": np.arange(len(listed)), "component": component})
+        xp = listed.engine.xp
+        component = xp.arange(len(listed))
+        found = xp.flatnonzero(listed.vertex >= 0)
+        component[found] = listed.place[input.to_frame_memory(labels)[listed.vertex[found]]]
+        return listed.frame({"vertex": xp.arange(len(listed)), "component": component})

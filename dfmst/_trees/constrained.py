@@ -9,7 +9,9 @@ import numpy as np
 from dfmst._common.arguments import check_column_name, whole_number
 from dfmst._common.types import Array
 from dfmst._edges.conditions import group_entries, value_codes
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.device_columns import device_codes
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.vertex_list import find_places
 from dfmst._engines.primitives.contract import flatten
 from dfmst._trees.ordered import OrderedForest
@@ -65,22 +67,26 @@ def read_marks(ordered: OrderedForest, names: tuple[Any, Any], vertices: Any, on
         return mark
     if not hasattr(vertices, "columns"):
         raise missing_column(one_per, list(names), _HINT)
-    view = open_host_frame(vertices, "vertices")
-    code, null = _codes(view, [one_per])
+    view = open_frame(vertices, "vertices")
+    code, null = _codes(ordered, view, [one_per])
     mark = np.full(ordered.vertices, _NONE, np.uint32)
     mark[find_places(ordered.listed, "vertices", vertices)] = np.where(null, _NONE, code)
     return mark
 
 
-def _codes(view: FrameView, names: list[Any]) -> tuple[Array, Array]:
-    """Number the values of columns alike, and flag nulls."""
+def _codes(ordered: OrderedForest, view: FrameView | DeviceView, names: list[Any]) -> tuple[Array, Array]:
+    """Number the values of columns alike, and flag nulls; on the host."""
+    if isinstance(view, DeviceView):
+        columns, to_host = [view.column(name) for name in names], ordered.listed.engine.to_host
+        codes = to_host(device_codes(*columns)).astype(np.uint32)
+        return codes, np.concatenate([to_host(column.isnull().values) for column in columns])
     entries = [group_entries(name, view.column(name)) for name in names]
     return value_codes(names[0], entries).astype(np.uint32), np.concatenate([np.asarray(e.is_null()) for e in entries])
 
 
 def _marks_of_rows(ordered: OrderedForest, names: list[Any]) -> Array:
     """Marks of both ends of each row; those of a vertex must be equal in all its rows."""
-    code, null = (np.split(column, 2) for column in _codes(ordered.view, names))
+    code, null = (np.split(column, 2) for column in _codes(ordered, ordered.view, names))
     mark = np.full(ordered.vertices, _NONE, np.uint32)
     ends = (ordered.source, ordered.target)
     for end, values, missing in zip(ends, code, null, strict=True):

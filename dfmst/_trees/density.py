@@ -283,7 +283,8 @@ def _of_edges(
     engine = "auto" if reweigh is None else "cpu"
     columns = EdgeColumns(*names, False, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm="auto", engine=engine, threads=threads, reweigh=reweigh)
-    distance = forest.distances(weight)
+    distance = forest.engine.to_host(forest.distances(weight))
+    forest = forest.to_host()
     _check_distances(weight, distance)
     if forest.listed.groups is None or not forest.vertices:
         made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)

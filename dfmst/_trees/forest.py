@@ -12,6 +12,7 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
+from dfmst._edges.device_columns import sum_column
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
 from dfmst._edges.joint import compose
@@ -60,14 +61,15 @@ class FrameRows(ForestRows):
         with self.runner.guard():
             if input.forced is None:
                 return int(used_vertices(self.runner, input.table).sum())
-            return int(used_vertices(host_engine(self.runner), input.whole()).sum())
+            reader = self.runner if self.view.on_device else host_engine(self.runner)
+            return int(used_vertices(reader, input.whole()).sum())
 
     @cached_property
     def total_weight(self) -> Total | None:
         if self.columns.weight is None or self.columns.has_joint_weight:
             return None
-        column: Any = open_frame(self.frame).column(self.columns.weight)
-        return total_weight(column.to_arrow() if self.view.on_device else column)
+        with self.runner.guard():
+            return total_weight(sum_column(open_frame(self.frame).column(self.columns.weight)))
 
     def certify(self, progress: Progress) -> Certificate:
         from dfmst._trees.certificate import Certificate, certify_solved  # most forests are not verified

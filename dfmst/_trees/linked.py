@@ -11,7 +11,7 @@ import numpy as np
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame
-from dfmst._edges.device_frame import device_weights
+from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import check_capacity, flip_bits
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.key_codes import NO_CODE, Entries, KeyEncoder

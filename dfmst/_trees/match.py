@@ -19,21 +19,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_codes, pair_vertices
+from dfmst._edges.device_columns import device_weights, stack_weights
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
-from dfmst._edges.vertices import ids_like
-from dfmst._edges.weights import constant_weights, weight_column
+from dfmst._edges.vertex_list import find_ids, in_one_type
+from dfmst._edges.weights import constant_weights, different_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import Violation
-from dfmst.errors import InvalidEdgesError
 
 _BITS_A_PAIR = 16  # one row in sixteen passes by chance, and a million pairs take 2 MiB
 _NO_ROW = int(np.iinfo(np.uint32).max)
@@ -43,10 +43,10 @@ _SECOND = _NO_ROW - 1
 def match_rows(match: ForestMatch) -> Array | Violation:
     """Match every row of the forest frame, in any order, to the row of the table that it must be."""
     if not len(match.forest):
-        return np.zeros(0, np.int64)
+        return match.engine.xp.zeros(0, np.int64)  # type: ignore[no-any-return]
     if not len(match.input.table):
         return not_a_row(0)
-    source, target = (_vertices(match.input, name, match.forest.column(name)) for name in match.names[:2])
+    source, target = (_vertices(match, name) for name in match.names[:2])
     unknown = (source < 0) | (target < 0)
     if unknown.any():
         return not_a_row(int(unknown.argmax()))
@@ -65,23 +65,22 @@ def match_rows(match: ForestMatch) -> Array | Violation:
     return disagreement(match, ends, rows) or rows
 
 
-def _vertices(input: Input, name: Any, column: Any) -> Array:
+def _vertices(match: ForestMatch, name: Any) -> Array:
     """Translate the forest's ids to the table's vertices, ``int64``; -1 without one."""
-    known = input.vertices.values
-    ids = ids_like((name, column), (name, np.zeros(0, np.int64) if known is None else known))
-    if known is None:
-        vertices = ids.source.astype(np.int64)
-        return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)
-    place = pc.index_in(pa.array(ids.source), value_set=pa.array(ids.target))
-    return np.asarray(pc.fill_null(place, -1), np.int64)
+    engine, column, known = match.engine, match.forest.column(name), match.input.vertices.values
+    if known is not None:
+        return find_ids(engine, (name, column), (name, known))
+    none = engine.xp.zeros(0, np.int64)
+    vertices = in_one_type(engine, (name, column), (name, none)).source.astype(np.int64)
+    return engine.xp.where(vertices < match.input.vertices.total, vertices, -1)  # type: ignore[no-any-return]
 
 
 def _grouped(match: ForestMatch, ends: Ends) -> tuple[ForestMatch, Ends]:
     """Make vertices of pairs of a group and a vertex, in the table and in the forest."""
-    table = match.input.table
+    table, concatenate = match.input.table, match.engine.xp.concatenate
     groups = group_codes(match.groups, (match.edges, match.input.kept), (match.forest, None))
-    first, second = (np.concatenate(pair) for pair in ((table.source, ends.source), (table.target, ends.target)))
-    pairs = pair_vertices(match.engine, np.concatenate(groups), first, second, table.vertices)
+    first, second = (concatenate(pair) for pair in ((table.source, ends.source), (table.target, ends.target)))
+    pairs = pair_vertices(match.engine, concatenate(groups), first, second, table.vertices)
     source, target = (column.astype(np.uint32) for column in (pairs.source, pairs.target))
     rows = len(table)
     table = replace(table, source=source[:rows], target=target[:rows], vertices=pairs.total)
@@ -119,9 +118,11 @@ def _weights(match: ForestMatch, candidates: Array) -> Array:
     """Weights of the forest and then of the candidates, read together: ranks of wide decimals must be comparable."""
     name = match.names[2]
     if name is None:
-        return constant_weights(len(match.forest) + len(candidates)).values
+        return constant_weights(len(match.forest) + len(candidates), match.engine.xp).values
     theirs, ours = match.forest.column(name), match.edges.column(name)
     rows = match.input.frame_rows(candidates)
+    if match.edges.on_device:
+        return device_weights(name, stack_weights(name, theirs, ours.take(rows))).values
     ours = ours[rows] if isinstance(ours, np.ndarray) else plain_ids(arrow_column(name, ours)).take(pa.array(rows))
     if isinstance(theirs, np.ndarray) and isinstance(ours, np.ndarray) and theirs.dtype == ours.dtype:
         return weight_column(name, np.concatenate([theirs, ours])).values
@@ -129,8 +130,7 @@ def _weights(match: ForestMatch, candidates: Array) -> Array:
     try:
         both = pa.chunked_array([first.cast(second.type), second])
     except pa.ArrowException as error:
-        message = f"column {name!r} holds {second.type} weights in the edges and {first.type} weights in the forest"
-        raise InvalidEdgesError(message, "cast the forest's column to the type of the edges'") from error
+        raise different_weights(name, second.type, first.type) from error
     return weight_column(name, both).values
 
 
@@ -166,7 +166,7 @@ def parallel_rows(match: ForestMatch, ends: Ends, second: int) -> Violation:
 def disagreement(match: ForestMatch, ends: Ends, rows: Array) -> Violation | None:
     """Return the first forest row that differs from its match in another column."""
     compared = differences(match.rows(rows), match.forest)
-    first_rows = [(int(differs.argmax()), what) for what, differs in compared if differs.any()]
+    first_rows = [(int(differs.argmax()), what) for what, differs in compared if bool(differs.any())]
     if not first_rows:
         return None
     position, what = min(first_rows)
@@ -183,12 +183,14 @@ def disagreement(match: ForestMatch, ends: Ends, rows: Array) -> Violation | Non
 def _equal_rows(match: ForestMatch, ends: Ends, position: int) -> Array:
     """Rows of the table that agree with a forest row in every column."""
     table = match.input.table
-    rows = np.flatnonzero(_same_ends(table.source, table.target, ends, position))
-    theirs = match.forest.rows(match.engine, np.full(len(rows), position))
-    differs = np.zeros(len(rows), bool)
+    xp = match.engine.xp
+    rows = xp.flatnonzero(_same_ends(table.source, table.target, ends, position))
+    theirs = match.forest.rows(match.engine, xp.full(len(rows), position))
+    differs = xp.zeros(len(rows), bool)
     for _, mask in differences(match.rows(rows), theirs):
         differs |= mask
-    return rows[~differs]
+    equal: Array = rows[~differs]
+    return equal
 
 
 def _same_ends(source: Array, target: Array, ends: Ends, position: int) -> Array:
@@ -201,15 +203,15 @@ def _same_ends(source: Array, target: Array, ends: Ends, position: int) -> Array
 class ForestMatch:
     """A frame of edges, its edge table, and the frame to check as its forest."""
 
-    engine: Engine  # of the host
-    edges: FrameView
+    engine: Engine  # of the frames' memory
+    edges: FrameView | DeviceView
     input: Input
-    forest: FrameView
+    forest: FrameView | DeviceView
     names: tuple[Any, Any, Any]  # columns of ids and weights
     describe: Callable[[int], str]  # names a row of the table in messages
     groups: tuple[Any, ...] = ()  # further columns in which matching rows must agree
 
-    def rows(self, rows: Array) -> FrameView:
+    def rows(self, rows: Array) -> FrameView | DeviceView:
         """Take rows of the table from the edge frame."""
         return self.edges.rows(self.engine, self.input.frame_rows(rows))
 

@@ -15,7 +15,8 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import readable, seconds
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
+from dfmst._edges.device_columns import DeviceEntries
+from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
@@ -97,7 +98,7 @@ def newick(
     if merges is not None:
         return _dendrogram(*merges, names)
     columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
-    edges = order_forest(forest, columns, vertices, algorithm="auto", engine="auto", threads=threads)
+    edges = order_forest(forest, columns, vertices, algorithm="auto", engine="auto", threads=threads).to_host()
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
     children: list[list[int]] = [[] for _ in range(edges.vertices)]
@@ -107,14 +108,15 @@ def newick(
             children[trees.parent[vertex]].append(int(vertex))
     lengths = [""] * edges.vertices
     if weight is not None:
-        column = _numbers(weight, edges.weights(weight))
+        weights = edges.weights(weight)
+        column = _numbers(weight, weights.arrow() if isinstance(weights, DeviceEntries) else weights)
         lengths = [_length(column[edge]) if edge >= 0 else "" for edge in above]
-    labels = [_quoted(name) + length for name, length in zip(readable(edges.listed.values()), lengths, strict=True)]
+    labels = [_quoted(name) + length for name, length in zip(readable(edges.listed.arrow()), lengths, strict=True)]
     root_of_tree, first = np.unique(roots, return_index=True)
     ordered = root_of_tree[np.argsort(first)]
     texts = [_text(int(top), children, labels) for top in ordered]
     groups = edges.listed.groups
-    if groups is None:
+    if groups is None or not isinstance(edges.view, FrameView):
         return "\n".join(texts)
     ends = np.searchsorted(groups.of_places()[ordered], np.arange(len(groups.row) + 1))
     joined = ["\n".join(texts[begin:end]) for begin, end in pairwise(ends)]
@@ -127,9 +129,9 @@ def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
     """Return left, right and distance of a dendrogram's merges; ``None`` for an edge table."""
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
         return forest[:, 0].astype(np.int64), forest[:, 1].astype(np.int64), forest[:, 2].tolist()
-    view = open_host_frame(forest, "forest")
-    if not set(_MERGES) <= set(view.frame.columns):
+    if not set(_MERGES) <= set(open_frame(forest, "forest").frame.columns):
         return None
+    view = open_host_frame(forest, "forest")
     left, right = (_clusters(view, name) for name in _MERGES[:2])
     return left, right, _numbers("distance", plain_weights("distance", view.column("distance")))
 

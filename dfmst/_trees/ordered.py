@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
+from dfmst._edges.device_columns import DeviceEntries
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.groups import check_one_graph, read_groups
 from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.read import EdgeColumns, on_gpu, read_table
 from dfmst._edges.vertex_list import VertexList, list_vertices
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines import Engine, host_engine
@@ -24,17 +26,17 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.forest import open_edges
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError
 
 _SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedForest:
-    """The forest of a frame, lightest edge first (heaviest, for a maximum forest); all on the host."""
+    """The forest of a frame, lightest edge first (heaviest, for a maximum forest); in the frame's memory."""
 
-    engine: Engine
-    view: FrameView
+    engine: Engine  # of that memory
+    view: FrameView | DeviceView
     listed: VertexList
     rows: Array  # the edges' rows of the frame, in order, ``int64``
     source: Array  # their ends, as places in the list, ``uint32``
@@ -54,6 +56,13 @@ class OrderedForest:
         """The number of trees; a vertex without edges is one."""
         return self.vertices - len(self)
 
+    def to_host(self) -> OrderedForest:
+        """Return the forest with its columns on the host, to be walked there; the frame is not copied."""
+        if self.engine.on_host:
+            return self
+        rows, source, target = map(self.engine.to_host, (self.rows, self.source, self.target))
+        return replace(self, engine=host_engine(self.engine), rows=rows, source=source, target=target)
+
     def labels(self, edges: int | Array | None = None) -> Array:
         """Return the smallest place of each place's component, by all edges, by the first ones, or by those flagged."""
         chosen = edges if isinstance(edges, np.ndarray) else slice(edges)
@@ -72,24 +81,52 @@ class OrderedForest:
 
     def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
+        assert isinstance(self.view, FrameView)
         view = replace(self.view, native=nw.to_native(self.view.series(name).alias(alias).to_frame()))
         return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
 
-    def weights(self, name: Any) -> Array | pa.Array:
-        """Return the weights of the edges, in order, as :func:`plain_weights` has them."""
+    def build(self, weight: Any, columns: Mapping[str, Array | None], begin: Sequence[nw.DataFrame[Any]] = ()) -> Frame:
+        """Return a frame of the user's kind; a column that is ``None`` holds the weights of the edges.
+
+        `begin` are frames of columns that come first.
+        """
+        weighed = [name for name, column in columns.items() if column is None]
+        given = {name: column for name, column in columns.items() if column is not None}
+        if isinstance(self.view, DeviceView):
+            return self.view.build(
+                {**columns, **{name: self._taken(weight).reset_index(drop=True) for name in weighed}}
+            )
+        parts = [self.column(weight, name) for name in weighed]
+        parts.append(nw.from_dict(given, backend=self.view.frame.implementation))
+        frame = nw.concat(parts, how="horizontal").select(*columns)
+        return self.view.finish(nw.concat([*begin, frame], how="horizontal"))
+
+    def _taken(self, name: Any) -> Any:
+        """Entries of a column of a cuDF frame, in order."""
+        return self.view.column(name).take(self.listed.engine.from_host(self.rows))
+
+    def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
+        """Return the weights of the edges, in order, as :func:`plain_weights` has them; on a GPU to read entries."""
+        if self.view.on_device:
+            return DeviceEntries(self._taken(name))
         return plain_weights(name, host_column(name, self.column(name, "weight").get_column("weight")))
 
     def distances(self, weight: Any) -> Array:
         """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column."""
         if self.weight is not None:
             return self.weight
-        return np.ones(len(self)) if weight is None else _distances(weight, self.weights(weight))
+        if weight is None:
+            return self.engine.xp.ones(len(self))  # type: ignore[no-any-return]
+        distances = _distances(weight, self.weights(weight))
+        return self.listed.engine.from_host(distances) if self.view.on_device else distances
 
 
-def _distances(name: Any, weights: Array | pa.Array) -> Array:
-    if isinstance(weights, pa.Array) and pa.types.is_temporal(weights.type):
+def _distances(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
+    if not isinstance(weights, np.ndarray) and pa.types.is_temporal(weights.type):
         message = f"column {name!r} holds {weights.type} weights, and distances are numbers"
         raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
+    if isinstance(weights, DeviceEntries):
+        return weights.floats() if weights.numbers else weight_floats(weights.arrow())
     return weight_floats(weights)
 
 
@@ -104,14 +141,11 @@ def order_forest(
     all_rows: bool = False,
     reweigh: Callable[[EdgeTable, Array], Array] | None = None,
 ) -> OrderedForest:
-    """Find the forest of a frame on the host, and put its edges (or all rows of the frame) in order.
+    """Find the forest of a frame, and put its edges (or all rows of the frame) in order.
 
     `reweigh` makes other weights, ``float64``, of the table and its weights as ``float64``.
     """
     view, runner = open_edges(edges, engine, threads)
-    if not isinstance(view, FrameView):
-        message = "clusters and dendrograms are made of frames on the host, and this one is on a GPU"
-        raise UnsupportedFrameError(message, "pass edges.to_arrow(), best of the forest: it is small")
     with runner.guard():
         input, listed = _read(runner, view, columns, vertices)
         weight = None
@@ -121,41 +155,57 @@ def order_forest(
         rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.to_frame_memory(order if rows is None else rows[order])
-    host, count = host_engine(runner), len(ranked)
-    source, target = np.empty(count, np.uint32), np.empty(count, np.uint32)
-    ends = input.vertices.source, input.vertices.target
-    host.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
-    frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
-    return OrderedForest(host, view, listed, frame_rows, source, target, None if weight is None else weight[ranked])
+        reader, count = listed.engine, len(ranked)
+        source, target = reader.xp.empty(count, np.uint32), reader.xp.empty(count, np.uint32)
+        ends = input.vertices.source, input.vertices.target
+        reader.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
+        frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
+    return OrderedForest(reader, view, listed, frame_rows, source, target, None if weight is None else weight[ranked])
 
 
-def _read(engine: Engine, view: FrameView, columns: EdgeColumns, vertices: Any) -> tuple[Input, VertexList]:
+def _read(
+    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, vertices: Any
+) -> tuple[Input, VertexList]:
     """Read a table, and list its vertices."""
     if columns.conditions.by:
         check_one_graph(vertices)
+        if isinstance(view, DeviceView):
+            raise on_gpu(columns)
         return read_groups(engine, view, columns)[:2]
     input = read_table(engine, view, columns, in_order=True)
     return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)
 
 
-def _row_distances(view: FrameView, name: Any, input: Input) -> Array:
+def _row_distances(view: FrameView | DeviceView, name: Any, input: Input) -> Array:
     """Weights of the rows of a table as the nearest ``float64``."""
     if name is None:
         return np.ones(len(input.table))
-    distance = _distances(name, plain_weights(name, view.column(name)))
+    column = view.column(name)
+    distance = _distances(name, DeviceEntries(column) if view.on_device else plain_weights(name, column))
     return distance if input.kept is None else distance[input.kept]
 
 
-def summable(name: Any, weights: Array | pa.Array) -> Array:
-    """Return plain weights as numbers that have a sum; Python's integers if 64 bits may not hold it."""
+def summable(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
+    """Return plain weights as numbers that have a sum; Python's integers if 64 bits may not hold it.
+
+    On a GPU, numbers stay there; decimals, and integers that 64 bits may not hold, go to the host.
+    """
     if isinstance(weights, np.ndarray):
         return weight_floats(weights)
     kind = weights.type
-    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale):
-        return weight_floats(weights)
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
-        safe = not len(weights) or float(np.abs(weight_floats(weights)).sum()) < _SAFE
-        whole = weights.cast(pa.int64()) if safe else np.array([int(value) for value in weights.to_pylist()], object)
-        return np.asarray(whole)
-    message = f"column {name!r} holds {kind} weights, which have no sum along a path"
-    raise InvalidEdgesError(message, "cast it to integers or floats")
+    whole = pa.types.is_integer(kind) or pa.types.is_boolean(kind) or (pa.types.is_decimal(kind) and not kind.scale)
+    if not whole and not pa.types.is_floating(kind) and not pa.types.is_decimal(kind):
+        message = f"column {name!r} holds {kind} weights, which have no sum along a path"
+        raise InvalidEdgesError(message, "cast it to integers or floats")
+    if isinstance(weights, DeviceEntries) and not weights.numbers:
+        weights = weights.arrow()
+    floats = weights.floats() if isinstance(weights, DeviceEntries) else weight_floats(weights)
+    if not whole:
+        return floats
+    safe = not len(weights) or float(abs(floats).sum()) < _SAFE
+    if safe and isinstance(weights, DeviceEntries):
+        return weights.values().astype(np.int64)
+    column = weights.arrow() if isinstance(weights, DeviceEntries) else weights
+    if safe:
+        return np.asarray(column.cast(pa.int64()))
+    return np.array([int(value) for value in column.to_pylist()], object)

@@ -102,7 +102,7 @@ def partition(
         raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
     known, ids = _amounts(balance, vertices)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    ordered = order_forest(forest, columns, ids, algorithm="auto", engine="auto", threads=threads)
+    ordered = order_forest(forest, columns, ids, algorithm="auto", engine="auto", threads=threads).to_host()
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
         message = f"{count:,} parts cannot be made of {ordered.vertices:,} vertices in {ordered.trees:,} components"
         raise InvalidEdgesError(message, f"make {ordered.trees:,} to {ordered.vertices:,}")

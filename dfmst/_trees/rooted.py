@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import find_places
-from dfmst._engines import Engine
+from dfmst._engines import Engine, host_engine
+from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.ordered import OrderedForest, order_forest, summable
 from dfmst.algorithms import Algorithm
@@ -42,7 +44,7 @@ def rooted(
     Parameters
     ----------
     edges, source, target, weight, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same trees.
+        As for :func:`minimum_spanning_forest`. Edges of the forest alone give the same trees.
     root
         A vertex, or a list of vertices of different trees, to be roots. Every other tree has its smallest vertex.
     vertices
@@ -90,15 +92,23 @@ def rooted(
     """
     columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
-    roots = tree_roots(forest, root)
-    trees = root_trees(forest.engine, forest.source, forest.target, roots)
+    with forest.engine.guard():
+        return _rooted_frame(forest, weight, root)
+
+
+def _rooted_frame(forest: OrderedForest, weight: Any, root: Any) -> Frame:
+    """Root the trees, and describe the way from every vertex to its root."""
+    engine, xp, roots = forest.engine, forest.engine.xp, tree_roots(forest, root)
+    trees = root_trees(engine, forest.source, forest.target, roots)
     edge = trees.edge.view(np.int32)  # -1 at a root
-    lengths = np.ones(len(forest), np.int64) if weight is None else summable(weight, forest.weights(weight))
-    along = np.where(edge < 0, 0, lengths[edge]) if len(lengths) else np.zeros(len(roots), lengths.dtype)
-    distance, last = fold_paths(forest.engine, trees, along)
+    lengths: Any = xp.ones(len(forest), np.int64) if weight is None else summable(weight, forest.weights(weight))
+    place = host_engine(engine) if lengths.dtype == object else engine  # Python's integers are summed on the host
+    lengths, above = place.from_host(lengths), engine.to_host(edge) if lengths.dtype == object else edge
+    along = place.xp.where(above < 0, 0, lengths[above]) if len(lengths) else place.xp.zeros(len(roots), lengths.dtype)
+    distance, last = fold_paths(engine, trees, along)
     distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
-    rows = np.append(forest.rows, -1)
-    ids = {"vertex": np.arange(len(roots)), "parent": trees.parent, "component": roots}
+    rows = xp.append(forest.rows, -1)
+    ids = {"vertex": xp.arange(len(roots)), "parent": trees.parent, "component": roots}
     depth, order, groups = trees.depth.astype(np.int64), trees.order.astype(np.int64), forest.listed.groups
     order -= 0 if groups is None else groups.begin[groups.of_places()]
     more = {"depth": depth, "distance": distance, "order": order, "edge": rows[edge], "heaviest": rows[last]}
@@ -167,35 +177,42 @@ def path(
             raise InvalidEdgesError(message, "call path for each pair, or rooted once for all paths to one vertex")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, None, algorithm=algorithm, engine=engine, threads=threads)
-    first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
-    label = forest.labels().astype(np.int64)
-    if label[first] != label[last]:
-        raise InvalidEdgesError(f"no path joins {start!r} and {stop!r}: they are in different components", "try others")
-    trees = root_trees(forest.engine, forest.source, forest.target, np.where(label == label[first], first, label))
-    parent, edge, way = trees.parent, trees.edge, list[int]()
-    while last != first:
-        way.append(edge[last])
-        last = int(parent[last])
-    return forest.view.take(forest.engine, forest.rows[np.array(way[::-1], np.int64)])
+    with forest.engine.guard():
+        first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
+        label = forest.labels().astype(np.int64)
+        if int(label[first]) != int(label[last]):
+            message = f"no path joins {start!r} and {stop!r}: they are in different components"
+            raise InvalidEdgesError(message, "try others")
+        roots = forest.engine.xp.where(label == label[first], first, label)
+        trees = root_trees(forest.engine, forest.source, forest.target, roots)
+        return forest.view.take(forest.engine, forest.rows[trees.edge[_way(trees, last)]])
+
+
+def _way(trees: RootedTrees, vertex: int) -> Array:
+    """Return the vertices on the way from below a root to a vertex: those whose range of the order has it."""
+    (within,) = ((trees.order[vertex] - trees.order) < trees.size).nonzero()
+    way: Array = within[trees.depth[within].argsort()][1:]
+    return way
 
 
 def tree_roots(forest: OrderedForest, root: Any) -> Array:
     """Return the root of each place's tree: the chosen vertex, or the smallest."""
-    chosen = [] if root is None else list(root) if is_several(root) else [root]
-    label = forest.labels().astype(np.int64)
+    engine, chosen = forest.engine, [] if root is None else list(root) if is_several(root) else [root]
+    label: Array = forest.labels().astype(np.int64)
     if not chosen:
         return label
     place = find_places(forest.listed, "root", chosen)
     if forest.listed.groups is not None:  # all places with these ids
         values = forest.listed.values()
         place = np.flatnonzero(np.asarray(pc.is_in(values, value_set=values.take(pa.array(place)))))
-    trees, first, count = np.unique(label[place], return_index=True, return_counts=True)
+    tree_of = engine.to_host(label[engine.from_host(place)])
+    trees, first, count = np.unique(tree_of, return_index=True, return_counts=True)
     if len(trees) < len(place):
-        inside = forest.listed.values().take(pa.array(place[label[place] == trees[count > 1][0]]))
+        inside = forest.listed.arrow().take(pa.array(place[tree_of == trees[count > 1][0]]))
         shared = inside.to_pylist()
         raise InvalidEdgesError(f"the roots {', '.join(map(repr, shared))} are in one tree", "choose one of them")
-    representative = np.arange(forest.vertices)
-    representative[trees] = place[first]
+    representative = engine.xp.arange(forest.vertices)
+    representative[engine.from_host(trees)] = engine.from_host(place[first])
     roots: Array = representative[label]
     return roots
 
@@ -212,20 +229,44 @@ def _in_64_bits(weight: Any, distance: Array) -> Array:
 
 def fold_paths(engine: Engine, trees: RootedTrees, along: Array) -> tuple[Array, Array]:
     """Return the sum of entries along the path from each vertex to its root, and its last edge (-1 at a root)."""
+    xp, edge = engine.xp, trees.edge.view(np.int32)
     if along.dtype == object:
-        return _sum_objects(trees.parent, along), fold_paths(engine, trees, np.zeros(len(along)))[1]
-    sequence, total, last = np.empty(len(along), np.uint32), along.copy(), trees.edge.copy()
+        last = fold_paths(engine, trees, xp.zeros(len(along)))[1]
+        return _jump(engine.to_host(trees.parent), (np.add, along))[0], last
+    if not engine.on_host and along.dtype.kind == "f":
+        return _sum_floats(engine, trees, along), _jump(trees.parent, (xp.maximum, edge))[0]
+    if not engine.on_host:
+        total, last = _jump(trees.parent, (xp.add, along), (xp.maximum, edge))
+        return total, last
+    sequence, total, greatest = np.empty(len(along), np.uint32), along.copy(), trees.edge.copy()
     sequence[trees.order] = np.arange(len(along), dtype=np.uint32)
-    engine.launch("fold_paths", 2, sequence, len(along), trees.parent, total, last, grain=1)
-    return total, last.view(np.int32)
+    engine.launch("fold_paths", 2, sequence, len(along), trees.parent, total, greatest, grain=1)
+    return total, greatest.view(np.int32)
 
 
-def _sum_objects(parent: Array, along: Array) -> Array:
-    """Sum Python's integers by pointer jumping."""
-    total = along.copy()
+_LEVELS = 1 << 12  # of trees whose sums take less time level by level on a GPU than on the host
+
+
+def _sum_floats(engine: Engine, trees: RootedTrees, along: Array) -> Array:
+    """Sum floats of a GPU from the roots on, as the host does: other orders round otherwise."""
+    if not len(along) or int(trees.depth.max()) >= _LEVELS:
+        on_host = RootedTrees(*map(engine.to_host, trees))
+        return engine.from_host(fold_paths(host_engine(engine), on_host, engine.to_host(along))[0])
+    total, vertices = along.copy(), sort_order(engine, trees.depth)
+    ends = engine.xp.cumsum(engine.xp.bincount(trees.depth)).tolist()
+    for begin, end in pairwise(ends):
+        level = vertices[begin:end]
+        total[level] += total[trees.parent[level]]
+    return total
+
+
+def _jump(parent: Array, *columns: tuple[Any, Array]) -> list[Array]:
+    """Fold columns along the path from each vertex to its root, by pointer jumping."""
+    folded = [values.copy() for _, values in columns]
     while True:
         further = parent[parent]
-        total += total[parent]
-        if np.array_equal(further, parent):
-            return total
+        for (function, _), values in zip(columns, folded, strict=True):
+            function(values, values[parent], out=values)
+        if bool((further == parent).all()):
+            return folded
         parent = further

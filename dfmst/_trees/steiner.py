@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.device_columns import DeviceEntries
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
@@ -22,7 +24,7 @@ from dfmst._engines.primitives.tour import root_trees
 from dfmst._trees.forest import open_edges
 from dfmst._trees.ordered import summable
 from dfmst.algorithms.solve import solve_table
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError
 
 _FAR = int(np.iinfo(np.uint64).max)
 _GRAIN = 16  # vertices of a front that a thread takes at a time
@@ -93,27 +95,28 @@ def steiner_tree(
     with runner.guard():
         input = read_table(runner, view, names)
         ends = runner.from_host(find_vertices(runner, (source, target), input, "terminals", terminals))
-        length = runner.from_host(_lengths(view, input, weight))
+        length = runner.from_host(_lengths(runner, view, input, weight))
         return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))
 
 
-def _lengths(view: Any, input: Input, weight: Any) -> Array:
+def _lengths(engine: Engine, view: FrameView | DeviceView, input: Input, weight: Any) -> Array:
     """Weights as distances: ``uint64``, or ``float64``."""
     if weight is None:
-        return np.ones(len(input.table), np.uint64)
-    if not isinstance(view, FrameView):
-        message = "the lengths of a Steiner tree are read on the host, and this frame is on a GPU"
-        raise UnsupportedFrameError(message, "pass edges.to_arrow()")
-    weights = plain_weights(weight, view.column(weight))
-    if input.kept is not None:
-        weights = weights.take(pa.array(input.kept)) if isinstance(weights, pa.Array) else weights[input.kept]
+        return engine.xp.ones(len(input.table), np.uint64)  # type: ignore[no-any-return]
+    weights: Any = view.column(weight)
+    if isinstance(view, FrameView):
+        weights = plain_weights(weight, weights)
+        if input.kept is not None:
+            weights = weights.take(pa.array(input.kept)) if isinstance(weights, pa.Array) else weights[input.kept]
+    else:
+        weights = DeviceEntries(weights if input.kept is None else weights.take(input.kept))
     lengths = summable(weight, weights)
     if lengths.dtype == object:
         message = f"column {weight!r} holds integers whose sum is above 2^62"
         raise InvalidEdgesError(message, "divide the weights, or cast them to float64 if rounding is meant")
-    negative = np.flatnonzero(lengths < 0)
+    (negative,) = (lengths < 0).nonzero()
     if len(negative):
-        row = int(negative[0] if input.kept is None else input.kept[negative[0]])
+        row = int(negative[0] if input.kept is None else input.kept[int(negative[0])])
         message = f"column {weight!r} has {len(negative):,} negative weights, the first in row {row}"
         raise InvalidEdgesError(message, "lengths must not be negative: add a constant, or drop these rows", row=row)
     return lengths.view(np.uint64) if lengths.dtype.kind == "i" else lengths + 0.0  # no -0.0

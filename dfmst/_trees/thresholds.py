@@ -13,6 +13,7 @@ import pyarrow as pa
 from dfmst._common.arguments import is_several, whole_number
 from dfmst._common.deferred import pc
 from dfmst._edges.arrow_values import is_missing
+from dfmst._edges.device_columns import DeviceEntries
 from dfmst.errors import InvalidEdgesError
 
 
@@ -68,7 +69,7 @@ class Thresholds:
         named = dict(zip(names, values, strict=True))
         return cls(named if distance is None else {}, {} if distance is None else named, weight, maximum)
 
-    def cuts(self, rows: int, weights: Callable[[], Weights | pa.Array]) -> list[Cut]:
+    def cuts(self, rows: int, weights: Callable[[], Weights | pa.Array | DeviceEntries]) -> list[Cut]:
         """Return the columns of the result, of rows in the order of their weights."""
         if not self.distances:
             return [Cut(name, rows, count) for name, count in self.counts.items()]
@@ -92,15 +93,16 @@ def _plain(distance: Any) -> Any:
     return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
 
 
-def _lighter(weights: Weights | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
+def _lighter(weights: Weights | pa.Array | DeviceEntries, name: Any, distance: Any, *, maximum: bool) -> int:
     """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
         raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
-    kind = weights.type if isinstance(weights, pa.Array) else weights.dtype
+    kind = weights.type if isinstance(weights, (pa.Array, DeviceEntries)) else weights.dtype
     try:
-        if isinstance(weights, pa.Array) and pa.types.is_temporal(kind):
-            keep = (pc.greater_equal if maximum else pc.less_equal)(weights, _moment(distance, kind))
-            return int(pc.sum(keep).as_py() or 0)
+        if isinstance(kind, pa.DataType) and pa.types.is_temporal(kind):
+            is_kept, limit = pc.greater_equal if maximum else pc.less_equal, _moment(distance, kind)
+            is_kept(pa.nulls(0, kind), limit)  # raises an error if the two do not compare
+            return bisect(range(len(weights)), False, key=lambda place: not is_kept(weights[place], limit).as_py())
         return _count_numbers(weights, distance, maximum=maximum)
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
         message = f"distance {distance!r} does not compare with column {name!r}, which holds {kind} values"
@@ -120,11 +122,12 @@ def _moment(distance: Any, kind: pa.DataType) -> pa.Scalar:
     return limit.cast(kind) if pa.types.is_date(limit.type) or pa.types.is_date(kind) else limit
 
 
-def _count_numbers(weights: Weights | pa.Array, distance: Any, *, maximum: bool) -> int:
+def _count_numbers(weights: Weights | pa.Array | DeviceEntries, distance: Any, *, maximum: bool) -> int:
     """How many weights come first, up to a distance; Python compares numbers of unlike types exactly."""
 
     def is_beyond(place: int) -> bool:
-        weight = weights[place].as_py() if isinstance(weights, pa.Array) else weights[place]
+        weight = weights[place]
+        weight = weight.as_py() if isinstance(weight, pa.Scalar) else weight
         return bool(weight < distance if maximum else weight > distance)
 
     if not len(weights):

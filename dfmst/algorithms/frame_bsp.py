@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.lazy_frame import collected
 from dfmst._engines import CpuEngine
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.filter_kruskal import FilterKruskal
@@ -61,7 +62,7 @@ def _hook(edges: Edges, lightest: Edges, strut: Edges) -> Edges:
 
 def _finish(edges: Edges) -> Edges:
     """Find the ranks of the forest of few edges by Kruskal's algorithm, in this process."""
-    few = edges.collect().to_arrow()
+    few = collected(edges).to_arrow()
     ends = [few[name].combine_chunks() for name in ("source", "target")]
     numbers = pa.chunked_array(ends).dictionary_encode().combine_chunks()
     source, target = np.split(numbers.indices.to_numpy().astype(np.uint32), 2)

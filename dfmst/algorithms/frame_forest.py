@@ -21,6 +21,7 @@ from dfmst._edges.lazy_frame import (
     LazyView,
     Tables,
     as_lazy,
+    collected,
     lazy_edges,
     open_lazy_frame,
     open_tables,
@@ -145,7 +146,7 @@ def _forest(edges: Edges, tables: Tables | None, form: str, trace: Trace | None,
 
 def _rows(engine: Engine, forest: Edges) -> Array:
     """Rows as an array in the engine's memory, in no order."""
-    rows = forest.collect().get_column("row")
+    rows = collected(forest).get_column("row")
     column: Array = rows.to_numpy() if engine.on_host else engine.xp.asarray(nw.to_native(rows).values)
     return column.astype(np.int64)
 

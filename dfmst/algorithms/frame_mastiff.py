@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import narwhals.stable.v2 as nw
 
+from dfmst._edges.lazy_frame import collected
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.frame_steps import PARENT, RANK, VERTEX, Edges, Keep, count, jump
 
@@ -58,7 +59,7 @@ def _neighbor_lists(ranked: Edges) -> Edges:
 def _largest(components: Edges, keep: Keep) -> tuple[Edges, bool]:
     """Return the component with most rows, and whether it has more than half of them."""
     sizes = keep(components.group_by("component").agg(size=nw.len()), "sizes")
-    found = sizes.select(most=_SIZE.max(), all=_SIZE.sum()).collect().to_dict(as_series=False)
+    found = collected(sizes.select(most=_SIZE.max(), all=_SIZE.sum())).to_dict(as_series=False)
     most, all_rows = (int(found[name][0] or 0) for name in ("most", "all"))
     largest = sizes.filter(nw.lit(most) == _SIZE).select("component").head(1)
     return keep(largest, "exempt"), 2 * most > all_rows

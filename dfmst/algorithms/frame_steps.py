@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 
+from dfmst._edges.lazy_frame import collected
 from dfmst.algorithms.base import Trace
 
 Edges: TypeAlias = "nw.LazyFrame[Any]"
@@ -22,7 +23,7 @@ SOURCE, TARGET, RANK, VERTEX, PARENT = map(nw.col, ("source", "target", "rank", 
 
 def count(frame: Edges) -> int:
     """Return the number of rows."""
-    return int(frame.select(nw.len()).collect().item())
+    return int(collected(frame.select(nw.len())).item())
 
 
 def without_loops(edges: Edges) -> Edges:

@@ -119,18 +119,3 @@ def test_empty():
     assert dfmst.single_linkage(none).shape == (0, 4)
     assert dfmst.single_linkage(none, vertices=[5, 7], join=1.0).to_numpy().tolist() == [[0, 1, 1.0, 2]]
     assert dfmst.clusters(none, distance=1).shape == (0, 2)
-
-
-def test_frames_on_a_gpu():
-    from tests.support.gpu import standin
-
-    with standin.installed():
-        import cudf
-
-        frame = cudf.DataFrame({"source": [1], "target": [2], "weight": [1.0]})
-        for call in (dfmst.single_linkage, dfmst.rooted, lambda edges: dfmst.clusters(edges, n_clusters=1)):
-            assert type(call(frame)) is cudf.DataFrame
-        with pytest.raises(dfmst.UnsupportedFrameError, match="this one is on a GPU"):
-            dfmst.path(frame, start=1, stop=2)
-        with pytest.raises(dfmst.UnsupportedFrameError, match="vertices= is not read with a frame on a GPU"):
-            dfmst.connected_components(frame, vertices=[1, 2])

@@ -28,7 +28,8 @@ from dfmst._drive.cluster.tables import (
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
 from dfmst._edges.conditions import Conditions, condition_masks
-from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
+from dfmst._edges.device_columns import device_ids, device_weights
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import check_capacity, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.host_frame import FrameView, open_frame

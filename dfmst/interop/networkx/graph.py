@@ -13,9 +13,16 @@ import pyarrow as pa
 from dfmst import arrays
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
+from dfmst._engines import select_engine
 from dfmst._trees.components import connected_components
 
 _EXACT = 2.0**53  # float64 holds all integers up to here
+
+
+def engine_option() -> str:
+    """Return ``nx.config.backends.dfmst.engine``: ``"auto"`` is the CPU, since graphs are on the host."""
+    config = getattr(nx.config.backends, "dfmst", None)  # absent if the package was installed after NetworkX's import
+    return str(getattr(config, "engine", "auto"))
 
 
 class Graph:
@@ -95,7 +102,8 @@ class Graph:
     def labels(self) -> Array:
         """The smallest number of a node in each node's component, ``int64``."""
         edges = pa.table({"source": self.source, "target": self.target})
-        return np.asarray(connected_components(edges, vertices=np.arange(len(self.nodes)))["component"])
+        vertices = np.arange(len(self.nodes))
+        return np.asarray(connected_components(edges, vertices=vertices, engine=engine_option())["component"])
 
     def weights(self, attribute: Any) -> Array | None:
         """Weights as a column; ``None`` if no column holds them exactly."""
@@ -108,7 +116,11 @@ class Graph:
         source, target = self.source, self.target
         if rows is not None:
             source, target, weights = source[rows], target[rows], weights[rows]
-        chosen = arrays.forest_rows(source, target, weights, n_vertices=max(1, len(self.nodes)), maximum=maximum)
+        runner = select_engine(engine_option(), rows=len(source))
+        with runner.guard():
+            columns = map(runner.from_host, (source, target, weights))
+            chosen = arrays.forest_rows(*columns, n_vertices=max(1, len(self.nodes)), maximum=maximum)
+            chosen = runner.to_host(chosen)
         ranks = weights[chosen]
         if maximum:  # of equal weights the earlier edge comes first, this way too
             order = len(ranks) - 1 - np.argsort(ranks[::-1], kind="stable")[::-1]

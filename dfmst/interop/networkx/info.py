@@ -25,4 +25,5 @@ def backend_info() -> dict[str, Any]:
         "package": "dfmst",
         "short_summary": "Spanning forests and components by parallel kernels.",
         "functions": {name: {"additional_docs": docs} for name, docs in _FUNCTIONS.items()},
+        "default_config": {"engine": "auto"},  # or "cpu", or "cuda"
     }

@@ -175,6 +175,16 @@ class Series(_OneColumn):
         column = self._column
         return Series(Column(column.values.copy(), column.nulls, column.dtype)) if deep else Series(column)
 
+    @classmethod
+    def from_arrow(cls, array: pa.Array) -> Series:
+        """Copy a column from the host."""
+        return cls(Column.from_arrow(array))
+
+    def where(self, cond: Any, other: None = None) -> Series:
+        """Null where the condition does not hold."""
+        nulls = ~cond._host if self._column.nulls is None else self._column.nulls | ~cond._host
+        return Series(Column(self._column.values.copy(), nulls, self.dtype))
+
     def isnull(self) -> Series:
         nulls = self._column.nulls
         return Series(wrapped(np.zeros(len(self), bool) if nulls is None else nulls.copy()))

@@ -19,6 +19,8 @@ __all__ = ["DataFrame", "RangeIndex", "concat", "read_parquet"]
 class RangeIndex(Index):
     """0, 1, 2 and so on."""
 
+    start, step, name = 0, 1, None
+
 
 class DataFrame:
     """Named columns and an index."""

@@ -16,6 +16,7 @@ from tests.support.gpu.standin.cupy.ndarray import bare, flushed, ndarray, place
 
 __all__ = [
     "RawModule",
+    "add",
     "append",
     "arange",
     "argsort",
@@ -37,13 +38,16 @@ __all__ = [
     "flatnonzero",
     "float32",
     "float64",
+    "floor",
     "full",
     "get_default_memory_pool",
     "int8",
     "int32",
     "int64",
+    "isfinite",
     "isnan",
     "lexsort",
+    "log2",
     "maximum",
     "minimum",
     "ndarray",
@@ -148,8 +152,8 @@ def diff(a: ndarray) -> ndarray:
     return wrapped(np.diff(bare(a, arrays_only=True)))
 
 
-def cumsum(a: ndarray, dtype: Any = None) -> ndarray:
-    return wrapped(np.cumsum(bare(a, arrays_only=True), dtype=dtype))
+def cumsum(a: ndarray, dtype: Any = None, out: ndarray | None = None) -> ndarray:
+    return _into(out, np.cumsum(bare(a, arrays_only=True), dtype=dtype))
 
 
 def unique(ar: ndarray, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
@@ -158,12 +162,23 @@ def unique(ar: ndarray, return_index: bool = False, return_inverse: bool = False
     return tuple(wrapped(column) for column in columns) if isinstance(columns, tuple) else wrapped(columns)
 
 
-def minimum(x1: ndarray, x2: Any) -> ndarray:
-    return wrapped(np.minimum(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
+def add(x1: ndarray, x2: Any, out: ndarray | None = None) -> ndarray:
+    return _into(out, np.add(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
 
 
-def maximum(x1: ndarray, x2: Any) -> ndarray:
-    return wrapped(np.maximum(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
+def minimum(x1: ndarray, x2: Any, out: ndarray | None = None) -> ndarray:
+    return _into(out, np.minimum(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
+
+
+def maximum(x1: ndarray, x2: Any, out: ndarray | None = None) -> ndarray:
+    return _into(out, np.maximum(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
+
+
+def _into(out: ndarray | None, result: np.ndarray) -> ndarray:
+    if out is None:
+        return wrapped(result)
+    bare(out)[...] = result
+    return out
 
 
 def sort(a: ndarray) -> ndarray:
@@ -204,12 +219,25 @@ def count_nonzero(a: ndarray) -> ndarray:
     return wrapped(np.asarray(np.count_nonzero(bare(a, arrays_only=True))))
 
 
-def bincount(x: ndarray, minlength: int = 0) -> ndarray:
-    return wrapped(np.bincount(bare(x, arrays_only=True), minlength=minlength))
-
-
 def isnan(a: ndarray) -> ndarray:
     return wrapped(np.isnan(bare(a, arrays_only=True)))
+
+
+def floor(x: ndarray) -> ndarray:
+    return wrapped(np.floor(bare(x, arrays_only=True)))
+
+
+def log2(x: ndarray) -> ndarray:
+    return wrapped(np.log2(bare(x, arrays_only=True)))
+
+
+def isfinite(a: ndarray) -> ndarray:
+    return wrapped(np.isfinite(bare(a, arrays_only=True)))
+
+
+def bincount(x: ndarray, weights: ndarray | None = None, minlength: int | None = None) -> ndarray:
+    counted = None if weights is None else bare(weights, arrays_only=True)
+    return wrapped(np.bincount(bare(x, arrays_only=True), counted, minlength or 0))
 
 
 def equal(a: Any, b: Any, out: ndarray | None = None) -> ndarray:

@@ -144,6 +144,9 @@ class ndarray:
     def nonzero(self) -> tuple[ndarray, ...]:
         return tuple(wrapped(part) for part in self._host.nonzero())
 
+    def argsort(self) -> ndarray:
+        return wrapped(self._host.argsort(kind="stable"))
+
     def sum(self, dtype: Any = None) -> ndarray:
         return wrapped(np.asarray(self._host.sum(dtype=dtype)))
 
@@ -178,7 +181,7 @@ def _in_place(name: str) -> Any:
 
 for _name in ("min", "max", "mean", "any", "all", "argmin", "argmax"):
     setattr(ndarray, _name, _reduction(_name))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge", "invert", "neg"):
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "abs", "invert", "neg"):
     setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "and", "or", "xor", "lshift", "rshift"):
     setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))

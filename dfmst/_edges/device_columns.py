@@ -1,0 +1,348 @@
+"""Columns on a GPU: CuPy or cuDF columns as ids, vertices, weights and groups.
+
+As on the host, no id passes through a float and no weight is rounded. No column is copied to the host.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.unify import common_id_type
+from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
+from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
+from dfmst._engines import Engine
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+
+_TEXT = {"object", "str", "string"}  # cuDF's names of text
+_NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
+_CUDF_ROWS = (1 << 31) - 1  # of a column of cuDF at most
+
+
+def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
+    """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
+    first, null_first = _readable_ids(*source)
+    second, null_second = _readable_ids(*target)
+    if is_array(first) and is_array(second):
+        first, second = same_width(source[0], target[0], first, second)
+    elif str(first.dtype) != str(second.dtype) or _is_decimal(first.dtype):
+        first, second = _same_type((source[0], first), (target[0], second))
+    return IdColumns(first, second, null_first, null_second)
+
+
+def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
+    """Number ids from 0: integers by a sort of CuPy, others by cuDF's factorization."""
+    xp, length = engine.xp, len(source)
+    if is_array(source):
+        values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
+    else:
+        if 2 * length > _CUDF_ROWS:
+            message = f"{length:,} rows of ids that are not integers; cuDF numbers at most {_CUDF_ROWS // 2:,}"
+            raise CapacityError(message, "number the ids with integers first, or spread the table over a Dask cluster")
+        stacked = sys.modules["cudf"].concat([source, target], ignore_index=True)
+        codes, values = stacked.factorize(sort=in_order)
+        values = sys.modules["cudf"].Series(values)
+    codes = codes.astype(np.uint32)
+    return Vertices(codes[:length], codes[length:], len(values), values)
+
+
+def device_codes(*columns: Any) -> Array:
+    """Number the entries of columns alike, from 0, one column after the other; all nulls are one entry."""
+    columns = tuple(map(_decoded, columns))
+    if any(column.dtype.kind == "c" or type(column.dtype).__name__ in _NESTED for column in columns):
+        raise TypeError("entries that are not compared")
+    if len({str(column.dtype) for column in columns}) > 1:
+        columns = _in_one_type(*columns)
+    whole = sys.modules["cudf"].concat(list(columns), ignore_index=True) if len(columns) > 1 else columns[0]
+    nulls, words = _nulls(whole), _words(whole)
+    if words is None:
+        codes, values = whole.factorize()
+        nulls, entries = codes < 0, len(values)
+    else:
+        values, codes = sys.modules["cupy"].unique(words, return_inverse=True)
+        entries = len(values)
+    numbered: Array = codes if nulls is None else sys.modules["cupy"].where(nulls, entries, codes)
+    return numbered
+
+
+def device_differs(first: Any, second: Any) -> Array:
+    """Flag the rows in which two columns of equal length differ; nulls are equal, and so are NaNs."""
+    codes = device_codes(first, second)
+    differs: Array = codes[: len(first)] != codes[len(first) :]
+    return differs
+
+
+def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return columns of two types in one; integers of 64 bits without a sign are not compared with others."""
+    kinds = {first.dtype.kind, second.dtype.kind}
+    if kinds == {"f"}:
+        return first.astype("float64"), second.astype("float64")
+    if kinds <= {"i", "u"} and not any(column.dtype == np.uint64 for column in (first, second)):
+        return first.astype("int64"), second.astype("int64")
+    if kinds & {"f", "i", "u"}:
+        raise TypeError("columns of two types")
+    return _same_type(("", first), ("", second))
+
+
+def _words(column: Any) -> Any:
+    """Return 64 bits of each number or time, equal for equal entries and for NaNs; ``None`` for other columns."""
+    kind, nulls = column.dtype.kind, _nulls(column)
+    if kind not in "biufmM" or _is_decimal(column.dtype):
+        return None
+    if kind in "mM":
+        column = _instants(column).astype("int64")
+    if kind != "f":
+        return _values(column, nulls).astype(np.int64)
+    # By its bits, since arithmetic of CuPy makes denormal numbers zero.
+    values = _values(column.astype("float64"), nulls)
+    words = sys.modules["cupy"].where(values != values, np.int64(-1), values.view(np.int64))
+    return words * (words << np.int64(1) != 0)
+
+
+def device_flags(column: Any) -> tuple[Any, Array | None, Array | None]:
+    """Return the entries of a column of flags, the entry of each row (``None``: its own), and the mask of the nulls.
+
+    Entries are CuPy booleans or integers; of any other column they are the different values, as ``cudf.Index``.
+    """
+    column = _decoded(column)
+    nulls = _nulls(column)
+    if column.dtype.kind in "biu":
+        return _values(column, nulls), None, nulls
+    codes, values = column.factorize()
+    return values, codes, nulls
+
+
+def device_weights(name: object, column: Any) -> WeightColumn:
+    """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
+    nulls = None
+    if not is_array(column):
+        column, nulls = _decoded(column), _nulls(column)
+        if _is_decimal(column.dtype):
+            # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
+            column = column.factorize(sort=True)[0].astype(np.uint32)
+        else:
+            if column.dtype.kind in "mM":
+                column = _instants(column).astype("int64")
+            elif column.dtype.kind not in "biuf":
+                raise unsupported_weights(name, column.dtype)
+            column = _values(column, nulls)
+    check_device(name, column)
+    return WeightColumn(_contiguous(widen(name, column)), nulls)
+
+
+def device_column(values: Array, nulls: Array) -> Any:
+    """Return CuPy integers as a column with nulls; without any, as they are."""
+    if not bool(nulls.any()):
+        return values
+    return sys.modules["cudf"].Series(values).where(~nulls)
+
+
+def stack_weights(name: object, forest: Any, edges: Any) -> Any:
+    """Stack a forest's weights and those of edges in the type of the edges'."""
+    forest, edges = _decoded(forest), _decoded(edges)
+    if str(forest.dtype) != str(edges.dtype) or _is_decimal(edges.dtype):
+        try:
+            cast = forest.astype(edges.dtype)
+            changed = device_differs(cast.astype(forest.dtype), forest)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            raise different_weights(name, edges.dtype, forest.dtype) from error
+        if bool(changed.any()):
+            raise different_weights(name, edges.dtype, forest.dtype)
+        forest = cast
+    return sys.modules["cudf"].concat([forest, edges], ignore_index=True)
+
+
+def device_keys(name: object, column: Any) -> tuple[Array, Array | None]:
+    """Return a key column as CuPy integers or floats, and the mask of its nulls; other values are factorized."""
+    column, nulls = _decoded(column), _nulls(column)
+    if type(column.dtype).__name__ in _NESTED:
+        message = f"column {name!r} holds {column.dtype} values, which are not read on the GPU"
+        raise UnsupportedFrameError(message, "copy the frame to the host: table.to_arrow()")
+    if column.dtype.kind in "iuf":
+        values = _values(column, nulls)
+        check_device(name, values)
+        return values, nulls
+    return column.factorize()[0], nulls
+
+
+def check_device(name: object, column: Array) -> None:
+    """Raise an error for a column on another GPU than the current one, from which every access would be slow."""
+    current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
+    if place != current:
+        message = f"column {name!r} is on GPU {place}, and GPU {current} is the current one"
+        raise UnsupportedFrameError(message, f"work there: with cupy.cuda.Device({place}): ...")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEntries:
+    """Entries of a cuDF column of weights, which are read from the GPU one by one."""
+
+    column: Any  # ``cudf.Series`` without nulls
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, place: int) -> pa.Scalar:
+        return self.column.take(sys.modules["cupy"].arange(place, place + 1)).to_arrow()[0]
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the entries in Arrow."""
+        return _arrow_type(_decoded(self.column).dtype)
+
+    @property
+    def numbers(self) -> bool:
+        """Whether the entries are integers, booleans or floats."""
+        return _decoded(self.column).dtype.kind in "biuf"
+
+    def values(self) -> Array:
+        """Return numbers as a CuPy array."""
+        return _values(_decoded(self.column), None)
+
+    def floats(self) -> Array:
+        """Return numbers as the nearest ``float64``."""
+        return _values(_decoded(self.column).astype("float64"), None)
+
+    def arrow(self) -> pa.Array:
+        """Copy the entries to the host."""
+        return plain_ids(arrow_column("weight", self.column.to_arrow()))
+
+
+def sum_column(column: Any) -> Any:
+    """Return a column of weights to be summed: numbers where they are, others of cuDF on the host."""
+    if isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
+        return column
+    entries = DeviceEntries(column)
+    if not entries.numbers or column.has_nulls:
+        return column.to_arrow()
+    return entries.floats() if entries.type == pa.float32() else entries.values()  # CuPy makes denormal numbers zero
+
+
+def is_array(column: Any) -> bool:
+    """Whether a column is a CuPy array; otherwise it is cuDF's."""
+    return not hasattr(column, "isnull")
+
+
+def is_device_column(column: Any) -> bool:
+    """Whether an object is a column on a GPU, of CuPy or cuDF."""
+    kinds = [getattr(sys.modules.get(library), name, ()) for library, name in (("cupy", "ndarray"), ("cudf", "Series"))]
+    return any(isinstance(column, kind) for kind in kinds)
+
+
+def device_series(name: object, column: pa.Array) -> Any:
+    """Copy a column from the host to the GPU, as ``cudf.Series``."""
+    try:
+        return sys.modules["cudf"].Series.from_arrow(column)
+    except (NotImplementedError, TypeError, ValueError) as error:
+        message = f"{name} holds {column.type} values, which cuDF has no type for: {error}"
+        raise InvalidEdgesError(message, "cast them to the type of the id columns") from error
+
+
+def beyond(values: Array, kind: Any) -> bool:
+    """Whether an integer type lacks some of the values; casts of cuDF overflow without an error."""
+    kind = getattr(kind, "numpy_dtype", kind)
+    if kind.kind not in "iu" or not len(values):
+        return False
+    limits = np.iinfo(kind)
+    return not (limits.min <= int(values.min()) and int(values.max()) <= limits.max)
+
+
+def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
+    """Return integers as CuPy or other ids as cuDF, and the mask of the nulls."""
+    nulls = None
+    if not is_array(column):
+        column, nulls = _decoded(column), _nulls(column)
+    kind = column.dtype.kind
+    if kind in "fc" or type(column.dtype).__name__ in _NESTED or (is_array(column) and kind not in "iu"):
+        raise unsuitable_ids(name, column.dtype)
+    if kind in "iu":
+        column = _contiguous(column) if is_array(column) else _values(column, nulls)
+        check_device(name, column)
+    return column, nulls
+
+
+def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[Any, Any]:
+    """Return columns of two types in the type that holds both exactly."""
+    columns = source[1], target[1]
+    kinds = [_arrow_type(column.dtype) for column in columns]
+    common = None if None in kinds else common_id_type(*kinds)
+    if common is None:
+        raise different_ids((source[0], source[1].dtype), (target[0], target[1].dtype))
+    if common == pa.large_string():
+        return columns[0], columns[1].astype(columns[0].dtype)
+    if pa.types.is_decimal256(common) or not all(map(_reaches, columns, kinds, [common] * 2)):
+        raise different_ids((source[0], kinds[0]), (target[0], kinds[1]), " on the GPU")
+    return _cast(columns[0], common), _cast(columns[1], common)
+
+
+def _arrow_type(dtype: Any) -> pa.DataType | None:
+    """Return the Arrow type of a column; ``None`` if Arrow has none."""
+    if str(dtype) in _TEXT:
+        return pa.large_string()
+    if _is_decimal(dtype):
+        return dtype.to_arrow()
+    if hasattr(dtype, "tz"):
+        return pa.timestamp(dtype.unit, str(dtype.tz))
+    return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biufmM" else None
+
+
+def _is_decimal(dtype: Any) -> bool:
+    return type(dtype).__name__.startswith("Decimal")
+
+
+def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
+    """Whether a finer unit holds all times of a column: casts of cuDF overflow without an error."""
+    if kind == common or not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) or not len(column):
+        return True
+    times = _values(_instants(column).astype("int64"), _nulls(column))
+    factor = np.timedelta64(1, kind.unit) // np.timedelta64(1, common.unit)
+    return max(int(times.max()), -int(times.min())) <= int(np.iinfo(np.int64).max // factor)
+
+
+def _cast(column: Any, common: pa.DataType) -> Any:
+    cudf = sys.modules["cudf"]
+    if pa.types.is_decimal(common):
+        series = cudf.Series(column) if is_array(column) else column
+        return series.astype(cudf.Decimal128Dtype(common.precision, common.scale))
+    if pa.types.is_boolean(common):
+        return column.astype("bool")
+    name = "timedelta64" if pa.types.is_duration(common) else "datetime64"
+    return _instants(column).astype(f"{name}[{common.unit}]")
+
+
+def _instants(column: Any) -> Any:
+    """Return times with a time zone as times of UTC, without a zone."""
+    return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
+
+
+def _decoded(column: Any) -> Any:
+    """Return the values of a categorical column."""
+    return column.astype(column.dtype.categories.dtype) if hasattr(column.dtype, "categories") else column
+
+
+def _nulls(column: Any) -> Array | None:
+    return column.isnull().values if column.has_nulls else None
+
+
+def _values(column: Any, nulls: Array | None) -> Array:
+    """Return a numeric column as a CuPy array: its memory, or a copy if cuDF may move that to the host."""
+    if nulls is not None:
+        column = column.fillna(False if column.dtype.kind == "b" else 0)
+    elif spills():
+        column = column.copy(deep=True)
+    return _contiguous(column.values)
+
+
+def spills() -> bool:
+    """Whether cuDF moves buffers to the host if memory is short: not those that CuPy has seen, until they are freed."""
+    return bool(sys.modules["cudf"].get_option("spill"))
+
+
+def _contiguous(column: Array) -> Array:
+    return column if column.flags.c_contiguous else column.copy()

@@ -1,0 +1,338 @@
+"""Every function on a frame of a GPU: the host's answer as a cuDF frame, and no column that crosses the bus unnamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from tests.support.conditions import CALLS, frame
+from tests.support.gpu.standin import cudf, cupy
+from tests.support.lanes import examples
+from tests.support.tables import edge_tables
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+#: Where the ends of a forest's edges go to the host, since one thread there unites them in order.
+ON_ONE_THREAD = ("_engines.cuda.to_host", "_engines.cuda.launch_alone")
+COLUMN = 1024  # bytes: less than any column of the tables below has
+ROWS = 3000
+
+
+@contextmanager
+def crossing(*places: str) -> Iterator[None]:
+    """Only these functions of dfmst copy columns between host and device, and all of them do."""
+    cupy.traffic.reset()
+    yield
+    found = {crossing.calls[0] for crossing in cupy.traffic.crossings if crossing.size >= COLUMN}
+    assert found == set(places)
+
+
+def edges(kind: str, rows: int = ROWS) -> pa.Table:
+    """A graph of three vertices in four, some of which have self-loops alone; weights tie."""
+    rng = np.random.default_rng(3)
+    source, target = rng.integers(0, rows // 2, (2, rows))
+    target[::50] = source[::50]
+    names: dict[str, Callable[[np.ndarray], pa.Array]] = {
+        "dense": pa.array,
+        "sparse": lambda ends: pa.array(ends * 10**12 - 7),
+        "text": lambda ends: pa.array([f"place {end}" for end in ends]),
+        "categorical": lambda ends: pa.DictionaryArray.from_arrays(
+            pa.array(ends), [f"place {end}" for end in range(rows // 2)]
+        ),
+    }
+    ends = [names[kind](column) for column in (source, target)]
+    weights = rng.integers(0, rows // 3, rows).astype(np.float64) / 4
+    return pa.table({"u": ends[0], "v": ends[1], "w": weights, "more": np.arange(rows)})
+
+
+def moved(table: pa.Table) -> cudf.DataFrame:
+    return cudf.DataFrame.from_arrow(table, index=[2 * row for row in range(len(table))])
+
+
+def values(result: Any) -> Any:
+    """A frame's columns as lists, in order."""
+    if isinstance(result, cudf.DataFrame):
+        result = result.to_arrow(preserve_index=False)
+    return result.to_pydict()
+
+
+# ---- conditions and keys of several columns -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_conditions(name):
+    call = {"source": "a", "target": "b", **CALLS[name]}
+    host = frame(list(CALLS).index(name), **call | {"keep": "keep" in call})
+    device = cudf.DataFrame.from_arrow(pa.Table.from_pandas(host, preserve_index=False), index=host.index.tolist())
+    known = dfmst.forest.solve(host, **call)
+    with crossing():
+        forest = dfmst.forest.solve(device, **call)
+        found = forest.frame
+        counts = forest.rows, forest.vertices, forest.components, forest.total_weight
+    assert forest.verify()
+    assert isinstance(found, cudf.DataFrame)
+    assert found.index.to_arrow().to_pylist() == known.frame.index.tolist()
+    assert counts == (known.rows, known.vertices, known.components, known.total_weight)
+    if all(isinstance(call.get(key), (str, type(None))) for key in ("source", "target", "weight")):
+        options: Any = {key: value for key, value in call.items() if key not in ("source", "target", "weight")}
+        names: Any = call["source"], call["target"], call.get("weight", "weight")
+        assert dfmst.verify(device, found, *names, **options)
+
+
+@pytest.mark.parametrize("flags", [[1, 0, 0], ["True", "false", "0"], pa.array(["true", "0", "0"]).dictionary_encode()])
+def test_flags(flags):
+    table = {"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2], "flag": flags}
+    calls: list[Any] = [{"keep": "flag"}, {"drop": "flag"}]
+    for call in calls:
+        found = dfmst.minimum_spanning_forest(moved(pa.table(table)), "u", "v", "w", **call)
+        expected = dfmst.minimum_spanning_forest(pa.table(table), "u", "v", "w", **call)
+        assert values(found) == values(expected)
+
+
+@pytest.mark.parametrize(
+    ("columns", "call"),
+    [
+        ({"flag": [True, None, False]}, {"keep": "flag"}),
+        ({"flag": [2, 0, 1]}, {"drop": "flag"}),
+        ({"flag": ["yes", "no", "no"]}, {"keep": "flag"}),
+        ({"flag": [True, True, True]}, {"keep": "flag"}),
+        ({"flag": [True, True, False]}, {"keep": "flag", "drop": "flag"}),
+        ({"group": [[1], [2], [3]]}, {"by": "group"}),
+        ({"u": [0, None, 1]}, {"source": ["u", "w"], "target": ["v", "w"]}),
+        ({}, {"weight": ["w", "absent"]}),
+    ],
+)
+def test_wrong_conditions(columns, call):
+    table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2], **columns})
+    call = {"source": "u", "target": "v", "weight": "w", **call}
+    messages = []
+    for edges in (table, moved(table)):
+        with pytest.raises((InvalidEdgesError, KeyError)) as caught:
+            dfmst.minimum_spanning_forest(edges, **call)
+        messages.append(str(caught.value).split(" values")[0].split(" holds ")[0])
+    assert messages[0] == messages[1]
+
+
+def test_denormal_numbers_are_groups_of_their_own():
+    least = np.array([0, 1, 2, 1], np.float32) * np.finfo(np.float32).smallest_subnormal
+    table = pa.table({"u": [0, 0, 0, 0], "v": [1, 1, 1, 1], "w": [4, 3, 2, 1], "group": least})
+    found = dfmst.minimum_spanning_forest(moved(table), "u", "v", "w", by="group")
+    assert found["w"].to_arrow().to_pylist() == [4, 2, 1]
+
+
+# ---- vertices, clusters and trees ---------------------------------------------------------------------------------
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = {
+    "clusters": (dfmst.clusters, {"distance": [2, 100.25, 200]}, ()),
+    "number": (dfmst.clusters, {"n_clusters": 900, "maximum": True}, ()),
+    "linkage": (dfmst.single_linkage, {}, ()),
+    "joined": (dfmst.single_linkage, {"join": np.inf}, ()),
+    "rooted": (dfmst.rooted, {}, ()),
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text", "categorical"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_frames_of_vertices(name, kind):
+    function, options, places = FUNCTIONS[name]
+    table = edges(kind)
+    device = moved(table)
+    with crossing(*places):
+        found = function(device, "u", "v", "w", **options)
+    assert isinstance(found, cudf.DataFrame)
+    expected = function(table, "u", "v", "w", **options)
+    assert values(found) == values(expected)
+    if name not in ("linkage", "joined"):
+        assert found["vertex"].dtype == device["u"].dtype
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_vertices(kind):
+    table = edges(kind)
+    listed = pa.concat_arrays([column.combine_chunks() for column in (table["u"], table["v"])]).unique()
+    extra = {"dense": [10**15, 5000], "sparse": [3, 4], "text": ["a", "z"]}[kind]
+    listed = pa.concat_arrays([pa.array(extra, listed.type), listed])
+    on_device = cudf.Series.from_arrow(listed)
+    device, copied = (
+        moved(table),
+        "_edges.device_columns.device_series" if kind == "text" else "_engines.cuda.from_host",
+    )
+    for column, places in ((on_device, ()), (listed, (copied,))):
+        with crossing(*places):
+            found = dfmst.connected_components(device, "u", "v", vertices=column)
+        assert values(found) == values(dfmst.connected_components(table, "u", "v", vertices=listed))
+    found = dfmst.clusters(device, "u", "v", "w", distance=30, vertices=on_device)
+    assert values(found) == values(dfmst.clusters(table, "u", "v", "w", distance=30, vertices=listed))
+    short = on_device.take(cupy.arange(10))
+    with pytest.raises(InvalidEdgesError, match="rows end in vertices that vertices= does not list"):
+        dfmst.connected_components(device, "u", "v", vertices=short)
+    twice = on_device.take(cupy.asarray(np.array([0, 1, 1, *range(2, len(listed))])))
+    with pytest.raises(InvalidEdgesError, match="vertices lists ids more than once: 1 too many, the first is"):
+        dfmst.connected_components(device, "u", "v", vertices=twice)
+
+
+@pytest.mark.parametrize("kind", ["dense", "text"])
+def test_path_and_newick(kind):
+    table = edges(kind)
+    labels = dfmst.connected_components(table, "u", "v").to_pandas()
+    largest = labels.component.mode()[0]
+    ends = labels.vertex[labels.component == largest]
+    options = {"start": ends.iloc[0], "stop": ends.iloc[-1]}
+    device = moved(table)
+    with crossing():
+        found = dfmst.path(device, "u", "v", "w", **options)
+    expected = dfmst.path(table, "u", "v", "w", **options)
+    assert len(expected) > 5
+    assert values(found) == values(expected)
+    assert found.index.to_arrow().to_pylist() == [2 * row for row in expected["more"].to_pylist()]
+    assert dfmst.newick(device, "u", "v", "w", root=options["stop"]) == dfmst.newick(
+        table, "u", "v", "w", root=options["stop"]
+    )
+    merges = dfmst.single_linkage(device, "u", "v", "w", join=np.inf)
+    assert dfmst.newick(merges) == dfmst.newick(dfmst.single_linkage(table, "u", "v", "w", join=np.inf))
+    with pytest.raises(InvalidEdgesError, match="no path joins"):
+        dfmst.path(device, "u", "v", "w", start=ends.iloc[0], stop=labels.vertex[labels.component != largest].iloc[0])
+
+
+@examples(60)
+@given(edge_tables(), st.booleans())
+def test_what_follows_from_a_forest(table, maximum):
+    host, weight = table.arrow(), None if table.weight is None else "w"
+    device = cudf.DataFrame.from_arrow(host)
+    names = ("u", "v", weight)
+    calls: list[tuple[Any, dict[str, Any]]] = [
+        (dfmst.rooted, {"maximum": maximum}),
+        (dfmst.newick, {"maximum": maximum}),
+        (dfmst.single_linkage, {}),
+    ]
+    if weight is not None and table.weight:
+        calls.append(
+            (dfmst.clusters, {"distance": [min(table.weight), max(table.weight)][maximum], "maximum": maximum})
+        )
+    for function, options in calls:
+        results: list[Any] = []
+        for each in (host, device):
+            try:
+                found = function(each, *names, **options)
+                results.append(found if isinstance(found, str) else values(found))
+            except InvalidEdgesError as error:
+                results.append(str(error))
+        assert repr(results[0]) == repr(results[1])  # infinite distances may have no sum
+
+
+def test_sums_of_floats_in_deep_trees(monkeypatch):
+    """By level and on the host, sums are rounded alike."""
+    table = edges("dense").set_column(2, "w", pa.array(np.random.default_rng(2).random(ROWS)))
+    expected = dfmst.rooted(table, "u", "v", "w")
+    assert max(expected["depth"].to_pylist()) > 8
+    for levels, places in ((1 << 12, ()), (8, ("_engines.cuda.to_host", "_engines.cuda.from_host"))):
+        monkeypatch.setattr("dfmst._trees.rooted._LEVELS", levels)
+        device = moved(table)
+        with crossing(*places):
+            found = dfmst.rooted(device, "u", "v", "w")
+        assert values(found) == values(expected)
+
+
+def test_sums_beyond_64_bits():
+    table = pa.table({"u": [0, 1], "v": [1, 2], "w": pa.array([2**63, 2**63 - 1], pa.uint64())})
+    found = dfmst.rooted(moved(table), "u", "v", "w")
+    assert found["distance"].dtype == np.uint64
+    assert values(found) == values(dfmst.rooted(table, "u", "v", "w"))
+
+
+def test_scipys_matrix():
+    table = edges("text")
+    found, ids = dfmst.single_linkage(moved(table), "u", "v", "w", join=np.inf, as_scipy=True)
+    expected, names = dfmst.single_linkage(table, "u", "v", "w", join=np.inf, as_scipy=True)
+    np.testing.assert_array_equal(found, expected)
+    assert ids.to_pylist() == names.to_pylist()
+
+
+# ---- verify -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_verify(kind):
+    table = edges(kind)
+    device = moved(table)
+    forest = dfmst.minimum_spanning_forest(device, "u", "v", "w")
+    for claimed in (forest, cudf.DataFrame({name: forest[name] for name in forest.columns})):
+        with crossing(*ON_ONE_THREAD):
+            certificate = dfmst.verify(device, claimed, "u", "v", "w")
+        known = dfmst.verify(table, dfmst.minimum_spanning_forest(table, "u", "v", "w"), "u", "v", "w")
+        assert certificate == known
+    host = forest.to_arrow(preserve_index=False)
+    assert dfmst.verify(table, forest, "u", "v", "w")
+    assert dfmst.verify(device, host, "u", "v", "w")
+    with pytest.raises(UnsupportedFrameError, match="engine='cpu' works on the host"):
+        dfmst.verify(device, forest, "u", "v", "w", engine="cpu")
+
+
+@examples(60)
+@given(edge_tables(), st.sampled_from(["row", "twice", "payload", "weight", "end", "index"]), st.randoms())
+def test_wrong_forests(table, fault, rng):
+    """The device says what the host says of pandas, whose index counts as well."""
+    host = table.arrow().to_pandas().set_index(pd.Index(range(5, 5 + len(table.source))))
+    weight = None if table.weight is None else "w"
+    forest = dfmst.minimum_spanning_forest(host, "u", "v", weight)
+    if len(forest):
+        at = rng.randrange(len(forest))
+        if fault == "row":
+            forest = forest.drop(forest.index[at])
+        elif fault == "twice":
+            forest = pd.concat([forest, forest.iloc[at : at + 1]])
+        elif fault == "index":
+            forest.index = [*forest.index[:at], 10**6, *forest.index[at + 1 :]]
+        else:
+            column = {"payload": "payload", "weight": weight or "payload", "end": "v"}[fault]
+            forest.iloc[at, forest.columns.get_loc(column)] = host[column].iloc[rng.randrange(len(host))]
+    known = dfmst.verify(host, forest, "u", "v", weight)
+    frames: Any = [
+        cudf.DataFrame.from_arrow(
+            pa.Table.from_pandas(each, preserve_index=False, schema=table.arrow().schema), index=each.index.tolist()
+        )
+        for each in (host, forest)
+    ]
+    found = dfmst.verify(frames[0], frames[1], "u", "v", weight)
+    assert (found.ok, found.rows, found.components) == (known.ok, known.rows, known.components)
+    assert repr(found.total_weight) == repr(known.total_weight)
+    if not known.ok:
+        assert found.first_violation is not None
+        assert known.first_violation is not None
+        assert (found.first_violation.kind, found.first_violation.row) == (
+            known.first_violation.kind,
+            known.first_violation.row,
+        )
+
+
+# ---- other functions of forests -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "text"])
+def test_other_functions_of_forests(kind):
+    table = edges(kind)
+    labels = dfmst.connected_components(table, "u", "v").to_pandas()
+    terminals = labels.vertex[labels.component == labels.component.mode()[0]].iloc[::40].tolist()
+    device = moved(table)
+    calls: list[tuple[Callable[..., Any], tuple[str, ...], dict[str, Any]]] = [
+        (dfmst.bridges, ("u", "v"), {}),
+        (dfmst.steiner_tree, ("u", "v", "w"), {"terminals": terminals}),
+        (dfmst.clusters, ("u", "v", "w"), {"max_size": 5}),
+    ]
+    for function, names, options in calls:
+        found = function(device, *names, **options)
+        assert isinstance(found, cudf.DataFrame)
+        assert values(found) == values(function(table, *names, **options))
+    columns: Any = {"source": "u", "target": "v", "weight": "w"}
+    found = dfmst.partition(device, 1000, **columns)
+    assert values(found) == values(dfmst.partition(table, 1000, **columns))
