@@ -171,6 +171,24 @@ def device_keys(name: object, column: Any) -> tuple[Array, Array | None]:
     return column.factorize()[0], nulls
 
 
+def device_numbers(name: object, column: Any) -> Array:
+    """Read a column of integers or floats as ``float64``, with NaN for nulls."""
+    kind = column.dtype
+    if _is_decimal(kind) or getattr(kind, "kind", "O") not in "iuf":
+        message = f"column {name!r} holds {kind} values; coordinates must be numbers"
+        raise InvalidEdgesError(message, "cast it to float64, or pass points.to_arrow()")
+    nulls = _nulls(column)
+    values = _values(column, nulls)
+    check_device(name, values)
+    floats: Array = values.astype(np.float64)
+    if values.dtype.kind in "iu" and bool((floats.astype(values.dtype) != values).any()):
+        message = f"column {name!r} holds integers that no float64 is equal to"
+        raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself")
+    if nulls is not None:
+        floats[nulls] = np.nan
+    return floats
+
+
 def check_device(name: object, column: Array) -> None:
     """Raise an error for a column on another GPU than the current one, from which every access would be slow."""
     current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]

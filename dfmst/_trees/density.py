@@ -23,7 +23,7 @@ from dfmst._trees.points.forest import default_neighbors
 from dfmst._trees.points.metrics import check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 @driven("edges")
@@ -251,6 +251,9 @@ def _of_points(
     points: Frame, columns: Any, ids: Any, metric: str, box: Any, min_samples: int | None, smallest: int, threads: Any
 ) -> _Made:
     read = read_points(points, columns, ids)
+    if read.view.on_device:
+        message = "clusters and dendrograms are made of points on the host, and these are on a GPU"
+        raise UnsupportedFrameError(message, "pass points.to_arrow()")
     others = max(0, read.number - 1)
     core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
     engine = select_engine("cpu", threads, rows=others)

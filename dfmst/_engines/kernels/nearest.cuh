@@ -108,3 +108,58 @@ KERNEL(nearest_points, (const f64* column, const u32* order, u64 length, u64 axe
   BY_AXES(tree, find_nearest, tree, begin + i, wanted, near, far);
   reach[i] = far[wanted - 1];
 } END
+
+// ---- a tree from sorted codes: its steps are flat where few threads would do most of the work of split_points ---------
+
+// Morton codes: the bits of a point's place in a grid of cubes, axis by axis; all axes have the scale of the longest.
+KERNEL(morton_codes, (const f64* column, u64 length, u64 axes, const f64* low, const f64* high, u64* code)) {
+  const u64 used = axes < 63 ? axes : 63, bits = used > 2 ? 63 / used : 31;
+  f64 extent = 0;
+  for (u64 a = 0; a < used; ++a) extent = high[a] - low[a] > extent ? high[a] - low[a] : extent;
+  const f64 cells = (f64)(1ull << bits), most = cells - 1;
+  u64 word = 0;
+  for (u64 bit = bits; bit--;)
+    for (u64 a = 0; a < used; ++a) {
+      const f64 place = extent > 0 ? (column[a * length + i] - low[a]) / extent * cells : 0;
+      word = word << 1 | ((u64)(place < most ? place : most) >> bit & 1);
+    }
+  code[i] = word;
+} END
+
+// Coordinates of points in another order.
+KERNEL(take_points, (const f64* from, const u32* order, u64 length, u64 axes, f64* column)) {
+  for (u64 a = 0; a < axes; ++a) column[a * length + i] = from[a * length + order[i]];
+} END
+
+KERNEL(bound_leaves, (const f64* column, u64 length, u64 axes, u64 depth, f64* box)) {
+  const u64 node = (1ull << depth) + i, end = first_position(length, node + 1, depth);
+  for (u64 a = 0; a < axes; ++a) {
+    const f64* const along = column + a * length;
+    u64 p = first_position(length, node, depth);
+    f64 least = along[p], most = least;
+    for (; p < end; ++p) {
+      least = along[p] < least ? along[p] : least;
+      most = along[p] > most ? along[p] : most;
+    }
+    box[2 * node * axes + a] = least;
+    box[(2 * node + 1) * axes + a] = most;
+  }
+} END
+
+// Boxes of the nodes at one depth above the leaves. The cut is between the middles of the halves, where they are
+// farthest apart.
+KERNEL(join_boxes, (u64 axes, u64 at, f64* box, u32* axis, f64* cut)) {
+  const u64 node = (1ull << at) + i;
+  const f64 *const lower = box + 4 * node * axes, *const upper = lower + 2 * axes;
+  f64* const mine = box + 2 * node * axes;
+  f64 apart = -1;
+  for (u64 a = 0; a < axes; ++a) {
+    mine[a] = lower[a] < upper[a] ? lower[a] : upper[a];
+    mine[axes + a] = lower[axes + a] > upper[axes + a] ? lower[axes + a] : upper[axes + a];
+    const f64 one = lower[a] / 2 + lower[axes + a] / 2, other = upper[a] / 2 + upper[axes + a] / 2;
+    if (!(other - one > apart)) continue;
+    apart = other - one;
+    axis[node] = (u32)a;
+    cut[node] = one / 2 + other / 2;
+  }
+} END

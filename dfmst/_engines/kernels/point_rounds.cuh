@@ -203,3 +203,10 @@ KERNEL(first_ways, (const u32* label, const u32* order, const u32* other, const 
   const u64 way = (u64)(a < b ? a : b) << 32 | (a < b ? b : a);
   if (way < load(&chosen[label[i]])) atomic_min(&chosen[label[i]], way);
 } END
+
+// Distances of pairs of points, whose coordinates stand axis by axis.
+KERNEL(pair_distances, (const f64* column, u64 length, u64 axes, u64 norm, const f64* period, const i64* source,
+                        const i64* target, f64* distance)) {
+  const PointTree tree{column, 0, length, axes, 0, 0, 0, 0, norm, period};
+  distance[i] = BY_AXES(tree, weight_of, tree, 0, (u64)source[i], (u64)target[i]);
+} END

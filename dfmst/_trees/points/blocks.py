@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dfmst._common.types import Array
+from dfmst._engines import Engine
 from dfmst._trees.points.rounds import Rounds
 from dfmst._trees.points.tree import PointTree, Space, distances
 
@@ -59,8 +60,8 @@ class _Estimates:
 class _Search:
     """Candidates among all points, in the lowest precision that leaves few of them."""
 
-    def __init__(self, points: Array) -> None:
-        self.points = points
+    def __init__(self, engine: Engine, points: Array) -> None:
+        self.engine, self.points = engine, points
         self.step = max(1, _BLOCK // points.shape[1])
         self.estimates = _Estimates(points, np.float32)
 
@@ -84,7 +85,7 @@ class _Search:
         at, other = np.nonzero(estimate <= self.estimates.above(limit, rows))
         if self.refine(len(at), len(rows) * wanted):
             return self.nearest(rows, wanted)
-        distance = distances(self.points, rows[at], other)
+        distance = distances(self.engine, self.points, rows[at], other)
         order = np.lexsort((other, distance, at))
         first = np.searchsorted(at, np.arange(len(rows)))  # `at` ascends, before and after
         kept = order[first[:, None] + np.arange(wanted)]
@@ -101,7 +102,7 @@ class _Search:
         at, other = np.nonzero(estimate <= self.estimates.above(estimate.min(axis=1), rows))
         if self.refine(len(at), len(rows) * (1 if core is None else 8)):
             return self.lightest_out(rows, label, core)
-        weight = distances(self.points, rows[at], other)
+        weight = distances(self.engine, self.points, rows[at], other)
         if core is not None:
             np.maximum(weight, np.maximum(core[rows[at]], core[other]), out=weight)
         order = np.lexsort((other, weight, at))
@@ -109,9 +110,9 @@ class _Search:
         return other[kept], weight[kept]
 
 
-def nearest_by_blocks(points: Array, wanted: int, search: _Search | None = None) -> tuple[Array, Array]:
+def nearest_by_blocks(engine: Engine, points: Array, wanted: int, search: _Search | None = None) -> tuple[Array, Array]:
     """Find the nearest points of every point, and the distance of the last one."""
-    search = search or _Search(points)
+    search = search or _Search(engine, points)
     length = points.shape[1]
     neighbor, reach = np.empty((length, wanted), np.uint32), np.zeros(length)
     if wanted:
@@ -129,11 +130,11 @@ class BlockRounds(Rounds):
     def _build(self, points: Array, space: Space) -> PointTree:
         axes, length = points.shape
         none, order = np.zeros(0), np.arange(length, dtype=np.uint32)
-        self.search = _Search(points)
+        self.search = _Search(self.engine, points)
         return PointTree(points.reshape(-1), order, length, axes, 0, none, none, none, *space)
 
     def _nearest(self, wanted: int) -> tuple[Array, Array]:
-        return nearest_by_blocks(self.tree.points, wanted, self.search)
+        return nearest_by_blocks(self.engine, self.tree.points, wanted, self.search)
 
     def _choose(self, chosen: Array) -> None:
         """Fill in the pair of every component's lightest edge out, except for the largest component's."""
@@ -178,7 +179,7 @@ class BlockRounds(Rounds):
     def _near_weights(self, rows: Array, near: Array) -> Array:
         """Weights of the edges to the nearest points."""
         one = np.repeat(rows, near.shape[1])
-        weight = distances(self.tree.points, one, near.reshape(-1))
+        weight = self._apart(one, near.reshape(-1))
         if self.near_core is not None:
             np.maximum(weight, np.maximum(self.near_core[one], self.near_core[near.reshape(-1)]), out=weight)
         return weight.reshape(near.shape)

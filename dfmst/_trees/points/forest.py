@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.dispatch import variant
-from dfmst._common.types import Array, Frame
-from dfmst._engines import select_engine
+from dfmst._common.types import Frame
+from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.given import complete_pairs, given_pairs
 from dfmst._trees.points.metrics import Measured, measure
 from dfmst._trees.points.read import Points, read_points, read_series
-from dfmst._trees.points.spanning import nearest_pairs, spanning_pairs
+from dfmst._trees.points.spanning import nearest_pairs, spanning_pairs, words_of
 from dfmst._trees.points.tree import distances
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for more
 
@@ -41,7 +39,8 @@ def points_forest(
     ----------
     points
         pandas, polars (eager or lazy), pyarrow, or any object with ``__arrow_c_stream__``; or an array of shape
-        ``(points, axes)``. On the host. Integers, floats and decimals are read as ``float64``.
+        ``(points, axes)``. Integers, floats and decimals are read as ``float64``. Frames of cuDF stay on the GPU, for
+        the metrics ``"euclidean"``, ``"manhattan"``, ``"chebyshev"`` and ``"haversine"``.
     columns
         Names of the columns with the coordinates; ``None``: all columns but `ids`.
     metric
@@ -92,7 +91,7 @@ def points_forest(
     ValueError
         An unknown `metric`, or options that cannot be combined.
     UnsupportedFrameError
-        `points` is neither a frame nor an array, or is on a GPU.
+        `points` is neither a frame nor an array, or is on a GPU with options that are for the host.
     CapacityError
         More points than positions can number.
 
@@ -123,18 +122,20 @@ def points_forest(
     Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
     """
     read = read_points(points, columns, ids)
-    engine = select_engine("cpu", threads, rows=read.number)
-    measured = measure(engine, read, metric, box)
-    wanted = default_neighbors(measured) if k is None else _neighbors("k", k, read)
-    core = 0 if min_samples is None else _core(min_samples, read)
-    exact = yes_or_no("return_exact", return_exact)
-    if edges is None:
-        source, target, weight = spanning_pairs(engine, measured.coordinates, wanted, core, measured.space)
-    elif core:
-        raise ValueError("min_samples= and edges= cannot be combined: core distances need the nearest points")
-    else:
-        source, target, weight = complete_pairs(engine, measured, given_pairs(edges, read))
-    frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+    engine = engine_for(read, threads)
+    with engine.guard():
+        measured = measure(engine, read, metric, box)
+        wanted = default_neighbors(measured) if k is None else _neighbors("k", k, read)
+        core = 0 if min_samples is None else _core(min_samples, read)
+        exact = yes_or_no("return_exact", return_exact)
+        if edges is None:
+            source, target, weight = spanning_pairs(engine, measured.coordinates, wanted, core, measured.space)
+        elif core:
+            raise ValueError("min_samples= and edges= cannot be combined: core distances need the nearest points")
+        else:
+            _check_host(engine, "edges=")
+            source, target, weight = complete_pairs(engine, measured, given_pairs(edges, read))
+        frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
     return (frame, edges is None) if exact else frame
 
 
@@ -245,15 +246,31 @@ def knn_edges(
     """
     read = read_points(points, columns, ids)
     wanted, exact = _neighbors("k", k, read), yes_or_no("return_exact", return_exact)
-    engine = select_engine("cpu", threads, rows=read.number)
-    measured = measure(engine, read, metric, box)
-    source, target = nearest_pairs(engine, measured.coordinates, wanted, measured.space)
-    weight = distances(measured.coordinates, source, target, measured.space)
-    frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
-    if not exact:
-        return frame
-    tree = spanning_pairs(engine, measured.coordinates, wanted, 0, measured.space)
-    return frame, bool(np.isin(_words(*tree[:2]), _words(source, target)).all())
+    engine = engine_for(read, threads)
+    with engine.guard():
+        measured, xp = measure(engine, read, metric, box), engine.xp
+        source, target = nearest_pairs(engine, measured.coordinates, wanted, measured.space)
+        weight = distances(engine, measured.coordinates, source, target, measured.space)
+        frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+        if not exact:
+            return frame
+        tree = spanning_pairs(engine, measured.coordinates, wanted, 0, measured.space)
+        pairs, inside = words_of(xp, source, target), words_of(xp, *tree[:2])
+        if not len(pairs):
+            return frame, not len(inside)
+        place = xp.minimum(xp.searchsorted(pairs, inside), len(pairs) - 1)
+        return frame, bool((pairs[place] == inside).all())
+
+
+def engine_for(read: Points, threads: int | None) -> Engine:
+    """Return the engine of the memory that points are in."""
+    return select_engine("cuda" if read.view.on_device else "cpu", threads, rows=read.number)
+
+
+def _check_host(engine: Engine, option: str) -> None:
+    if not engine.on_host:
+        message = f"{option} is for points on the host, and these are on a GPU"
+        raise UnsupportedFrameError(message, "pass points.to_arrow()")
 
 
 def default_neighbors(measured: Measured) -> int:
@@ -276,7 +293,3 @@ def _core(value: Any, read: Points) -> int:
         option = "min_samples", "--min-samples"
         raise InvalidEdgesError(message, "choose a number in between, or leave min_samples out", option=option)
     return count
-
-
-def _words(source: Array, target: Array) -> Array:
-    return source.astype(np.uint64) << np.uint64(32) | target.astype(np.uint64)

@@ -11,7 +11,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import host_column, open_host_frame
+from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.points.metrics import Measured
@@ -43,6 +43,7 @@ def _from_array(neighbors: Array, points: Points) -> tuple[Array, Array]:
 
 
 def _from_frame(edges: Any, points: Points) -> tuple[Array, Array]:
+    assert isinstance(points.view, FrameView)
     view = open_host_frame(edges)
     columns = [arrow_column(name, host_column(name, view.series(name))) for name in ("source", "target")]
     if points.ids is not None:
@@ -77,7 +78,7 @@ def complete_pairs(engine: Engine, measured: Measured, pairs: tuple[Array, Array
     """Find the forest of pairs, and join its parts by the lightest pairs of points between them."""
     coordinates, space = measured.coordinates, measured.space
     source, target = pairs
-    weight = distances(coordinates, source, target, space)
+    weight = distances(engine, coordinates, source, target, space)
     ends = source.astype(np.uint32), target.astype(np.uint32)
     rows = solve_table(engine, EdgeTable(*ends, weight, coordinates.shape[1]), "auto").astype(np.int64)
     label = component_labels(engine, EdgeTable(ends[0][rows], ends[1][rows], weight[rows], coordinates.shape[1]))

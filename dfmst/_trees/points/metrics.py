@@ -12,7 +12,7 @@ from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._trees.points.read import Points
 from dfmst._trees.points.tree import EUCLID, Space
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 METRICS = ("euclidean", "haversine", "cosine", "correlation", "manhattan", "chebyshev")
 _NORMS = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
@@ -39,6 +39,9 @@ class Measured(NamedTuple):
 def measure(engine: Engine, points: Points, metric: str, box: Any) -> Measured:
     """Move points to where they are compared."""
     check_metric(metric)
+    if not engine.on_host and (metric in ("cosine", "correlation") or box is not None):
+        message = f"{'box=' if box is not None else metric} is measured on the host, and the points are on a GPU"
+        raise UnsupportedFrameError(message, "pass points.to_arrow()")
     if metric in _NORMS:
         period = None if box is None else _period(box, len(points.coordinates))
         coordinates = points.coordinates if period is None else _wrapped(points.coordinates, period)
@@ -86,17 +89,17 @@ def _on_sphere(engine: Engine, points: Points) -> Array:
         message = f"haversine takes two columns, latitude and longitude, and the points have {len(points.coordinates)}"
         raise InvalidEdgesError(message, "name them with columns=", option=("columns=", "-c"))
     turned = _begins_with_longitude(points.names)
-    latitude, longitude = points.coordinates[::-1] if turned else points.coordinates
+    latitude, longitude = points.coordinates[int(turned)], points.coordinates[int(not turned)]
     for values, name, limit in ((latitude, "latitude", 90.0), (longitude, "longitude", _LONGITUDES)):
-        beyond = np.abs(values) > limit
-        if beyond.any():
+        beyond = (values > limit) | (values < -limit)
+        if bool(beyond.any()):
             row, place = int(beyond.argmax()), int((name == "longitude") != turned)
             column = f"column {points.names[place]!r}" if points.names else f"column {place} of the array"
             message = f"{column} has {int(beyond.sum()):,} {name}s beyond {limit:g} degrees, the first in row {row}"
             hint = "name latitude first, then longitude, both in degrees"
             raise InvalidEdgesError(message, hint, row=row)
-    placed = np.empty((3, points.number))
-    degrees = np.ascontiguousarray(latitude, np.float64), np.ascontiguousarray(longitude, np.float64)
+    placed: Array = engine.xp.empty((3, points.number))
+    degrees = [engine.xp.ascontiguousarray(values) for values in (latitude, longitude)]
     engine.launch("place_on_sphere", points.number, *degrees, points.number, placed)
     return placed
 

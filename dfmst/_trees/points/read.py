@@ -13,8 +13,10 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name
 from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
+from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame
+from dfmst._engines import select_engine
 from dfmst._trees.points.geometry import POINT, geometry_column, geometry_name, read_geometry
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -25,7 +27,7 @@ class Points(NamedTuple):
     """Coordinates of points, and their names."""
 
     coordinates: Array  # ``float64``, shape ``(axes, points)``
-    view: FrameView  # the frame that results resemble: the points' own, or an Arrow table for an array
+    view: FrameView | DeviceView  # the frame that results resemble: the points', or an Arrow table for an array
     ids: Any  # the column that names the points; ``None``: their row names them
     names: tuple[Any, ...] = ()  # the columns of the coordinates; none of an array
     kind: str = "point"  # for errors
@@ -40,13 +42,17 @@ class Points(NamedTuple):
         """Return how errors name a point."""
         if self.ids is None:
             return f"the {self.kind} in row {at}"
-        name = f"{self.kind} {self.view.series(self.ids)[at]!r}"
+        name = f"{self.kind} {self.view.frame[self.ids][at]!r}"
         return f"{name} in row {at}" if self.kind == "point" else name
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
         if self.ids is None:
             return self.view.build({**ends, **numbers})
+        if isinstance(self.view, DeviceView):
+            column = self.view.column(self.ids)
+            taken = {name: column.take(at).reset_index(drop=True) for name, at in ends.items()}
+            return self.view.build({**taken, **numbers})
         ids = self.view.series(self.ids)
         named = [nw.maybe_reset_index(ids[at]).alias(name).to_frame() for name, at in ends.items()]
         beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
@@ -59,10 +65,10 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
     view = open_frame(points, "points")
-    if isinstance(view, DeviceView):
-        raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
     if ids is not None:
         check_column_name("ids", ids)
+    if isinstance(view, DeviceView):
+        return _on_device(view, _column_names(view, columns, ids), ids)
     if columns is None:
         columns = geometry_name(view.native)
     names = _column_names(view, columns, ids)
@@ -105,7 +111,34 @@ def read_series(table: Any, columns: Any) -> Points:
     return Points(values, replace(view, native=nw.to_native(named)), "column", kind="column")
 
 
-def _column_names(view: FrameView, columns: Any, ids: Any) -> list[Any]:
+def _on_device(view: DeviceView, names: list[Any], ids: Any) -> Points:
+    """Coordinates in a GPU's memory."""
+    if not names:
+        raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
+    _check_number(len(view), "points")
+    xp = select_engine("cuda").xp
+    coordinates = xp.empty((len(names), len(view)))
+    for axis, name in enumerate(names):
+        coordinates[axis] = device_numbers(name, view.column(name))
+        _check_finite(xp, coordinates[axis], name)
+    return Points(coordinates, view, ids, tuple(names))
+
+
+def _check_finite(xp: Any, values: Array, name: Any) -> None:
+    """Refuse NaN, infinity, and coordinates whose squares are beyond float64."""
+    if not len(values):
+        return
+    wrong = xp.isnan(values - values)
+    if bool(wrong.any()):
+        count, row = int(wrong.sum()), int(xp.flatnonzero(wrong)[0])
+        which = "coordinate that is" if count == 1 else "coordinates that are"
+        message = f"column {name!r} has {count:,} {which} null, NaN or infinite, the first in row {row}"
+        raise InvalidEdgesError(message, "fill or remove those rows", row=row)
+    if float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST:
+        raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
+
+
+def _column_names(view: FrameView | DeviceView, columns: Any, ids: Any) -> list[Any]:
     """Names of the columns of coordinates; all but that of the ids if none is named."""
     known = set(view.frame.columns)
     names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns

@@ -1,5 +1,7 @@
 """Rounds of Borůvka's algorithm on all pairs of points: every component takes its lightest edge out.
 
+The same steps run on the host and on a GPU.
+
 Most of these edges lead to one of a few nearest neighbors. If all of these are in the point's own component, the tree
 is searched for the nearest point of another one; nodes whose points all have one label are skipped.
 
@@ -12,7 +14,8 @@ Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclide
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,21 +30,31 @@ from dfmst._trees.points.tree import (
     distances,
     nearest_points,
     node_labels,
-    pieces,
 )
 
 _NOWHERE = np.iinfo(np.uint32).max
 _NONE = np.iinfo(np.uint64).max
 HALF = np.uint64(32)
-_INFINITE = np.array(np.inf).view(np.uint64)
+_INFINITE = int(np.array(np.inf).view(np.uint64))
+_PIECE = 1 << 16  # entries of temporary columns
 
 
-def halves(pairs: Array) -> Array:
-    """Return the upper and the lower halves of words, ``int64``, shape ``(2, pairs)``."""
-    ends = np.empty((2, len(pairs)), np.uint64)
-    np.right_shift(pairs, HALF, out=ends[0])
-    np.bitwise_and(pairs, np.uint64(_NOWHERE), out=ends[1])
-    return ends.view(np.int64)
+def halves(pairs: Array) -> tuple[Array, Array]:
+    """Return the upper and the lower halves of words, ``int64``."""
+    return (pairs >> HALF).view(np.int64), (pairs & np.uint64(_NOWHERE)).view(np.int64)
+
+
+def pieces(length: int) -> Iterator[slice]:
+    """Yield spans of entries whose temporary columns stay in the cache, and need no new memory."""
+    for begin in range(0, length, _PIECE):
+        yield slice(begin, begin + _PIECE)
+
+
+def first_in_runs(xp: Any, ordered: Array) -> Array:
+    """Flag the entries that differ from the one before."""
+    first: Array = xp.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return first
 
 
 class _Ways(NamedTuple):
@@ -66,20 +79,20 @@ class Rounds:
     def __init__(
         self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int, space: Space
     ) -> None:
-        self.engine, length = engine, points.shape[1]
+        self.engine, length, xp = engine, points.shape[1], engine.xp
         self.tree = self._build(points, space)
         self.neighbor, reach = self._nearest(min(max(wanted, min_samples), length - 1))
-        self.label = np.arange(length, dtype=np.uint32)
-        self.place = np.empty(length, np.uint32)
+        self.label = xp.arange(length, dtype=np.uint32)
+        self.place = xp.empty(length, np.uint32)
         self.place[self.tree.order] = self.label
         self.near_core = self._cores(counts, min_samples) if min_samples else None
         self.hub = np.arange(0 if counts is None else length)
-        # The depth of nodes that have about as many points as a thread takes at a time.
-        self.level = max(0, (length // GRAIN).bit_length() - 1)
-        blocks, lightest = 1 << self.level, np.full(length, _INFINITE)
-        other, sure = np.full(length, _NOWHERE, np.uint32), np.zeros(length, np.uint8)
-        apart, spent = np.full(blocks, -1.0), np.zeros(blocks, np.uint8)
-        self.ways = _Ways(other, np.zeros(length), sure, reach, apart, spent, lightest)
+        # The depth of nodes that have about as many points as a thread takes at a time: on a GPU a leaf.
+        self.level = max(0, (length // GRAIN).bit_length() - 1) if engine.on_host else self.tree.depth
+        blocks, lightest = 1 << self.level, xp.full(length, _INFINITE, np.uint64)
+        other, sure = xp.full(length, _NOWHERE, np.uint32), xp.zeros(length, np.uint8)
+        apart, spent = xp.full(blocks, -1.0), xp.zeros(blocks, np.uint8)
+        self.ways = _Ways(other, xp.zeros(length), sure, reach, apart, spent, lightest)
 
     def _build(self, points: Array, space: Space) -> PointTree:
         return build_tree(self.engine, points, space)
@@ -90,15 +103,21 @@ class Rounds:
 
     def _cores(self, counts: Array | None, min_samples: int) -> Array:
         """Distance of each position's `min_samples`-th nearest neighbor, equal points counted one by one."""
-        tree, positions = self.tree, np.arange(self.tree.length)
-        if not self.neighbor.size:
-            return np.zeros(tree.length)
+        tree, xp = self.tree, self.engine.xp
+        positions: Array = xp.arange(tree.length)
+        if not self.neighbor.shape[1]:
+            return xp.zeros(tree.length)  # type: ignore[no-any-return]
         if counts is None:
-            return distances(tree.points, positions, self.neighbor[:, min_samples - 1], tree.space)
+            return self._apart(positions, self.neighbor[:, min_samples - 1])
         count = counts[tree.order]
         within = np.cumsum(count[self.neighbor], axis=1) + (count - 1)[:, None] >= min_samples
-        core = distances(tree.points, positions, self.neighbor[positions, within.argmax(axis=1)], tree.space)
+        core = self._apart(positions, self.neighbor[positions, within.argmax(axis=1)])
         return np.where(count > min_samples, 0.0, core)
+
+    def _apart(self, one: Array, other: Array) -> Array:
+        """Distances of pairs of positions."""
+        ends = one.astype(np.int64), other.astype(np.int64)
+        return distances(self.engine, self.tree.points, *ends, self.tree.space)
 
     def core(self) -> Array | None:
         """Return the weight below which each point has no edge, ``float64``; ``None``: 0 for all."""
@@ -108,22 +127,22 @@ class Rounds:
         """Return the pairs, the smaller number in the upper half of a word; ``uint64``."""
         if label is not None:
             self._begin_with(label)
-        components, pairs = np.flatnonzero(self.label == np.arange(self.tree.length)), [np.zeros(0, np.uint64)]
-        chosen = np.full(self.tree.length, _NONE)
+        xp, length = self.engine.xp, self.tree.length
+        components, pairs = xp.flatnonzero(self.label == xp.arange(length, dtype=np.uint32)), [xp.zeros(0, np.uint64)]
+        chosen = xp.full(length, _NONE, np.uint64)
         while len(components) > 1:
             self._choose(chosen)
             if len(self.hub) and len(pairs) == 1:
                 self._note_hubs()
-            found = chosen[components]
-            found.sort()  # two components may have chosen the same pair, and one may have chosen none
-            pairs.append(found[np.append(True, found[1:] != found[:-1]) & (found != _NONE)])
-            for piece in pieces(len(pairs[-1])):
-                source, target = self.place[halves(pairs[-1][piece])]
+            found = xp.sort(chosen[components])  # two components may have chosen the same pair, and one none
+            pairs.append(found[first_in_runs(xp, found) & (found != _NONE)])
+            for piece in pieces(len(pairs[-1])) if self.engine.on_host else (slice(None),):
+                source, target = (self.place[end] for end in halves(pairs[-1][piece]))
                 self.engine.launch("unite", len(source), source, target, None, self.label)
             flatten(self.engine, self.label)
             components = components[self.label[components] == components]
             chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
-        return np.concatenate(pairs)
+        return xp.concatenate(pairs)  # type: ignore[no-any-return]
 
     def _begin_with(self, label: Array) -> None:
         """Join the points of each label; a label is one of its points."""
@@ -139,7 +158,7 @@ class Rounds:
         near = self.neighbor, self.neighbor.shape[1]
         self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
         self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
-        turn = np.argsort(ways.apart, kind="stable")  # after a light edge, later blocks of its component need no search
+        turn = self.engine.xp.argsort(ways.apart)  # after a light edge, later blocks of its component need no search
         self.engine.launch("find_ways", blocks, *state, self.level, turn, grain=1)
         columns = label, tree.order, ways.other, ways.weight, ways.lightest, chosen
         self.engine.launch("first_ways", tree.length, *columns)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._trees.points.blocks import BlockRounds, nearest_by_blocks
-from dfmst._trees.points.rounds import HALF, Rounds, halves
-from dfmst._trees.points.tree import EUCLID, Space, build_tree, distances, nearest_points, pieces
+from dfmst._trees.points.rounds import HALF, Rounds, first_in_runs, halves, pieces
+from dfmst._trees.points.tree import EUCLID, Space, build_tree, distances, nearest_points
 
 _MANY_AXES = 20  # above which a tree leaves out hardly any points
 
@@ -20,45 +22,52 @@ def spanning_pairs(
 
     With `label`, points of one label are joined already: find the lightest pairs that join the labels.
     """
+    xp = engine.xp
     if points.shape[1] < 2:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
-    first = _first_of_equals(points) if label is None else None
+        return xp.zeros(0, np.int64), xp.zeros(0, np.int64), xp.zeros(0)
+    # A GPU looks at equal points one by one: to group them takes more time, unless most points are equal.
+    first = _first_of_equals(points) if label is None and engine.on_host else None
     if first is None:
         rounds = _rounds(engine, points, None, wanted, min_samples, space)
         words, core = rounds.run(label), rounds.core()
     else:
         words, core = _span_with_equals(engine, points, first, wanted, min_samples, space)
-    words.sort()
-    source, target = halves(words)
-    weight = distances(points, source, target, space)
+    source, target = halves(xp.sort(words))
+    weight = distances(engine, points, source, target, space)
     if core is not None:
-        np.maximum(weight, np.maximum(core[source], core[target]), out=weight)
+        weight = xp.maximum(weight, xp.maximum(core[source], core[target]))
     return source, target, weight
 
 
 def nearest_pairs(engine: Engine, points: Array, wanted: int, space: Space = EUCLID) -> tuple[Array, Array]:
     """Find pairs of which one is among the nearest of the other, each once and in ascending order; ``int64``."""
+    xp = engine.xp
     if not wanted:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if _by_blocks(points, space):
-        one, other = np.repeat(np.arange(points.shape[1]), wanted), nearest_by_blocks(points, wanted)[0].reshape(-1)
+        return xp.zeros(0, np.int64), xp.zeros(0, np.int64)
+    one = xp.arange(points.shape[1] * wanted) // wanted
+    if _by_blocks(engine, points, space):
+        other = nearest_by_blocks(engine, points, wanted)[0].reshape(-1)
     else:
         tree = build_tree(engine, points, space)
         neighbor, _ = nearest_points(engine, tree, wanted)
-        one, other = np.repeat(tree.order, wanted), tree.order[neighbor].reshape(-1)
-    words = np.minimum(one, other).astype(np.uint64) << HALF | np.maximum(one, other).astype(np.uint64)
-    words.sort()
-    source, target = halves(words[np.append(True, words[1:] != words[:-1])])
-    return source, target
+        one, other = tree.order[one], tree.order[neighbor.reshape(-1)]
+    words = xp.sort(words_of(xp, one, other))
+    return halves(words[first_in_runs(xp, words)])
 
 
-def _by_blocks(points: Array, space: Space) -> bool:
+def words_of(xp: Any, one: Array, other: Array) -> Array:
+    """Return pairs as words, the smaller number in the upper half."""
+    low, high = xp.minimum(one, other).astype(np.uint64), xp.maximum(one, other).astype(np.uint64)
+    return low << HALF | high  # type: ignore[no-any-return]
+
+
+def _by_blocks(engine: Engine, points: Array, space: Space) -> bool:
     """Whether products of matrices find distances in less time than a tree."""
-    return len(points) > _MANY_AXES and space == EUCLID
+    return engine.on_host and len(points) > _MANY_AXES and space == EUCLID
 
 
 def _rounds(engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int, space: Space) -> Rounds:
-    kind = BlockRounds if _by_blocks(points, space) else Rounds
+    kind = BlockRounds if _by_blocks(engine, points, space) else Rounds
     return kind(engine, points, counts, wanted, min_samples, space)
 
 
@@ -69,7 +78,7 @@ def _span_with_equals(
     repeats = first < np.arange(len(first))
     double, kept = np.flatnonzero(repeats), np.flatnonzero(~repeats)
     rounds = _rounds(engine, points[:, kept], np.bincount(first)[kept], wanted, min_samples, space)
-    ends = kept[halves(rounds.run())]
+    ends = kept[np.stack(halves(rounds.run()))]
     hub = kept[rounds.hub[np.searchsorted(kept, first[double])]]
     ends = np.concatenate([ends, np.stack([hub, double])], axis=1).astype(np.uint64)
     core = rounds.core()

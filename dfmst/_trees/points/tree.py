@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
-
-_PIECE = 1 << 16  # entries of temporary columns
+from dfmst._engines.primitives.sort import sort_order
 
 
 class Space(NamedTuple):
@@ -23,31 +21,20 @@ class Space(NamedTuple):
 EUCLID = Space()
 
 
-def distances(points: Array, source: Array, target: Array, space: Space = EUCLID) -> Array:
-    """Return the distances of pairs of points, ``float64``: the same floats as the kernels'."""
-    total = np.zeros(len(source))
-    for piece in pieces(len(source)):
-        for axis, coordinate in enumerate(points):
-            difference = np.abs(coordinate[source[piece]] - coordinate[target[piece]])
-            if space.period is not None and space.period[axis] > 0:
-                np.minimum(difference, space.period[axis] - difference, out=difference)
-            if space.norm == 0:
-                np.maximum(total[piece], difference, out=total[piece])
-            else:
-                total[piece] += difference * difference if space.norm == 2 else difference
-    return np.sqrt(total, out=total) if space.norm == 2 else total
-
-
-def pieces(length: int) -> Iterator[slice]:
-    """Yield spans of entries whose temporary columns stay in the cache, and need no new memory."""
-    for begin in range(0, length, _PIECE):
-        yield slice(begin, begin + _PIECE)
+def distances(engine: Engine, points: Array, source: Array, target: Array, space: Space = EUCLID) -> Array:
+    """Return the distances of pairs of points (``int64``), ``float64``: the same floats as the searches'."""
+    distance: Array = engine.xp.empty(len(source))
+    ends = (engine.xp.ascontiguousarray(end) for end in (source, target))
+    columns = points.reshape(-1), points.shape[1], len(points), *space, *ends, distance
+    engine.launch("pair_distances", len(source), *columns)
+    return distance
 
 
 _LANES = 8  # entries that the kernels read behind the last point
 _PLANE = 3  # axes up to which a box is small compared with its distance from most points
-_FEW, _MANY = 4, 32  # points of a leaf, or up to twice as many: up to _PLANE axes, and above
+_FEW, _MANY = 8, 32  # points of a leaf, or up to twice as many: up to _PLANE axes, and above
 _SCRATCH = 1 << 18  # distances of neighbors at a time
+_DEVICE_SCRATCH = 1 << 25  # on a GPU: enough to keep it busy
 GRAIN = 128  # positions that one thread takes at a time: points that follow each other look into the same leaves
 
 
@@ -73,43 +60,61 @@ class PointTree(NamedTuple):
     @property
     def points(self) -> Array:
         """Coordinates in the tree's order, shape ``(axes, length)``."""
-        return self.column[: self.axes * self.length].reshape(self.axes, self.length)
+        points: Array = self.column[: self.axes * self.length].reshape(self.axes, self.length)
+        return points
 
 
 def build_tree(engine: Engine, points: Array, space: Space = EUCLID) -> PointTree:
     """Build the tree of points, ``float64`` of shape ``(axes, length)`` and at least one."""
-    axes, length = points.shape
+    xp, (axes, length) = engine.xp, points.shape
     depth = max(0, (length // (_FEW if axes <= _PLANE else _MANY)).bit_length() - 1)
-    column = np.zeros(axes * length + _LANES)
+    column, nodes = xp.zeros(axes * length + _LANES), 2 << depth
+    box, axis, cut = xp.zeros((nodes, 2, axes)), xp.zeros(nodes // 2, np.uint32), xp.zeros(nodes // 2)
+    if not engine.on_host:
+        order = _sort_points(engine, points, column)
+        engine.launch("bound_leaves", 1 << depth, column, length, axes, depth, box)
+        for level in reversed(range(depth)):
+            engine.launch("join_boxes", 1 << level, axes, level, box, axis, cut)
+        return PointTree(column, order, length, axes, depth, box, axis, cut, *space)
     column[: axes * length] = points.reshape(-1)
-    order, nodes = np.arange(length, dtype=np.uint32), 2 << depth
-    box, axis, cut = np.zeros((nodes, 2, axes)), np.zeros(nodes // 2, np.uint32), np.zeros(nodes // 2)
+    order = np.arange(length, dtype=np.uint32)
     for level in range(depth + 1):
         columns = column, order, length, axes, level, depth, box, axis, cut
         engine.launch("split_points", 1 << level, *columns, grain=max(1, (GRAIN << level) // length))
     return PointTree(column, order, length, axes, depth, box, axis, cut, *space)
 
 
+def _sort_points(engine: Engine, points: Array, column: Array) -> Array:
+    """Fill in the coordinates in the order of Morton codes, and return the order.
+
+    To sort codes keeps all threads of a GPU busy; the selection of medians leaves the upper levels to a few.
+    """
+    xp, (axes, length) = engine.xp, points.shape
+    low, high = (xp.stack([getattr(points[axis], end)() for axis in range(axes)]) for end in ("min", "max"))
+    code = xp.empty(length, np.uint64)
+    engine.launch("morton_codes", length, points.reshape(-1), length, axes, low, high, code)
+    order = sort_order(engine, code)
+    engine.launch("take_points", length, points.reshape(-1), order, length, axes, column)
+    return order
+
+
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:
-    """Find the nearest points of every point, by position in the tree."""
-    neighbor = np.empty((tree.length, wanted), np.uint32)
-    reach = np.full(tree.length, np.inf)
-    if wanted:
-        step = max(GRAIN, _SCRATCH // wanted)
-        distance = np.empty((min(step, tree.length), wanted))
-        for begin in range(0, tree.length, step):
-            here = neighbor[begin : begin + step], distance, reach[begin : begin + step]
-            engine.launch("nearest_points", len(here[0]), *tree, wanted, begin, *here, grain=GRAIN)
-    if not wanted:
-        reach.fill(0.0)
+    """Find the nearest points of every point, by position in the tree; and the distance of the last one."""
+    xp = engine.xp
+    neighbor, reach = xp.empty(tree.length * wanted, np.uint32), xp.zeros(tree.length)
+    step = max(GRAIN, (_SCRATCH if engine.on_host else _DEVICE_SCRATCH) // max(1, wanted))
+    distance = xp.empty(min(step, tree.length) * wanted)
+    for begin in range(0, tree.length if wanted else 0, step):
+        here = neighbor[begin * wanted : (begin + step) * wanted], distance, reach[begin : begin + step]
+        engine.launch("nearest_points", len(here[2]), *tree, wanted, begin, *here, grain=GRAIN)
     if wanted == tree.length - 1:
         reach.fill(np.inf)
-    return neighbor, reach
+    return neighbor.reshape(tree.length, wanted), reach
 
 
 def node_labels(engine: Engine, tree: PointTree, label: Array) -> Array:
     """Node -> the label of all its points, or the largest ``uint32`` if they have several."""
-    whole = np.empty(2 << tree.depth, np.uint32)
+    whole: Array = engine.xp.empty(2 << tree.depth, np.uint32)
     engine.launch("label_leaves", 1 << tree.depth, label, tree.length, tree.depth, whole)
     for level in reversed(range(tree.depth)):
         engine.launch("label_nodes", 1 << level, level, whole)

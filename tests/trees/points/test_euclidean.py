@@ -187,13 +187,3 @@ def test_bad_points(points, options, message):
         with pytest.raises(dfmst.DfmstError) as caught:
             function(points, **options)
         assert message in str(caught.value)
-
-
-def test_points_on_a_gpu():
-    from tests.support.gpu import standin
-
-    with standin.installed():
-        import cudf
-
-        with pytest.raises(dfmst.UnsupportedFrameError, match="points are read on the host, and these are on a GPU"):
-            dfmst.euclidean_forest(cudf.DataFrame({"x": [1.0]}))

@@ -1,0 +1,101 @@
+"""Points on a GPU: the host's trees and neighbors, without a copy of a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+from tests.support.gpu.standin import cudf, cupy
+from tests.support.lanes import examples
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+
+def both(points: np.ndarray, function: str, **options: Any) -> None:
+    """The frame of the device is the host's, to the bit."""
+    table = pa.table({"x": points[:, 0], "y": points[:, 1], "name": [f"p{row}" for row in range(len(points))]})
+    frame = cudf.DataFrame.from_arrow(table)
+    cupy.traffic.reset()
+    ours = getattr(dfmst, function)(frame, ["x", "y"], ids="name", **options)
+    assert max([*cupy.traffic.to_host, *cupy.traffic.to_device], default=0) <= 64
+    expected = getattr(dfmst, function)(table, ["x", "y"], ids="name", **options)
+    assert isinstance(ours, cudf.DataFrame)
+    assert ours.to_arrow(preserve_index=False).to_pydict() == expected.to_pydict()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "haversine"])
+def test_metrics(metric):
+    rng = np.random.default_rng(4)
+    for count in (1, 2, 9, 700):
+        for points in (rng.random((count, 2)) * 80, rng.integers(0, 6, (count, 2)) * 10.0):
+            both(points, "points_forest", metric=metric)
+            both(points, "knn_edges", metric=metric, k=3)
+            if count > 9:
+                both(points, "points_forest", metric=metric, min_samples=4, k=2)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=40),
+    st.integers(0, 4),
+    st.integers(1, 5),
+)
+@examples(60)
+def test_ties(points, min_samples, k):
+    both(np.array(points, float), "euclidean_forest", k=k, min_samples=min(min_samples, len(points) - 1) or None)
+
+
+def test_many_points():
+    """Copies and launches do not grow with the points: a number a round is read, and no column."""
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.random((3000, 2)), rng.random((3000, 2)) * 0.01 + 3])
+    cupy.cuda.launches.clear()
+    both(points, "points_forest")
+    rounds = sum(name.startswith("first_ways") for name, *_ in cupy.cuda.launches)
+    assert rounds <= 13  # components at least halve
+    assert len(cupy.traffic.to_host) <= 4 * rounds + 12
+    few = cudf.DataFrame.from_arrow(pa.table({"x": points[::100, 0]}))
+    assert dfmst.knn_edges(few, k=50, return_exact=True)[1]
+    assert not dfmst.knn_edges(few, k=1, return_exact=True)[1]
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (
+            {"x": [1.0, float("nan")]},
+            {},
+            "column 'x' has 1 coordinate that is null, NaN or infinite, the first in row 1",
+        ),
+        ({"x": [1, None, None]}, {}, "column 'x' has 2 coordinates that are null"),
+        ({"x": [1e151, 0.0]}, {}, "column 'x' holds coordinates beyond 1e150"),
+        ({"x": [2**53 + 1, 0]}, {}, "column 'x' holds integers that no float64 is equal to"),
+        ({"x": ["a", "b"]}, {}, "coordinates must be numbers"),
+        ({"x": [1.0, 2.0]}, {"columns": "y"}, "column 'y' not found"),
+        ({"x": [1.0, 2.0]}, {"metric": "cosine"}, "cosine is measured on the host, and the points are on a GPU"),
+        ({"x": [1.0, 2.0]}, {"box": 3.0}, "box= is measured on the host"),
+        ({"x": [1.0, 2.0], "y": [91.0, 0.0]}, {"metric": "haversine"}, "column 'y' has 1 latitudes beyond 90 degrees"),
+        (
+            {"x": [1.0, 2.0]},
+            {"edges": pa.table({"source": [0], "target": [1]})},
+            "edges= is for points on the host",
+        ),
+    ],
+)
+def test_bad_points(frame, options, message):
+    with pytest.raises(dfmst.DfmstError) as caught:
+        dfmst.points_forest(cudf.DataFrame.from_arrow(pa.table(frame)), **options)
+    assert message in str(caught.value)
+
+
+def test_clusters_are_made_on_the_host():
+    frame = cudf.DataFrame.from_arrow(pa.table({"x": [1.0, 2.0]}))
+    with pytest.raises(dfmst.UnsupportedFrameError, match=r"these are on a GPU\nHint: pass points.to_arrow"):
+        dfmst.hdbscan(frame, columns="x")
+    with pytest.raises(dfmst.UnsupportedFrameError, match=r"pass table.to_arrow"):
+        dfmst.correlation_forest(frame)
