@@ -50,6 +50,7 @@ void everything(u32 seed) {
     integer_ids(graph);
     text_ids(graph);
     points(vertices_wanted / 2 + 3, seed);
+    sphere(vertices_wanted);
     generate(graph);
     kruskal(graph);
     kruskal_tree(graph);

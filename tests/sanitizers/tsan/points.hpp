@@ -12,16 +12,34 @@ struct Cloud {
   std::vector<u32> order, axis;
 
   // Points of a small grid: hardly any distance is the only one of its kind.
-  Cloud(u64 length, u64 axes, u32 seed)
+  Cloud(u64 length, u64 axes, u32 seed, bool by_codes = false)
       : length(length), axes(axes), column(length * axes + 8), order(iota(length)) {
     std::mt19937 random(seed);
     for (u64 at = 0; at < length * axes; ++at) column[at] = random() % 40;
     while (length >> (depth + 1) >= 4) ++depth;
     box.resize((4ull << depth) * axes);
     cut.resize(1ull << depth), axis.resize(1ull << depth);
+    if (by_codes) return sort_codes();
     for (u64 at = 0; at <= depth; ++at)
       launch_split_points(1ull << at, column.data(), order.data(), length, axes, at, depth, box.data(),
                           axis.data(), cut.data());
+  }
+
+  // The tree of a GPU.
+  void sort_codes() {
+    std::vector<u64> code(length);
+    std::vector<f64> from = column, low(axes), high(axes);
+    for (u64 a = 0; a < axes; ++a) {
+      const auto [least, most] = std::minmax_element(&from[a * length], &from[(a + 1) * length]);
+      low[a] = *least, high[a] = *most;
+    }
+    launch_morton_codes(length, from.data(), length, axes, low.data(), high.data(), code.data());
+    std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return code[a] < code[b]; });
+    launch_take_points(length, from.data(), order.data(), length, axes, column.data());
+    launch_bound_leaves(1ull << depth, column.data(), length, axes, depth, box.data());
+    for (u64 at = depth; at--;)
+      launch_join_boxes(1ull << at, axes, at, box.data(), axis.data(), cut.data());
+    for (u64 a = 0; a < axes; ++a) CHECK(box[2 * axes + a] == low[a] && box[3 * axes + a] == high[a]);
   }
 
   f64 distance(u64 p, u64 q) const {
@@ -91,8 +109,16 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
     launch_unite(u32(), source.size(), source.data(), target.data(), (const u32*)nullptr, label.data());
     jump(label);
   }
+  std::vector<i64> one, other_end;
+  for (u64 pair : pairs) one.push_back((i64)place[pair >> 32]), other_end.push_back((i64)place[(u32)pair]);
+  std::vector<f64> length_of(pairs.size());
+  launch_pair_distances(pairs.size(), c.column.data(), n, c.axes, 2ull, (const f64*)nullptr, one.data(),
+                        other_end.data(), length_of.data());
   f64 total = 0;
-  for (u64 pair : pairs) total += c.distance(place[pair >> 32], place[(u32)pair]);
+  for (u64 at = 0; at < length_of.size(); ++at) {
+    CHECK(length_of[at] == c.distance((u64)one[at], (u64)other_end[at]));
+    total += length_of[at];
+  }
   if (!core) CHECK(std::abs(total - c.spanned()) < 1e-6 * (1 + total));
 }
 
@@ -102,7 +128,22 @@ void points(u64 length, u32 seed) {
     const std::vector<f64> core(length, 2);
     span(cloud, 2, nullptr);
     span(cloud, 2, core.data());
+    span(Cloud(length, axes, seed, true), 2, nullptr);
   }
+}
+
+// Places on the earth, whose distance from its center is the radius; and the arcs of half a turn and of none.
+void sphere(u64 length) {
+  std::vector<f64> latitude(length), longitude(length), column(3 * length), chord{0, 2 * 6371008.8};
+  for (u64 p = 0; p < length; ++p) latitude[p] = (f64)(p % 181) - 90, longitude[p] = (f64)(p % 721) - 360;
+  launch_place_on_sphere(length, latitude.data(), longitude.data(), length, column.data());
+  for (u64 p = 0; p < length; ++p) {
+    f64 sum = 0;
+    for (u64 a = 0; a < 3; ++a) sum += column[a * length + p] * column[a * length + p];
+    CHECK(std::abs(std::sqrt(sum) - 6371008.8) < 1e-8);
+  }
+  launch_arcs_of_chords(chord.size(), chord.data());
+  CHECK(chord[0] == 0 && std::abs(chord[1] - 3.141592653589793 * 6371008.8) < 1e-8);
 }
 
 }  // namespace
