@@ -2,9 +2,10 @@
 
     python bench/points.py OUTPUT.json [--points PLANE HIGH] [--limit CPU_SECONDS]
 
-The peers: quitefastmst, fast_hdbscan (its spanning tree with min_samples=1, compiled before), and SciPy's Delaunay
-triangulation with dfmst's forest of its sides (in the plane). One that is not installed is skipped. A peer
-that takes more CPU-seconds than the limit is stopped. The median of five runs in turn; one run if it is long.
+The peers: quitefastmst, fast_hdbscan (its spanning tree with min_samples=1, compiled before), SciPy's Delaunay
+triangulation with dfmst's forest of its sides (in the plane), and scikit-learn's HDBSCAN (its tree, and clusters). One
+that is not installed is skipped. A peer that takes more CPU-seconds than the limit is stopped. The median of five runs
+in turn; one run if it is long. dfmst alone: places on the earth, and columns by their correlation.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from support.machine import describe
 from support.results import write
 from support.timing import spent
 
-PEERS = {"dfmst": "dfmst", "quitefastmst": "quitefastmst", "fast_hdbscan": "fast_hdbscan", "Delaunay": "scipy"}
+PEERS = {
+    "dfmst": "dfmst",
+    "quitefastmst": "quitefastmst",
+    "fast_hdbscan": "fast_hdbscan",
+    "Delaunay": "scipy",
+    "scikit-learn": "sklearn",
+}
 RUNS = 5
 LONG = 5.0  # seconds from which one run will do
 
@@ -33,16 +40,32 @@ def cloud(axes: int, count: int, kind: str) -> np.ndarray:
     rng = np.random.default_rng(1)
     if kind == "uniform":
         return rng.random((count, axes))
+    if kind == "earth":
+        latitude, longitude = np.degrees(np.arcsin(rng.uniform(-1, 1, count))), rng.uniform(-180, 180, count)
+        return np.stack([latitude, longitude], axis=1)
+    if kind == "series":  # with common factors; one row a day
+        return rng.normal(size=(axes, 30)) @ rng.normal(size=(30, count)) * 0.5 + rng.normal(size=(axes, count))
     centers = rng.random((50, axes))
     return centers[rng.integers(0, 50, count)] + rng.normal(size=(count, axes)) * 0.01
 
 
-def span(peer: str, points: np.ndarray) -> float:
+def span(peer: str, points: np.ndarray, kind: str) -> float:
     """Total length of the tree."""
     if peer == "dfmst":
+        import pyarrow as pa
+
         import dfmst
 
-        return float(dfmst.euclidean_forest(points)["distance"].to_numpy().sum())
+        if kind == "series":
+            table = pa.table({f"c{column}": values for column, values in enumerate(points.T)})
+            return float(dfmst.correlation_forest(table)["distance"].to_numpy().sum())
+        metric = "haversine" if kind == "earth" else "euclidean"
+        return float(dfmst.points_forest(points, metric=metric)["distance"].to_numpy().sum())
+    if peer == "scikit-learn":
+        from sklearn.cluster import HDBSCAN
+
+        tree = HDBSCAN(min_samples=2, copy=True).fit(points)._single_linkage_tree_
+        return float(tree["value"].sum() if "value" in (tree.dtype.names or ()) else tree["distance"].sum())
     if peer == "quitefastmst":
         import quitefastmst
 
@@ -64,12 +87,13 @@ def span(peer: str, points: np.ndarray) -> float:
 
 def run_one(peer: str, axes: int, count: int, kind: str, limit: int) -> None:
     """Measure one call, after a small one that loads and compiles."""
-    span(peer, cloud(axes, 1000, kind))
+    span(peer, cloud(axes, 1000, kind), kind)
     most = int(time.process_time()) + limit
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     points = np.ascontiguousarray(cloud(axes, count, kind))
-    figures, total = spent(lambda: span(peer, points))
-    print(json.dumps({"cpu": figures["cpu_seconds"], "seconds": figures["seconds"], "total": total}))
+    figures, total = spent(lambda: span(peer, points, kind))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps({"cpu": figures["cpu_seconds"], "seconds": figures["seconds"], "total": total, "peak_gib": peak}))
 
 
 def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str, float]:
@@ -109,7 +133,15 @@ def main() -> None:
             here = measure_in_turn(cloud_peers, axes, count, kind, arguments.limit)
             clouds[f"{count:,} {kind} points, {axes} axes"] = here
             print(json.dumps(here), flush=True)
-    packages = [package for package in ("scipy", "quitefastmst", "fast_hdbscan") if importlib.util.find_spec(package)]
+    for name, axes, count, kind in (
+        ("places on the earth", 2, 3, "earth"),
+        ("series of 750 days", 750, 0.02, "series"),
+    ):
+        scaled = int(count * arguments.points[0])
+        clouds[f"{scaled:,} {name}"] = measure_in_turn(["dfmst"], axes, scaled, kind, arguments.limit)
+        print(json.dumps(clouds), flush=True)
+    names = {"sklearn": "scikit-learn"}
+    packages = [names.get(name, name) for name in PEERS.values() if name != "dfmst" and importlib.util.find_spec(name)]
     results = {"machine": describe(*packages), **clouds}
     write(arguments.output, results)
 

@@ -217,9 +217,11 @@ def points() -> str:
     rows = []
     for name, runs in result("points").items():
         if name != "machine":
-            cells = (runs.get(peer, {}) for peer in ("dfmst", "quitefastmst", "fast_hdbscan", "Delaunay"))
+            cells = (
+                runs.get(peer, {}) for peer in ("dfmst", "quitefastmst", "fast_hdbscan", "scikit-learn", "Delaunay")
+            )
             rows.append([name, *(_stopped(run) for run in cells)])
-    return table(("", "dfmst", "quitefastmst", "fast_hdbscan", "Delaunay and dfmst"), rows)
+    return table(("", "dfmst", "quitefastmst", "fast_hdbscan", "scikit-learn", "Delaunay and dfmst"), rows)
 
 
 def _stopped(run: dict[str, float]) -> str:

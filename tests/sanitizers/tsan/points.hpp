@@ -19,7 +19,10 @@ struct Cloud {
     while (length >> (depth + 1) >= 4) ++depth;
     box.resize((4ull << depth) * axes);
     cut.resize(1ull << depth), axis.resize(1ull << depth);
-    if (by_codes) return sort_codes();
+    if (by_codes) {
+      sort_codes();
+      return;
+    }
     for (u64 at = 0; at <= depth; ++at)
       launch_split_points(1ull << at, column.data(), order.data(), length, axes, at, depth, box.data(),
                           axis.data(), cut.data());
