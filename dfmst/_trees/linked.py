@@ -128,7 +128,7 @@ class LinkOptions(NamedTuple):
     @classmethod
     def of(cls, on: Any, max_group: Any, keep: Any) -> LinkOptions:
         """Check the arguments of :func:`linked_rows`."""
-        keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in _listed(on))
+        keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
             raise ValueError("on names no column; pass the keys: on=['email', 'phone', ['first', 'born']]")
         for name in (name for key in keys for name in key):
@@ -162,10 +162,6 @@ class LinkOptions(NamedTuple):
         if GROUP in names:
             message = f"the table has a column {GROUP!r}, which is the name of the result's column"
             raise InvalidEdgesError(message, "rename that column first")
-
-
-def _listed(on: Any) -> list[Any]:
-    return list(on) if is_several(on) and not isinstance(on, tuple) else list(on) if isinstance(on, tuple) else [on]
 
 
 class Links:

@@ -298,6 +298,14 @@ def test_faulty_tables():
         dfmst.stream.linked_rows(parts, ["phone"])
 
 
+def test_keys_of_rows_to_keep_mean_the_same_in_every_batch():
+    parts = [pa.table({"key": [1], "rank": pa.array([value], pa.decimal128(38, 2))}) for value in (7, 9, 8)]
+    assert dfmst.stream.linked_rows(parts, ["key"], keep=("rank", "max"))["rank"].to_pylist() == [9]
+    parts = [pd.DataFrame({"key": [1], "rank": [Decimal(10) ** 30 + value]}) for value in (7, 9, 8)]
+    with pytest.raises(InvalidEdgesError, match="column 'rank' holds"):
+        dfmst.stream.linked_rows(parts, ["key"], keep=("rank", "max"))
+
+
 def test_a_memory_limit(tmp_path):
     rows = 100_000
     pyarrow.parquet.write_table(pa.table({"key": np.arange(rows) * 10**9}), tmp_path / "in.parquet")

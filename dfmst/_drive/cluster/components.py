@@ -24,11 +24,12 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.cluster.devices import task_engine
+from dfmst._drive.cluster.devices import TaskColumns, task_engine
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._edges.dictionary import concat_ids, plain
 from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.encode import are_integers
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines.primitives.contract import component_labels
 
@@ -37,6 +38,7 @@ _LOW = np.uint64((1 << 32) - 1)
 _NONE = np.uint64((1 << 64) - 1)
 _SHRINK = 4 / 3  # of the vertices in a round, at least, as expected
 _SAMPLED = 64  # ids of a block for each sampled one
+_LONG = 1 << 16  # bytes of a column that waits in a file
 _COIN = 0x9E3779B97F4A7C15
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 
@@ -58,13 +60,12 @@ class Hooks(NamedTuple):
 
 def block_of(engine: Any, columns: IdColumns) -> Block:
     """Return edges as a block; a vertex without other edges has a self-loop."""
-    source, target, total, values = dense_vertices(engine, columns, in_order=True)
-    if values is not None:
-        return Block(plain(values), source, target)
-    occurs = np.zeros(total, bool)
-    occurs[source] = occurs[target] = True
-    place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
-    return Block(arrow_numbers(np.flatnonzero(occurs)), place[source], place[target])
+    if are_integers(columns.source):  # columns of all vertices below the largest id would not shrink with the blocks
+        ids, place = np.unique(np.concatenate(columns[:2]), return_inverse=True)
+        place = place.astype(np.uint32)
+        return Block(arrow_numbers(ids), place[: len(columns.source)], place[len(columns.source) :])
+    source, target, _, values = dense_vertices(engine, columns, in_order=True)
+    return Block(plain(values), source, target)
 
 
 def rounds_of(owners: int) -> int:
@@ -116,7 +117,40 @@ class _Adder:
         self._graph, self._prefix = graph, name
 
     def __call__(self, name: str, number: Any, task: Any, *arguments: Any) -> Any:
-        return self._graph.add(f"{self._prefix}-{name}", number, task, *arguments, stays=task is getitem)
+        waits = () if task is getitem else (in_files,)  # an entry of a result that is in files already
+        return self._graph.add(f"{self._prefix}-{name}", number, *waits, task, *arguments, stays=task is getitem)
+
+
+class _Stored(NamedTuple):
+    """A column of a task's result, in a file of its worker."""
+
+    columns: TaskColumns
+    is_arrow: bool
+
+
+def in_files(task: Any, *arguments: Any) -> Any:
+    """Run a task whose long columns wait in files of the workers; those of other tasks are read (a task)."""
+    return _stored(task(*map(_loaded, arguments)))
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, pa.Array)) and value.nbytes >= _LONG:
+        return _Stored(TaskColumns.stored(task_engine(), value), isinstance(value, pa.Array))
+    return _mapped(_stored, value)
+
+
+def _loaded(value: Any) -> Any:
+    if isinstance(value, _Stored):
+        column = value.columns.load()
+        return arrow_numbers(column) if value.is_arrow and isinstance(column, np.ndarray) else column
+    return _mapped(_loaded, value)
+
+
+def _mapped(function: Any, value: Any) -> Any:
+    """Apply a function to the entries of a list or tuple, which may have names."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(function, value))
+    return type(value)(map(function, value)) if type(value) in (list, tuple) else value
 
 
 def number_blocks(add: _Adder, blocks: list[Any], bounds: Any, owners: int) -> tuple[list[Any], list[list[Any]]]:

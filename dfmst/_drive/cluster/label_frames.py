@@ -14,7 +14,7 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import resources
-from dfmst._drive.cluster.components import Labels, add_components, label_frame, split_ids
+from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame, split_ids
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
 from dfmst._drive.cluster.label_blocks import (
@@ -29,13 +29,15 @@ from dfmst._drive.cluster.label_blocks import (
 )
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
+from dfmst._drive.plan.formulas import slice_memory
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
+from dfmst._fold.budget import parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _MOST_OWNERS = 64
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
-_OWNED = 1 << 22  # vertices of an owner, about
+LABELLED = 150  # bytes of a vertex in a task that contracts its block or its owner
 
 
 def has_plain_ids(empty: pd.DataFrame, columns: EdgeColumns) -> bool:
@@ -63,12 +65,17 @@ def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: lis
     names = columns.read_names
     columns = replace(columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
-    owners = _owners(parts, columns)
+    owners = _owners(parts, columns, options)
     if options.algorithm == "bsp":
         token = (parts.token, columns, "bsp", owners)
         graph = TaskGraph(token, None, parts.tasks)
         groups = group_parts(parts.edges, owners)
-        blocks = [[graph.add("local", at, local_block, *group.arguments(), columns) for at, group in enumerate(groups)]]
+        blocks = [
+            [
+                graph.add("local", at, in_files, local_block, *group.arguments(), columns)
+                for at, group in enumerate(groups)
+            ]
+        ]
     else:
         graph, rows, *_ = forest_graph(parts, columns, options)
         blocks = _forest_blocks(graph, parts, columns, rows, owners, cuts)
@@ -77,11 +84,12 @@ def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: lis
     return Labelling(graph, parts, columns, labels, owners)
 
 
-def _owners(parts: FrameParts, columns: EdgeColumns) -> int:
-    """Return the number of owners: a few for each worker, more if they would have many vertices."""
-    size = size_of_parts(parts.edges, columns.plain_ends)
-    vertices = 0 if size is None else size.vertices or 2 * size.rows
-    most = max(-(-vertices // _OWNED), 2 * resources().workers)
+def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
+    """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
+    size, cluster = size_of_parts(parts.edges, columns.plain_ends), resources()
+    vertices = options.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
+    room = slice_memory(parse_memory(options.memory_limit or cluster.memory)) // (2 * cluster.tasks)
+    most = max(-(-vertices * LABELLED // max(1, room)), 2 * cluster.workers)
     return max(1, min(_MOST_OWNERS, most, len(parts.edges)))
 
 
@@ -94,16 +102,15 @@ def _forest_blocks(
         for place, number in enumerate(range(first, first + count)):
             file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
             arguments = (parts.edges[number], located, place, number, columns, file, cuts)
-            ends = graph.add("ends", (number, tokenize(cuts)), forest_ends, *arguments)
+            ends = graph.add("ends", (number, tokenize(cuts)), in_files, forest_ends, *arguments)
             for at, found in enumerate(tables):
                 found.append(graph.add("cut-ends", (number, at, tokenize(cuts)), getitem, ends, at, stays=True))
     blocks = []
     for at, found in enumerate(tables):
         groups = group_parts(found, owners)
-        task = [
-            graph.add("block", (group.first, at, tokenize(cuts, owners)), joined_block, group.parts) for group in groups
-        ]
-        blocks.append(task)
+        names = [(group.first, at, tokenize(cuts, owners)) for group in groups]
+        of_groups = zip(names, groups, strict=True)
+        blocks.append([graph.add("block", name, in_files, joined_block, group.parts) for name, group in of_groups])
     return blocks
 
 
@@ -112,10 +119,10 @@ def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:
     graph, keys = found.graph, []
     ids = found.labels[0].ids
     name = f"labels-{tokenize(list(like.columns), found.owners)}"
-    counts = [graph.add(f"{name}-count", owner, count_ids, each) for owner, each in enumerate(ids)]
+    counts = [graph.add(f"{name}-count", owner, in_files, count_ids, each) for owner, each in enumerate(ids)]
     for owner in range(found.owners):
         columns = [labels.components[owner] for labels in found.labels]
-        keys.append(graph.add(name, owner, label_frame, ids[owner], columns, counts, owner, like).key)
+        keys.append(graph.add(name, owner, in_files, label_frame, ids[owner], columns, counts, owner, like).key)
     return dd.from_graph(graph, like, (None,) * (found.owners + 1), keys, f"dfmst-{name}")
 
 
@@ -130,21 +137,22 @@ def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
     token = f"labelled-{tokenize(found.owners)}"
     groups = group_parts(parts.edges, _ASKING * found.owners)
     blocks = [
-        graph.add(f"{token}-asked", at, asked_ids, *group.arguments(), found.columns) for at, group in enumerate(groups)
+        graph.add(f"{token}-asked", at, in_files, asked_ids, *group.arguments(), found.columns)
+        for at, group in enumerate(groups)
     ]
     pieces = [
-        graph.add(f"{token}-split", at, split_ids, each, labels.bounds, found.owners) for at, each in enumerate(blocks)
+        graph.add(f"{token}-split", at, in_files, split_ids, each, labels.bounds, found.owners)
+        for at, each in enumerate(blocks)
     ]
     answers = []
     for owner in range(found.owners):
         asked = [graph.add(f"{token}-own", (owner, at), getitem, each, owner) for at, each in enumerate(pieces)]
-        answers.append(
-            graph.add(f"{token}-answer", owner, answered, labels.ids[owner], labels.components[owner], asked)
-        )
+        known = (labels.ids[owner], labels.components[owner])
+        answers.append(graph.add(f"{token}-answer", owner, in_files, answered, *known, asked))
     keys = []
     for at, group in enumerate(groups):
         own = [graph.add(f"{token}-answers", (at, owner), getitem, each, at) for owner, each in enumerate(answers)]
         for number in range(group.first, group.first + len(group.parts)):
             arguments = (parts.rows[number], number, found.columns, blocks[at], own, like)
-            keys.append(graph.add(token, number, labelled_rows, *arguments).key)
+            keys.append(graph.add(token, number, in_files, labelled_rows, *arguments).key)
     return dd.from_graph(graph, like, edges.divisions, keys, f"dfmst-{token}")

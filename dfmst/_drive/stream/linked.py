@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch
+from dfmst._drive.stream.batches import Batch, WeightTypes
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource, FrameSource, input_names, open_source
@@ -120,6 +120,7 @@ class _Run:
         self._source, self._options, self.links, self._limit, self._tell = source, options, links, limit, tell
         self._encoders = [KeyEncoder(links.engine, key) for key in options.keys]
         self._keys: list[tuple[Array, Array | None]] = []  # of the rows to keep
+        self._weights = WeightTypes()
         self._rows = 0
 
     def link(self) -> tuple[Array, Array | None]:
@@ -132,8 +133,8 @@ class _Run:
             self.links.reserve(self._rows)
             self.links.unite(entries, counts, batch.first)
             if self._options.best is not None:
-                name = self._options.best
-                self._keys.append(order_keys(self.links.engine, name, batch.column(name), self._options))
+                column = self._weights.read(self._options.best, batch)  # in the type of the first batch
+                self._keys.append(order_keys(self.links.engine, self._options.best, column, self._options))
         group = self.links.groups(self._rows)
         if not self._options.one:
             return group, None
