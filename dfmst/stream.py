@@ -168,6 +168,7 @@ def connected_components(
     target: Any = "target",
     *,
     vertices: Any = None,
+    by: Any = None,
     memory_limit: int | str = "2GiB",
     gpu_memory_limit: int | str | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -192,6 +193,9 @@ def connected_components(
     vertices
         All vertices: a list, an array or a column of ids, each once. One without edges is a component of its own.
         ``None``: the ends of the rows.
+    by
+        A column, or a list of columns, of groups of rows, each of which has its own graph. The columns come first in
+        the result, and groups are in ascending order, null last.
     memory_limit
         Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
         batches. Dense integers need 5 bytes a vertex more; other ids 64 MiB and 32 bytes a vertex, texts 36 bytes and
@@ -247,6 +251,7 @@ def clusters(
     n_clusters: int | Iterable[int] | None = None,
     distance: Any = None,
     vertices: Any = None,
+    by: Any = None,
     maximum: bool = False,
     memory_limit: int | str = "2GiB",
     gpu_memory_limit: int | str | None = None,
@@ -271,8 +276,8 @@ def clusters(
         threshold; with `spill_dir` 17 bytes and 4. That is less than the fold takes, except with `spill_dir`.
     source, target, weight, n_clusters, distance, maximum
         As for :func:`dfmst.clusters`.
-    vertices, output, progress
-        As for :func:`connected_components`.
+    vertices, by, output, progress
+        As for :func:`connected_components`; `by` is for cuts at `distance`.
 
     Returns
     -------

@@ -9,6 +9,8 @@ from dfmst._edges import host_frame
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine, Engine, cpu, select_engine
 from dfmst._engines.kernels import kernels
+from dfmst._engines.primitives.dendrogram import contracted_merges
+from dfmst._engines.primitives.kruskal_tree import merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
 from dfmst.algorithms.base import Trace
@@ -23,7 +25,9 @@ __all__ = [
     "Engine",
     "Trace",
     "by_public_names",
+    "contracted_merges",
     "kernels",
+    "merge_clusters",
     "release_scratch",
     "select_engine",
     "sort_order",

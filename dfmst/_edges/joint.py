@@ -32,7 +32,9 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError
 
 _HIGHEST = (1 << 64) - 1
+_PLAIN = {"t": pa.string(), "y": pa.binary(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 _NULL = b"~"  # the group of rows without one
+_WORD = 9  # bytes of a value of 64 bits, the first of which names its type
 
 
 def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
@@ -287,3 +289,66 @@ def _binary(table: Array | pa.Array) -> pa.Array:
 
 def _scalar(value: bytes) -> pa.Scalar:
     return pa.scalar(value, pa.large_binary())
+
+
+def split_ids(ids: pa.Array, kinds: list[pa.DataType]) -> list[pa.Array]:
+    """Return the parts of the ids that :func:`joint_ids` makes, in these types; the group without a value is null."""
+    ids = ids.cast(pa.large_binary())
+    _, offsets, content = ids.buffers()
+    at = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids)].copy()
+    text = np.frombuffer(content or b"", np.uint8)
+    parts = []
+    for kind in kinds:
+        values, at = _next_part(text, at, kind)
+        parts.append(values)
+    return parts
+
+
+def _next_part(text: Array, at: Array, kind: pa.DataType) -> tuple[pa.Array, Array]:
+    """Read a value of this type at each place, and return the places behind them."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    plain = plain.storage_type if isinstance(plain, pa.BaseExtensionType) else plain
+    tags = text[at]
+    if pa.types.is_null(plain):  # an empty column of objects has no type
+        plain = _PLAIN.get(chr(tags[tags != _NULL[0]][0]), plain) if (tags != _NULL[0]).any() else plain
+    found: list[pa.Array] = [pa.nulls(int(np.count_nonzero(tags == _NULL[0])), plain)]
+    rows, end = [np.flatnonzero(tags == _NULL[0])], at + 1
+    for tag in np.unique(tags[tags != _NULL[0]]).tolist():
+        here = np.flatnonzero(tags == tag)
+        begin = at[here]
+        word = _word(text, begin) if chr(tag) != "n" else begin
+        if chr(tag) in "ty":
+            values, end[here] = _texts(text, begin + _WORD, word), begin + _WORD + word
+        elif chr(tag) in "TSHDA":
+            values, end[here] = _moments(word, _word(text, begin + _WORD), plain), begin + 2 * _WORD
+        elif chr(tag) == "n":
+            stops = [int(np.argmax(text[first:] == ord(";"))) for first in begin.tolist()]
+            texts = [bytes(text[first + 1 : first + stop]).decode() for first, stop in zip(begin, stops, strict=True)]
+            values, end[here] = pa.array([Decimal(value) for value in texts]), begin + np.array(stops) + 1
+        else:
+            values, end[here] = pa.array(word.view(np.float64) if chr(tag) == "f" else word), begin + _WORD
+        rows.append(here)
+        whole = pa.types.is_decimal(plain) and pa.types.is_integer(values.type)
+        found.append(pa.array(map(Decimal, values.to_pylist()), plain) if whole else values.cast(plain))
+    order = np.empty(len(at), np.int64)
+    order[np.concatenate(rows)] = np.arange(len(at))
+    return pa.concat_arrays(found).take(pa.array(order)), end
+
+
+def _word(text: Array, begin: Array) -> Array:
+    """The 64 bits behind a byte that names the type."""
+    return text[begin[:, None] + np.arange(1, _WORD)].view("<i8").reshape(-1)
+
+
+def _texts(text: Array, begin: Array, length: Array) -> pa.Array:
+    offsets = np.append(0, np.cumsum(length))
+    content = text[np.repeat(begin - offsets[:-1], length) + np.arange(offsets[-1])]
+    return pa.Array.from_buffers(pa.large_binary(), len(begin), [None, pa.py_buffer(offsets), pa.py_buffer(content)])
+
+
+def _moments(whole: Array, nanoseconds: Array, kind: pa.DataType) -> pa.Array:
+    """Moments of seconds and nanoseconds, as integers of the type's unit."""
+    if pa.types.is_date32(kind):
+        return pa.array((whole // 86_400).astype(np.int32))
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}["ms" if pa.types.is_date64(kind) else kind.unit]
+    return pa.array((whole * per_second + nanoseconds // (10**9 // per_second)).astype(f"i{kind.bit_width // 8}"))

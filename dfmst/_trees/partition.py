@@ -22,7 +22,7 @@ from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.errors import InvalidEdgesError
 
-_MOST_STATES = 256  # alternatives that are kept of the vertices below one vertex
+_MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
 
 
 @driven("forest")
@@ -73,7 +73,7 @@ def partition(
     ------
     InvalidEdgesError
         More trees, or fewer vertices, than parts; amounts that are missing or negative; no cuts were found that
-        keep the tolerance. The search keeps 256 alternatives below a vertex, so it may miss cuts of large trees.
+        keep the tolerance. The search keeps 2,048 alternatives below a vertex, so it may miss cuts of large trees.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components`.
 

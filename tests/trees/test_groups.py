@@ -164,3 +164,34 @@ def test_errors(function, options, message):
     with pytest.raises((dfmst.DfmstError, ValueError)) as caught:
         getattr(dfmst, function)(ROADS.assign(vertex=1), **options)
     assert message in str(caught.value)
+
+
+STREAMED: dict[str, dict[str, Any]] = {"connected_components": {}, "clusters": {"distance": [0, 2]}}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+@given(rows=ROWS, by=st.sampled_from([["g"], ["h", "g"]]), text=st.booleans(), cut=st.integers(0, 40))
+@examples(60)
+def test_streams(name, rows, by, text, cut):
+    frame = table(rows, str if text else lambda id: id + 2**53)
+    expected = getattr(dfmst, name)(frame, by=by, **STREAMED[name])
+    found = getattr(dfmst.stream, name)([frame[:cut], frame[cut:]], by=by, **STREAMED[name])
+    assert found.equals(expected)
+    assert found.schema == expected.schema
+    arrow = getattr(dfmst.stream, name)([frame.to_arrow()], by=by, **STREAMED[name])
+    assert arrow.to_pylist() == expected.to_dicts()
+
+
+def test_files_of_groups(tmp_path):
+    days: Any = ["2020-01-01", None, "1969-07-20", "2020-01-01"]
+    kinds = {"day": pd.to_datetime(days), "half": [0.5, 1.5, -0.0, 0.5]}
+    edges = pd.DataFrame({"source": [5, 1, 2, 2**60], "target": [5, 2, 1, 5], **kinds})
+    edges.to_parquet(tmp_path / "edges.parquet")
+    out = tmp_path / "out.parquet"
+    options: dict[str, Any] = {"by": ["day", "half"]}
+    assert dfmst.stream.connected_components(tmp_path / "edges.parquet", output=out, **options) == out
+    pd.testing.assert_frame_equal(pd.read_parquet(out), dfmst.connected_components(edges, **options))
+    with pytest.raises(ValueError, match="streams are cut at distance="):
+        dfmst.stream.clusters([edges], weight=None, n_clusters=2, **options)
+    with pytest.raises(dfmst.InvalidEdgesError, match="by= names a column that the result has as well"):
+        dfmst.stream.connected_components([edges.assign(vertex=1)], by="vertex")

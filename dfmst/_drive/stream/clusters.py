@@ -13,9 +13,11 @@ import pyarrow as pa
 from dfmst._common.progress import Tell
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.forest import StreamRows, fold
+from dfmst._drive.stream.group_labels import GroupLabels, label_groups
 from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
 from dfmst._drive.stream.sources import kinds_of
 from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.groups import check_one_graph
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.budget import Budget
@@ -36,6 +38,7 @@ def fold_clusters(
     n_clusters: int | Iterable[int] | None = None,
     distance: Any = None,
     vertices: Any = None,
+    by: Any = None,
     maximum: bool = False,
     memory_limit: int | str = "2GiB",
     gpu_memory_limit: int | str | None = None,
@@ -64,11 +67,17 @@ def fold_clusters(
     (5, {'d2': 3, 'd9': 1})
     """
     columns = EdgeColumns(source, target, weight, maximum, invalid)  # keys of several columns are refused
+    if by is not None:
+        check_one_graph(vertices)
+        if n_clusters is not None:
+            raise ValueError(
+                "n_clusters= with by= needs a table in memory: dfmst.clusters; streams are cut at distance="
+            )
     thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
     places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
     solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}
-    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid}
+    order: dict[str, Any] = {"maximum": maximum, "by": by, "invalid": invalid}
     forest = fold(edges, source, target, weight, **order, **limits, **places, **solver)
     try:
         assert isinstance(forest.store, StreamRows)
@@ -87,7 +96,11 @@ def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
     memory.check_cut(count, columns, in_memory=in_memory)
     occurring = _sets(engine, count, ((rows.source, rows.target) for rows in read_pieces(folded.rows)))
     occurring.note_loops(folded.loops)
-    numbered = number_in_order(engine, folded.encoder, occurring.occurring(), vertices, memory)
+    types: Any = None
+    if job.columns.conditions:
+        numbered, types = label_groups(store.source, job, engine, folded.encoder, occurring.occurring())
+    else:
+        numbered = number_in_order(engine, folded.encoder, occurring.occurring(), vertices, memory)
     del occurring
     order = _Order(folded.rows, folded.weight_types.get(thresholds.weight), maximum=thresholds.maximum)
     rows, leaders = len(folded.rows), {}
@@ -98,7 +111,8 @@ def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
     if job.spill is not None:
         job.spill.remove()
     kinds = kinds_of(store.source, job.names[:2])
-    return Labels(numbered, leaders, kinds, engine, folded.source_rows, folded.dropped, store.checkpoint)
+    labels = numbered, leaders, kinds, engine, folded.source_rows, folded.dropped, store.checkpoint
+    return Labels(*labels) if types is None else GroupLabels(*labels, types)
 
 
 def _sets(engine: Engine, vertices: int, edges: Iterator[tuple[Array, Array]]) -> SetsFold:

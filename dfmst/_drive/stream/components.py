@@ -14,8 +14,11 @@ from dfmst._common.types import Invalid
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.fold_rows import Pass
 from dfmst._drive.stream.forest import open_checkpoint
+from dfmst._drive.stream.group_labels import GroupLabels, label_groups
 from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
 from dfmst._drive.stream.sources import kinds_of, on_device, open_source
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.groups import check_one_graph
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._fold.budget import parse_memory
@@ -30,6 +33,7 @@ def fold_components(
     target: Any = "target",
     *,
     vertices: Any = None,
+    by: Any = None,
     memory_limit: int | str = "2GiB",
     gpu_memory_limit: int | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -66,7 +70,9 @@ def fold_components(
     >>> labels.frame.to_pydict()
     {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
     """
-    columns = EdgeColumns(source, target, None, invalid=invalid)
+    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, None, None))
+    if by is not None:
+        check_one_graph(vertices)
     runner = select_engine(engine, threads, on_device=on_device(edges))
     limit = parse_memory(memory_limit)
     gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit")
@@ -96,6 +102,11 @@ class _SetsPass(Pass):
         fold = self.fold or SetsFold(engine)
         fold.grow(encoder.count)
         fold.labels()
+        if self.job.columns.conditions:
+            numbered, types = label_groups(self.source, self.job, engine, encoder, fold.occurring())
+            leaders = {"component": name_groups(numbered, engine.to_host(fold.parent))}
+            kinds = kinds_of(self.source, self.job.names)
+            return GroupLabels(numbered, leaders, kinds, engine, *self.folded[:2], self.checkpoint, types)
         numbered = number_in_order(engine, encoder, fold.occurring(), vertices, self.memory)
         fold.grow(encoder.count)  # by vertices without rows
         label = name_groups(numbered, engine.to_host(fold.parent))

@@ -1,0 +1,95 @@
+"""Components and clusters of the groups of a stream, whose vertices are pairs of a group and an id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import nw, pc
+from dfmst._common.types import Array
+from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.labels import Labels, Numbered
+from dfmst._drive.stream.parquet import ParquetSource
+from dfmst._drive.stream.sources import EdgeSource, kinds_of
+from dfmst._edges.encode import Encoder
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.joint import split_ids
+from dfmst._engines import Engine
+from dfmst._fold.sets import listed_vertices
+from dfmst.errors import InvalidEdgesError
+
+
+@dataclass(eq=False)
+class GroupLabels(Labels):
+    """Labels of groups: the columns of the groups come first, and groups are in ascending order."""
+
+    types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, then of the ids
+
+    def _reader(self) -> pa.RecordBatchReader:
+        ids = self.numbered.ids
+        assert self.types is not None
+        assert ids is not None
+        kinds = list(self.types.values())
+        *names, _ = map(str, self.types)
+        fields = [*zip(names, kinds[:-1], strict=True), *((name, kinds[-1]) for name in ("vertex", *self.leaders))]
+
+        def batch(piece: Array) -> pa.RecordBatch:
+            columns = split_ids(ids.take(pa.array(piece)), kinds)
+            leaders = (split_ids(ids.take(pa.array(leader[piece])), kinds)[-1] for leader in self.leaders.values())
+            return pa.record_batch([*columns, *leaders], schema=pa.schema(fields))
+
+        return pa.RecordBatchReader.from_batches(pa.schema(fields), map(batch, self._pieces()))
+
+    @property
+    def frame(self) -> Any:
+        """The table: of Arrow for files, otherwise a frame of the edges' kind."""
+        with self._finished():
+            table = self._reader().read_all()
+            view = self.kinds.view
+            if not isinstance(view, FrameView):
+                return table
+            native = view.build_arrow({name: table.column(name) for name in table.column_names})
+            return self._in_user_types(view, native)
+
+    def _in_user_types(self, view: FrameView, native: Any) -> Any:
+        assert self.types is not None
+        frame = nw.from_native(native, eager_only=True)
+        *names, source = self.types
+        wanted = {str(name): name for name in names} | dict.fromkeys(("vertex", *self.leaders), source)
+        casts = [
+            nw.col(column).cast(view.frame.schema[name])
+            for column, name in wanted.items()
+            if view.frame.schema[name] not in (nw.Object, frame.schema[column])
+        ]
+        return nw.to_native(frame.with_columns(*casts))
+
+
+def label_groups(
+    source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array
+) -> tuple[Numbered, Mapping[Any, pa.DataType]]:
+    """Order the flagged vertices by group and id, and return the types of the columns of groups and of the ids."""
+    names = [*job.columns.conditions.by, job.columns.source]
+    if {"vertex", "component", "cluster"} & set(map(str, names[:-1])):
+        raise InvalidEdgesError("by= names a column that the result has as well", "rename the column of the groups")
+    found = np.concatenate([np.zeros(0, np.uint32), *listed_vertices(engine, flags)])
+    ids = (
+        encoder.decode(np.arange(encoder.count, dtype=np.uint32)) if encoder.count else pa.array([], pa.large_binary())
+    )
+    parts = split_ids(ids.take(pa.array(found)), _types(source, names))
+    table = pa.table(parts, list(map(str, range(len(parts)))))
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
+    types = dict(zip(names, (part.type for part in parts), strict=True))
+    return Numbered(ids, found[order], flags, len(found)), types
+
+
+def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:
+    """Types of columns in Arrow; null if the frames' library does not say it."""
+    if isinstance(source, ParquetSource):
+        return [source.schema.field(name).type for name in names]
+    view = kinds_of(source, names).view
+    assert isinstance(view, FrameView)
+    return [view.series(name).to_arrow().type for name in names]
