@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+import shlex
+from collections.abc import Collection, Iterable
 from typing import Any, Self
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "UnsupportedFrameError",
     "did_you_mean",
     "missing_column",
+    "missing_columns",
     "no_space",
 ]
 
@@ -144,11 +146,68 @@ def missing_column(
     Hint: did you mean 'weight'? Else name the column with weight=
     """
     names = list(columns)
-    known = ", ".join(map(repr, names[:_LISTED])) or "none"
-    known += f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     frame = f"column {name!r} not found; the frame's columns"
     start = frame if place is None else f"{place} has no column {name!r}; its columns"
-    return ColumnNotFoundError(f"{start}: {known}", did_you_mean(name, names, hint), option=option)
+    return ColumnNotFoundError(f"{start}: {_listed(names)}", did_you_mean(name, names, hint), option=option)
+
+
+#: Argument -> option of the command line, if that is not its own name.
+_OPTIONS = {"source": "-s", "target": "-t", "weight": "-w", "columns": "-c", "ids": "--id"}
+
+
+def missing_columns(
+    given: Iterable[tuple[str, object]],
+    columns: Iterable[object],
+    place: object = None,
+    numbers: Collection[object] = (),
+) -> ColumnNotFoundError | None:
+    """Make the error for all columns that a frame, or another `place`, does not have; ``None`` if it has all.
+
+    `given` has the arguments and the columns that they name, `numbers` the columns that may be weights, if known.
+
+    >>> print(missing_columns([("source", "a"), ("target", "b"), ("weight", "km")], ["A", "B", "km"]))
+    columns 'a' and 'b' not found; the frame's columns: 'A', 'B', 'km'
+    Hint: did you mean source='A', target='B'?
+    """
+    names, arguments = list(columns), {name: argument for argument, name in given if name is not None}
+    missing = [name for name in arguments if name not in names]
+    if not missing:
+        return None
+    unused = [name for name in names if name not in arguments]
+    chosen = {name: near for name in missing if (near := _nearest(name, unused)) is not None}
+    start = "did you mean {}?" if len(chosen) == len(missing) else "name your columns, for example {}"
+    for name in missing:
+        free = [other for other in unused if other not in chosen.values()]
+        likely = [other for other in free if arguments[name] == "weight" and other in numbers]
+        if name not in chosen and free:
+            chosen[name] = (likely or free)[0]
+    pairs = [(arguments[name], chosen[name]) for name in missing if name in chosen]
+    call = ", ".join(f"{argument}={name!r}" for argument, name in pairs)
+    command = " ".join(
+        f"{_OPTIONS.get(argument, f'--{argument}')} {shlex.quote(str(name))}" for argument, name in pairs
+    )
+    if not pairs:
+        start, call, command = "name your columns with {}", *NAMES_OPTION
+    weighted = "weight" in map(arguments.get, missing)
+    equal = "; {} if all weights are equal" if weighted and start[-1] != "?" else ""
+    hint, words = start.format(call) + equal.format("weight=None"), start.format(command) + equal.format("--unweighted")
+    *first, last = map(repr, missing)
+    wanted = f"columns {', '.join(first)} and {last}" if first else f"column {last}"
+    frame = f"{wanted} not found; the frame's columns" if place is None else f"{place} has no {wanted}; its columns"
+    return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words))
+
+
+def _nearest(name: object, known: Iterable[Any]) -> Any:
+    """Return the known name that is most similar, whatever its case; ``None`` if none is."""
+    from difflib import get_close_matches  # only messages need it
+
+    by_text = {str(other).casefold(): other for other in known}
+    return next((by_text[text] for text in get_close_matches(str(name).casefold(), by_text, 1)), None)
+
+
+def _listed(names: list[Any]) -> str:
+    known = ", ".join(map(repr, names[:_LISTED])) or "none"
+    return known + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
 
 
 def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:
@@ -157,9 +216,7 @@ def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:
     >>> did_you_mean("boruvk", ["boruvka", "prim"])
     "did you mean 'boruvka'?"
     """
-    from difflib import get_close_matches  # only messages need it
-
-    close = get_close_matches(str(name), [str(other) for other in known], 1)
-    if not close:
+    close = _nearest(name, map(str, known))
+    if close is None:
         return hint
-    return f"did you mean {close[0]!r}?" + (f" Else {hint}" if hint else "")
+    return f"did you mean {close!r}?" + (f" Else {hint}" if hint else "")

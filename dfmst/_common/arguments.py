@@ -17,6 +17,11 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+def plural(count: int, one: str, more: str = "") -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
+
+
 def whole_number(name: str, value: Any) -> int:
     """Return an argument that must be a whole number; floats such as 1e9 count as whole."""
     if isinstance(value, float) and value.is_integer():

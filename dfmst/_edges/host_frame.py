@@ -351,10 +351,28 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
             return FrameView(pa.table(edges), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
-    hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
+    raise UnsupportedFrameError(message, _as_table(edges, argument))
+
+
+#: Library of an object that is not a frame -> the call that takes it or makes a frame of it.
+_CALLS = {
+    "networkx": "make a table: networkx.to_pandas_edgelist({0}); or call networkx with backend='dfmst'",
+    "igraph": "make a table: dfmst.from_igraph({0})",
+    "scipy": "make a table: dfmst.from_sparse({0})",
+    "numpy": "for a matrix of all pairs: dfmst.from_matrix({0}); for columns: dfmst.arrays.forest_rows",
+}
+
+
+def _as_table(edges: object, argument: str) -> str:
+    """Return how to make a frame of another object."""
     if isinstance(edges, (str, os.PathLike)):
-        hint = f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
-    raise UnsupportedFrameError(message, hint)
+        return f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
+    if isinstance(edges, dict):
+        return f"make a table of its columns: pandas.DataFrame({argument})"
+    if isinstance(edges, (list, tuple)):
+        return f"make a table of its rows: pandas.DataFrame({argument}, columns=['source', 'target', 'weight'])"
+    general = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
+    return _CALLS.get(type(edges).__module__.partition(".")[0], general).format(argument)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from dfmst._edges.device_columns import device_column, device_factorize, device_
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns
+from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine, host_engine
@@ -37,6 +37,7 @@ _NULL = b"~"  # the group of rows without one
 _WORD = 9  # bytes of a value of 64 bits, the first of which names its type
 
 
+@names_missing_columns
 def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
     """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
     if columns.keys is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from typing import Any, NamedTuple
+from functools import partial, reduce, wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,10 @@ from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import end_words
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
+
+_ENDS = "source", "target"
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,20 @@ class EdgeColumns:
         return list(dict.fromkeys([*self.id_names, *self.weights, *self.conditions.columns]))
 
     @property
+    def arguments(self) -> list[tuple[str, Any]]:
+        """The arguments of a call, and the columns that they name."""
+        ends = [(argument, name) for pair in self.end_parts for argument, name in zip(_ENDS, pair, strict=True)]
+        weights = [("weight", name) for name in self.weights]
+        conditions = self.conditions
+        return [
+            *ends,
+            *weights,
+            *(("by", name) for name in conditions.by),
+            ("keep", conditions.keep),
+            ("drop", conditions.drop),
+        ]
+
+    @property
     def plain_ends(self) -> tuple[Any, ...]:
         """Source and target if each is one column without a group, else no names."""
         return () if self.joint_ids else self.names[:2]
@@ -112,6 +129,20 @@ class EdgeColumns:
         return bool(self.conditions) or self.keys is not None
 
 
+def names_missing_columns(function: Function) -> Function:
+    """Decorate a function of an engine, a view and columns, so that its error names all columns that are missing."""
+
+    @wraps(function)
+    def call(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, *more: Any, **options: Any) -> Any:
+        try:
+            return function(engine, view, columns, *more, **options)
+        except ColumnNotFoundError as error:
+            raise (missing_columns(columns.arguments, view.frame.columns) or error) from None
+
+    return cast("Function", call)
+
+
+@names_missing_columns
 def read_table(
     engine: Engine,
     view: FrameView | DeviceView,

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from dfmst._common.arguments import plural
 from dfmst._common.types import Array
 from dfmst._report.drawing import Drawing, chains, polyline
 from dfmst._report.facts import ForestFacts
 from dfmst._report.layout import lay_out
 from dfmst._report.points import Points
-from dfmst._report.words import plural
 from dfmst.errors import InvalidEdgesError
 
 LONGEST = 5  # edges that are numbered
@@ -122,7 +122,7 @@ def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] |
         return None
     if points is not None:
         picture, cut, title = _on_map(forest, points), False, "The forest on the map"
-        note = f"{plural(len(forest.ordered), 'link', 'links')} in {plural(len(forest.tree_sizes), 'tree', 'trees')}"
+        note = f"{plural(len(forest.ordered), 'link')} in {plural(len(forest.tree_sizes), 'tree')}"
         missing = forest.vertices - picture.drawn
         note += f"; {plural(missing, 'vertex has', 'vertices have')} no coordinates" if missing else ""
     else:

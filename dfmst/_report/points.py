@@ -70,7 +70,8 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
     name = names[0] if names else geometry_name(view.native)
     if name is None:
         message = "the points have no geometry, and no columns of coordinates are named"
-        raise InvalidEdgesError(message, "name two columns: coordinates=('lon', 'lat')")
+        option = "coordinates=('lon', 'lat')", "--coordinates lon lat"
+        raise InvalidEdgesError(message, f"name two columns: {option[0]}", option=option)
     geometry = _read(view, name)
     if not (geometry.kind == POINT).any() and len(ids):
         message = f"column {name!r} holds no points"
@@ -124,7 +125,8 @@ def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points
 def _arrow(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
     check_column_name(argument or "id", name)
     if name not in view.frame.columns:
-        raise missing_column(name, view.frame.columns, f"name the column with {argument}" if argument else "")
+        hint = f"name the column with {argument}" if argument else ""
+        raise missing_column(name, view.frame.columns, hint, option=(argument, f"--{argument[:-1]}"))
     column = view.column(name)
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
 
@@ -138,7 +140,8 @@ def _as_floats(column: Any, name: Any) -> Array:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except (pa.ArrowException, NotImplementedError) as error:
         message = f"column {name!r} holds {column.type} values, which are no coordinates"
-        raise InvalidEdgesError(message, "name columns of numbers with coordinates=") from error
+        option = "coordinates=", "--coordinates"
+        raise InvalidEdgesError(message, "name columns of numbers with coordinates=", option=option) from error
 
 
 def _read(view: FrameView, name: Any) -> Geometry:

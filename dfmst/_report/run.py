@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from dfmst._common.arguments import plural
 from dfmst._common.progress import machine_memory, peak_memory
 from dfmst._report.drawing import WIDTH, Drawing, Scale, count_scale
-from dfmst._report.words import duration, grouped, label, percent, plural, size
+from dfmst._report.words import duration, grouped, label, percent, size
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.result import Forest
 
@@ -62,7 +63,7 @@ def run_facts(summary: Mapping[str, Any], weight: Any, solution: Forest | None =
     about = [] if weight in (None, "weight") else [f"weight {weight}"]
     about += [str(summary["algorithm"])] if summary.get("algorithm") else []
     about += [_DRIVERS[summary["driver"]]] if summary.get("driver") in _DRIVERS else []
-    about += [plural(summary["threads"], "thread", "threads")] if summary.get("threads") else []
+    about += [plural(summary["threads"], "thread")] if summary.get("threads") else []
     about += [] if solution is None else ["CUDA" if solution.engine == "cuda" else "CPU"]
     about.append(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     records = solution.store.records if solution and isinstance(solution.store, FrameRows) else None

@@ -63,11 +63,6 @@ def duration(seconds: float) -> str:
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} {unit}"
 
 
-def plural(count: int, one: str, more: str) -> str:
-    """Return a count with its noun."""
-    return f"{count:,} {one if count == 1 else more}"
-
-
 def rate(rows: float, seconds: float) -> str:
     """Return rows a second."""
     if not seconds:

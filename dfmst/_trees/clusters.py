@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dfmst._common.arguments import real_number
+from dfmst._common.arguments import plural, real_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
@@ -160,7 +160,7 @@ def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Arra
     wrong = np.flatnonzero((trees > count) | (groups.sizes < count))
     if len(wrong):
         first, row = int(wrong[0]), int(groups.row[wrong[0]])
-        message = f"{count:,} clusters cannot be made of {len(wrong):,} groups; that of row {row} has"
+        message = f"{plural(count, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; that of row {row} has"
         message += f" {groups.sizes[first]:,} vertices in {trees[first]:,} components"
         raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out", row=row)
     flags: Array = place < (groups.sizes - count)[group]

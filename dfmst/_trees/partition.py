@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dfmst._common.arguments import real_number, whole_number
+from dfmst._common.arguments import plural, real_number, whole_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.edge_table import EdgeTable
@@ -104,7 +104,8 @@ def partition(
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     ordered = order_forest(forest, columns, ids, algorithm="auto", engine="auto", threads=threads).to_host()
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
-        message = f"{count:,} parts cannot be made of {ordered.vertices:,} vertices in {ordered.trees:,} components"
+        message = f"{plural(count, 'part')} cannot be made of {plural(ordered.vertices, 'vertex', 'vertices')}"
+        message += f" in {plural(ordered.trees, 'component')}"
         raise InvalidEdgesError(message, f"make {ordered.trees:,} to {ordered.vertices:,}")
     amount = np.ones(ordered.vertices, np.int64) if known is None else _by_place(ordered.listed, ids, known)
     trees = root_trees(ordered.engine, ordered.source, ordered.target, ordered.labels())

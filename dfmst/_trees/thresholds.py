@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import is_several, whole_number
+from dfmst._common.arguments import is_several, plural, whole_number
 from dfmst._common.deferred import pc
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.device_columns import DeviceEntries
@@ -52,7 +52,7 @@ class Thresholds:
         if optional and n_clusters is None and distance is None:
             return cls({"cluster": None}, {}, weight, maximum)
         if (n_clusters is None) == (distance is None):
-            raise ValueError("give either n_clusters= or distance=")
+            raise ValueError("give one of n_clusters= and distance=" + (", not both" if distance is not None else ""))
         given: Any = n_clusters if distance is None else distance
         several = is_several(given)
         values = list(given) if several else [given]
@@ -80,7 +80,8 @@ class Thresholds:
 def rows_for(count: int, vertices: int, trees: int) -> int:
     """Return the number of a forest's rows to keep for `count` clusters."""
     if not trees <= count <= vertices:
-        message = f"{count:,} clusters cannot be made of {vertices:,} vertices in {trees:,} components"
+        message = f"{plural(count, 'cluster')} cannot be made of {plural(vertices, 'vertex', 'vertices')}"
+        message += f" in {plural(trees, 'component')}"
         raise InvalidEdgesError(message, f"make {trees:,} to {vertices:,}")
     return vertices - int(count)
 

@@ -28,7 +28,7 @@ from dfmst._edges.lazy_frame import (
     ordered_integers,
     rows_in_order,
 )
-from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns
+from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns, names_missing_columns
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.frame_bsp import bsp_ranks
@@ -92,6 +92,7 @@ def _solve_lazy(view: LazyView, columns: EdgeColumns, form: str, trace: Trace | 
         view.tables.close()
 
 
+@names_missing_columns
 def _solve_view(
     engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Steps, trace: Trace | None
 ) -> Frame:

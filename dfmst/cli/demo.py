@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
 
 LONGEST = 5
 _COMMANDS = (
-    "dfmst forest demo:cities -w km -o forest.parquet",
-    "dfmst verify demo:cities forest.parquet -w km",
-    "dfmst clusters demo:cities -w km -k 50 -o clusters.csv",
-    "dfmst report demo:cities -w km --points demo:points --coordinates lon lat",
-    "dfmst forest --help",
+    "forest demo:cities -w km -o forest.parquet",
+    "verify demo:cities forest.parquet -w km",
+    "clusters demo:cities -w km -k 50 -o clusters.csv",
+    "report demo:cities -w km --points demo:points --coordinates lon lat",
+    "forest --help",
 )
 PAGE = Path("cities.html")
 
@@ -70,7 +72,16 @@ def demo() -> None:
     _print("The world's cities, linked by a minimum spanning forest", aligned(facts, right=(1,)))
     _print(f"The {LONGEST} longest links of the forest", aligned(_longest(forest), right=(2,)))
     _print("The map of the forest", [drawn])
-    _print("Now try", list(_COMMANDS))
+    _print("Now try", [f"{_called()} {command}" for command in _COMMANDS])
+
+
+def _called() -> str:
+    """Return the command as the user typed it, since it may be on no path: ``.venv/bin/dfmst``."""
+    typed = Path(sys.argv[0])
+    if typed.name == "__main__.py":
+        return "python -m dfmst"
+    found = shutil.which("dfmst")
+    return "dfmst" if typed.name != "dfmst" or (found and typed.samefile(found)) else str(typed)
 
 
 def _longest(forest: pa.Table) -> list[tuple[str, str, str]]:

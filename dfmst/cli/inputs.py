@@ -15,7 +15,7 @@ import click
 from dfmst.cli.console import Progress, plural
 from dfmst.cli.options import flagged
 from dfmst.cli.program import OWN_PROCESS, remember_rows
-from dfmst.errors import DfmstError, InvalidEdgesError, did_you_mean, missing_column
+from dfmst.errors import DfmstError, InvalidEdgesError, missing_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,17 +43,15 @@ def _refuse_pandas(name: str, path: object, target: object = None) -> None:
 
 
 def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:
-    """Return the columns that a command needs by their options."""
+    """Return the columns that a command needs by the argument that names them."""
     if source == target:
         raise click.UsageError(f"--source and --target both name the column {source!r}.")
-    return {"-s": source, "-t": target, "-w": weight}
+    return {"source": source, "target": target, "weight": weight}
 
 
 def check_inputs(paths: Sequence[Path]) -> None:
     """Raise if a file does not exist."""
     for path in paths:
-        if str(path) == "-":
-            raise DfmstError("standard input cannot be read", "save it to a file first, and name that")
         if not path.exists():
             raise DfmstError(f"{path}: no such file or directory", "check the name, and the directory you are in")
 
@@ -100,22 +98,18 @@ def read_on_device(
     return read_parquet(paths)
 
 
-def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
-    """Raise if a file lacks a column that an option names."""
+def check_columns(
+    path: Path, schema: pa.Schema, columns: Mapping[str, str | None], coordinates: Sequence[str] = ()
+) -> None:
+    """Raise if a file lacks columns that options name."""
     for name, count in Counter(schema.names).items():
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
-    for option, column in columns.items():
-        if column is None or column in schema.names:
-            continue
-        hint = f"name the column with {option}"
-        if option == "-w":
-            hint += ", or give --unweighted"
-            numbers = _numbers(schema, {columns.get("-s"), columns.get("-t")})
-            if len(numbers) == 1 and not did_you_mean(column, schema.names):
-                hint = f"did you mean {numbers[0]!r}? Else {hint}"
-        raise missing_column(column, schema.names, hint, path)
+    given = [*columns.items(), *(("columns", name) for name in coordinates)]
+    missing = missing_columns(given, schema.names, path, _numbers(schema, set(columns.values())))
+    if missing is not None:
+        raise missing
 
 
 def _numbers(schema: pa.Schema, ends: Container[str | None]) -> list[str]:
@@ -165,8 +159,7 @@ def read_point_files(
     else:
         tables = [read_text_table(path, delimiter, ids) for path in paths]
     for path, part in zip(paths, tables, strict=False):
-        for option, name in (("--id", ids), *(("-c", name) for name in columns)):
-            check_columns(path, part.schema, {option: name})
+        check_columns(path, part.schema, {"ids": ids}, columns)
         if part.column_names != tables[0].column_names:
             raise DfmstError(f"{path} has other columns than {paths[0]}", "name files of equal columns")
     if delimiter is None:

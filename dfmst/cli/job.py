@@ -72,9 +72,9 @@ class ForestJob:
         return next((name for name, value in asked.items() if value is not None), None)
 
     def columns(self) -> dict[str, str | None]:
-        """Return the columns that the job needs, by the option that names them."""
+        """Return the columns that the job needs, by the argument that names them."""
         columns = columns_by_option(self.source, self.target, self.weight)
-        return columns | {"--by": next(iter(self.by), None), "--keep": self.keep, "--drop": self.drop}
+        return columns | {"by": next(iter(self.by), None), "keep": self.keep, "drop": self.drop}
 
     def check_driver(self) -> None:
         """Raise if options exclude each other, or two of them name the same column."""
@@ -115,7 +115,7 @@ class ForestJob:
             return None
         delimiter = text_delimiter(self.points)
         if delimiter is None:
-            return read_inputs((self.points,), None, progress, {"--id": self.id})
+            return read_inputs((self.points,), None, progress, {"ids": self.id})
         check_inputs((self.points,))
         return read_text_table(self.points, delimiter, self.id or 0)  # text is compared in the type of the edges' ids
 

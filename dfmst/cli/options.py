@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +21,12 @@ from dfmst.errors import DfmstError, did_you_mean
 DIRECTORIES = "dfmst.directories"
 
 
+#: Key of the context's ``meta``: whether standard input was read.
+STANDARD_INPUT = "dfmst.standard_input"
+#: Parameters that name files to read.
+_READ = ("inputs", "edges", "forest", "points")
+
+
 def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Turn names into paths; an empty name, as from a variable that is not set, must not mean this directory."""
     if value is None:
@@ -26,6 +35,8 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         return tuple(to_path(ctx, param, name) for name in value)
     if not value:
         raise click.BadParameter("the name is empty.", ctx, param)
+    if value == "-" and param.name in _READ:
+        return _standard_input(ctx, param)
     if param.name in ("inputs", "edges", "points") and value.startswith(DEMO) and not Path(value).exists():
         return demo_path(value)
     try:
@@ -38,6 +49,20 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     if value.endswith((os.sep, os.altsep or os.sep)):
         ctx.meta.setdefault(DIRECTORIES, set()).add(Path(value))
     return Path("-" if value == "/dev/stdout" and param.name == "output" else value)
+
+
+def _standard_input(ctx: click.Context, param: click.Parameter) -> Path:
+    """Copy standard input to a file, as readers look at its first bytes and may read it twice."""
+    stream = sys.stdin.buffer
+    if stream.isatty() or ctx.meta.get(STANDARD_INPUT):
+        reason = "it is a terminal" if stream.isatty() else "it can be read once"
+        raise click.BadParameter(f"standard input cannot be read: {reason}. Name a file.", ctx, param)
+    ctx.meta[STANDARD_INPUT] = True
+    folder: str = ctx.with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
+    path = Path(folder) / "standard-input"
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    return path
 
 
 def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> str:

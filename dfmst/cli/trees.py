@@ -71,7 +71,8 @@ def clusters(
     `dfmst forest`.
     """  # noqa: D301 - click's mark for lines that stay as they are
     if bool(counts) == bool(distances):
-        raise click.UsageError("Give -k N (number of clusters) or -d D (heaviest weight to join).")
+        both = "not both" if counts else "one of them"
+        raise click.UsageError(f"Give -k N (number of clusters) or -d D (heaviest weight to join), {both}.")
     column = weight_name(weight, unweighted)
     if column is None and distances:
         raise click.UsageError("-d and --unweighted cannot be combined.")
@@ -107,19 +108,42 @@ def _cluster_words(vertices: int, found: dict[str, int]) -> tuple[dict[str, Any]
 @shared.vertex_options
 @shared.distance_option
 @click.option("--join", type=float, metavar="D", help="Join components at this distance in the end (inf is allowed).")
+@click.option("--labels", callback=shared.to_path, metavar="FILE", help="Write the vertices by their numbers.")
 @shared.algorithm_option
 @shared.invalid_option
-def linkage(job: TableJob, source: str, target: str, weight: str, **options: Any) -> None:
+def linkage(job: TableJob, source: str, target: str, weight: str, labels: Path | None, **options: Any) -> None:
     """Write the single-linkage dendrogram of IN, one row a merge.
 
     The columns are left, right, distance and size, as SciPy has them: of n vertices, 0 to n - 1 are the vertices in
     ascending order (as `dfmst components` lists them), and n + r is the cluster that row r makes.
 
     \b
-      dfmst linkage roads.parquet -o linkage.parquet
+      dfmst linkage roads.parquet -o linkage.parquet --labels vertices.csv
     """  # noqa: D301 - click's mark for lines that stay as they are
-    merge = call("single_linkage", source, target, weight, **options)
-    job.run(columns_by_option(source, target, weight), "finding the dendrogram of", merge, _linkage_summary)
+    found: list[pa.Table] = []
+
+    def merge(table: pa.Table) -> Any:
+        if labels is not None:
+            found.append(_numbered(call("connected_components", source, target, invalid=options["invalid"])(table)))
+        return call("single_linkage", source, target, weight, **options)(table)
+
+    def write(merges: pa.Table, path: Path | None, format: str | None) -> None:
+        if labels is not None:
+            write_rows(found[0], labels, None)
+        write_rows(merges, path, format)
+
+    columns = columns_by_option(source, target, weight)
+    if labels is not None:
+        check_output(labels, None, job.inputs)
+    job.run(columns, "finding the dendrogram of", merge, _linkage_summary, write)
+
+
+def _numbered(components: pa.Table) -> pa.Table:
+    """The vertices, and their numbers in a dendrogram."""
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.table({"number": np.arange(components.num_rows), "vertex": components["vertex"]})
 
 
 def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import missing_column
+from dfmst.errors import missing_columns
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, open_native, problem, refusing_damage
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -167,7 +167,6 @@ def parquet_size(
 
 def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> None:
     names = footer.schema.to_arrow_schema().names
-    for name in ends:
-        if name not in names:
-            option = "source= and target=", "-s and -t"
-            raise missing_column(name, names, "name the id columns with source= and target=", path, option)
+    missing = missing_columns(zip(("source", "target"), ends, strict=False), names, path)
+    if missing is not None:
+        raise missing

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from dfmst.formats import write_edges
+
 COLUMNS = {"source": [1, 2, 1], "target": [2, 3, 3], "weight": [3.0, 1.0, 2.0]}
 PATHS = "check the name, and the directory you are in"
 INVALID = "fill or remove those rows, or leave them out with --invalid drop"
@@ -308,9 +310,19 @@ def test_wrong_command(dfmst, arguments, message):
     assert f"\nError: {message}" in result.stderr
 
 
-def test_standard_input(dfmst):
-    result = dfmst("forest", "-", code=2)
-    failure(result, "standard input cannot be read", "save it to a file first, and name that")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_standard_input(tmp_path, start, suffix):
+    table = pa.table({"source": ["a", "b", "a"], "target": ["b", "c", "c"], "weight": [1, 2, 3]})
+    write_edges(table, tmp_path / f"in.{suffix}")
+    with (tmp_path / f"in.{suffix}").open("rb") as file:
+        out, err = start("forest", "-", stdin=file).communicate(timeout=60)
+    assert out.splitlines() == [b'"source","target","weight"', b'"a","b",1', b'"b","c",2'], err
+
+
+def test_standard_input_is_read_once(dfmst):
+    assert (
+        "standard input cannot be read: it can be read once. Name a file." in dfmst("forest", "-", "-", code=2).stderr
+    )
 
 
 def test_unknown_format(dfmst):

@@ -42,11 +42,11 @@ def test_json(dfmst, edges):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Give -k N (number of clusters) or -d D (heaviest weight to join)."),
-        (("-k", "1", "-d", "1"), "Give -k N (number of clusters) or -d D"),
+        ((), "Give -k N (number of clusters) or -d D (heaviest weight to join), one of them."),
+        (("-k", "1", "-d", "1"), "Give -k N (number of clusters) or -d D (heaviest weight to join), not both."),
         (("-d", "far"), "'far' is not a number."),
         (("-d", "1", "--unweighted"), "-d and --unweighted cannot be combined."),
-        (("-k", "6"), "6 clusters cannot be made of 5 vertices in 1 components"),
+        (("-k", "6"), "6 clusters cannot be made of 5 vertices in 1 component"),
     ],
 )
 def test_bad_options(dfmst, edges, arguments, message):

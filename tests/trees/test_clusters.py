@@ -131,13 +131,13 @@ def test_bad_lists_of_vertices(function, vertices, message):
 
 
 def test_bad_thresholds():
-    with pytest.raises(dfmst.InvalidEdgesError, match="9 clusters cannot be made of 5 vertices in 1 components"):
+    with pytest.raises(dfmst.InvalidEdgesError, match="9 clusters cannot be made of 5 vertices in 1 component"):
         dfmst.clusters(ROADS, n_clusters=9)
     with pytest.raises(dfmst.InvalidEdgesError, match="make 2 to 5"):
         dfmst.clusters(ROADS[1:], n_clusters=1, vertices=range(1, 6))
     none: dict[str, Any] = {}
     for wrong in (none, {"n_clusters": 1, "distance": 2}):
-        with pytest.raises(ValueError, match="give either n_clusters= or distance="):
+        with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
             dfmst.clusters(ROADS, **wrong)
     with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
         dfmst.clusters(ROADS, distance="far")

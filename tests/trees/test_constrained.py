@@ -99,7 +99,7 @@ ROADS = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 4], "weight": [1, 9,
         ({"one_per": ["a", "b"]}, dfmst.InvalidEdgesError, "column 'a' names two values for one vertex in 1 rows, the"),
         ({"one_per": "home"}, dfmst.ColumnNotFoundError, "column 'home' not found"),
         ({"one_per": "home", "vertices": pd.DataFrame({"vertex": [1, 2, 3, 4]})}, dfmst.ColumnNotFoundError, "'home'"),
-        ({"max_size": 2, "n_clusters": 2, "distance": 3}, ValueError, "give either n_clusters= or distance="),
+        ({"max_size": 2, "n_clusters": 2, "distance": 3}, ValueError, "give one of n_clusters= and distance="),
     ],
 )
 def test_errors(options, error, message):

@@ -152,7 +152,7 @@ def test_dask(name):
         (
             "clusters",
             {"by": "day", "n_clusters": 3},
-            "3 clusters cannot be made of 1 groups; that of row 1 has 2 vertices",
+            "3 clusters cannot be made of 1 group; that of row 1 has 2 vertices",
         ),
         ("connected_components", {"by": "night"}, "column 'night' not found"),
         ("connected_components", {"by": "vertex"}, "by= names the column 'vertex', and the result has a column"),

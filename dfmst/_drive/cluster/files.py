@@ -120,7 +120,7 @@ def write_forest(
     from distributed import KilledWorker
 
     files = _files(inputs)
-    parts = _parts(files, inputs, columns.read_names)
+    parts = _parts(files, inputs, columns)
     names = [name for _, name in files]
     forest = forest_graph(parts, columns, options)
     graphs, strategy = [forest.graph], forest.strategy
@@ -188,10 +188,10 @@ def _write_forest(
     return sum(rows), moved, peak
 
 
-def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], names: Sequence[Any]) -> FrameParts:
+def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], columns: EdgeColumns) -> FrameParts:
     """The files as partitions, with columns of common types; each must have the named ones."""
     source = ParquetSource([path for path, _ in files], [path for path in inputs if path.is_dir()])
-    source.require(names)
+    source.require(columns.arguments)
     own = {name for file in source.files for name in file.schema.names}
     # Columns that are names of directories are written only if the output has other directories.
     same_folders = all(path.as_posix().endswith(name) for path, name in files)
@@ -202,7 +202,7 @@ def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], names: Seq
     for file in source.files:
         place, stamp = str(file.path.resolve()), (file.size, file.modified)
         shared = (source.columns, source.constants[file.path]) if unlike else ()
-        edges.append(FileRows(place, list(names), None, stamp, *shared))
+        edges.append(FileRows(place, list(columns.read_names), None, stamp, *shared))
         gathered.append(FileRows(place, every if unlike else None, None, stamp, *shared))
     return FrameParts(edges, gathered, {}, repr([(part.path, part.stamp) for part in edges]))
 
@@ -316,7 +316,7 @@ def forest_of_files(
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)
-    _parts(_files(paths)[:1], paths, columns.read_names)  # raises before a cluster is started if a column is absent
+    _parts(_files(paths)[:1], paths, columns)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))

@@ -29,7 +29,7 @@ from dfmst.errors import CapacityError
 
 def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = None) -> FoldedForest:
     """Fold all rows of a source."""
-    source.require(job.names)
+    source.require(job.columns.arguments)
     with job.engine.guard():
         return _ForestPass(source, job, checkpoint).run()
 

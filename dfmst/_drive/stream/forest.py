@@ -286,7 +286,7 @@ def verify(
     limit = parse_memory(memory_limit)
     with showing(progress, "verifying", limit) as tell:
         job = Job(columns, limit, select_engine(engine, threads), progress=tell)
-        files.require(job.names)
+        files.require(columns.arguments)
         return _verify_file(files, Path(forest), job)
 
 
@@ -301,7 +301,7 @@ def _verify_file(source: ParquetSource, path: Path, job: Job) -> Certificate:
         message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"
         raise InvalidEdgesError(message, "leave the memory limit out, or make the forest with dfmst forest")
     record.require(str(path), job.columns.names, job.columns.maximum, job.columns.conditions.words)
-    file.require(job.names)
+    file.require(job.columns.arguments)
     violation = _difference(source, file, record.locator)
     forest = _read(file, record, record.locator, job)
     total = forest_total(source, forest, job.columns)

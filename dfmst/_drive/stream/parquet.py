@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow.parquet
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst.errors import NAMES_OPTION, missing_column
+from dfmst.errors import missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
 from dfmst.formats.parquet import batch_rows, common_columns, open_buffered, parquet_files, parquet_footer
 
@@ -71,14 +71,13 @@ class ParquetSource:
         """Path, size, time of change and footer of every file."""
         return {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
 
-    def require(self, names: Sequence[Any]) -> None:
-        """Raise if a column is missing."""
-        for name in names:
-            for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
-                if name not in known:
-                    hint = "name your columns with source=, target= and weight="
-                    here = [each for each in self.schema.names if each in known]
-                    raise missing_column(name, here, hint, path, NAMES_OPTION)
+    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+        """Raise if a column that an argument names is missing."""
+        arguments = list(arguments)
+        for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
+            missing = missing_columns(arguments, [each for each in self.schema.names if each in known], path)
+            if missing is not None:
+                raise missing
 
     def integers(self, names: Sequence[Any]) -> bool:
         """Whether columns hold integers."""

@@ -102,7 +102,7 @@ class FrameSource:
         self.kinds = IdKinds()
         self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
 
-    def require(self, names: Sequence[Any]) -> None:
+    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """Columns are looked up frame by frame."""
 
     def integers(self, names: Sequence[Any]) -> bool:

@@ -157,7 +157,7 @@ def test_a_dask_forest_proves_a_frame_in_memory_and_the_other_way_round():
         (lambda: dfmst.report(parts(WHOLE), *NAMES), r"dfmst\.report takes no Dask frame\nHint: .*compute\(\)"),
         (lambda: dfmst.to_igraph(parts(WHOLE), "a", "b"), r"(?s)edges is a Dask frame.*Hint: pass edges\.compute\(\)"),
         (lambda: dfmst.clusters(parts(WHOLE), *NAMES, n_clusters=2, threads=2), r"dfmst\.clusters takes no threads="),
-        (lambda: dfmst.clusters(parts(WHOLE), *NAMES), "give either n_clusters= or distance="),
+        (lambda: dfmst.clusters(parts(WHOLE), *NAMES), "give one of n_clusters= and distance="),
         (lambda: dfmst.minimum_spanning_forest(parts(WHOLE), *NAMES, algorithm="pam"), "unknown algorithm 'pam'"),
         (lambda: dfmst.connected_components(WHOLE, "a", "b", vertices=4), "vertices is 4; it must be a list"),
     ],

@@ -42,7 +42,7 @@ def test_categories_that_differ():
 
 def test_errors():
     parts = dd.from_pandas(EDGES, npartitions=2)
-    with pytest.raises(ValueError, match="give either n_clusters= or distance="):
+    with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
         dfmst.dask.clusters(parts, "a", "b", "w", strategy="merge")
     with pytest.raises(dfmst.UnsupportedFrameError):
         dfmst.dask.clusters(EDGES, "a", "b", "w", n_clusters=2)

@@ -96,14 +96,14 @@ def test_files(tmp_path):
 
 def test_thresholds_are_checked_before_rows_are_read():
     frames = lambda: pytest.fail("rows were read")  # noqa: E731
-    with pytest.raises(ValueError, match="give either n_clusters= or distance="):
+    with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
         stream(frames)
     with pytest.raises(ValueError, match="distance= needs a weight column"):
         stream(frames, weight=None, distance=3)
     with pytest.raises(ValueError, match="the same threshold twice: d3, d3"):
         stream(frames, distance=[3, 3.0])
     table = edges(10, 40)
-    with pytest.raises(InvalidEdgesError, match="11 clusters cannot be made of 10 vertices in 1 components"):
+    with pytest.raises(InvalidEdgesError, match="11 clusters cannot be made of 10 vertices in 1 component"):
         stream([table], n_clusters=11)
     with pytest.raises(ValueError, match="distance 'x' does not compare with column 'weight'"):
         stream([table], distance="x")
