@@ -58,7 +58,7 @@ def _standard_input(ctx: click.Context, param: click.Parameter) -> Path:
         reason = "it is a terminal" if stream.isatty() else "it can be read once"
         raise click.BadParameter(f"standard input cannot be read: {reason}. Name a file.", ctx, param)
     ctx.meta[STANDARD_INPUT] = True
-    folder: str = ctx.with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
+    folder: str = ctx.find_root().with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
     path = Path(folder) / "standard-input"
     with path.open("wb") as file:
         shutil.copyfileobj(stream, file, 1 << 20)

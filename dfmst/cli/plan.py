@@ -77,7 +77,7 @@ def plan(ctx: click.Context, /, inputs: tuple[Path, ...], weight: str | None, js
     prediction = dfmst.plan(files=inputs, **options)
     if weight is not None and inputs:
         with Progress() as progress:
-            open_inputs(inputs, None, progress, {"-w": weight}).close()
+            open_inputs(inputs, None, progress, {"weight": weight}).close()
     if json:
         print_json(prediction.to_dict())
     else:

@@ -17,7 +17,7 @@ INVALID = "fill or remove those rows, or leave them out with --invalid drop"
 IDS = "vertex ids must be integers, strings or categoricals"
 WEIGHTS = "weights must be integers, floats, decimals, booleans, durations, dates or times"
 EQUAL = "give all files the same columns, of the same types"
-NAMES = "name the column with -w, or give --unweighted"
+NAMES = "name your columns with -s, -t and -w; --unweighted if all weights are equal"
 SUFFIX = "end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: arrow, csv, parquet, tsv"
 
 
@@ -71,7 +71,7 @@ INPUTS = {
     "missing source": (
         lambda: table(source=None),
         "in.parquet has no column 'source'; its columns: 'target', 'weight'",
-        "name the column with -s",
+        "name your columns with -s, -t and -w",
     ),
     "missing weight": (
         lambda: table(weight=None),
@@ -177,7 +177,7 @@ def test_damaged_parquet(dfmst, command):
         (
             "source,target,cost\n1,2,3\n",
             "in.csv has no column 'weight'; its columns: 'source', 'target', 'cost'",
-            f"did you mean 'cost'? Else {NAMES}",
+            "name your columns, for example -w cost; --unweighted if all weights are equal",
         ),
     ],
 )

@@ -39,6 +39,13 @@ def test_json(dfmst, edges):
     assert summary == expected
 
 
+def test_labels_of_a_dendrogram(dfmst, parquet):
+    parquet("roads.parquet", {"source": ["b", "c"], "target": ["a", "b"], "weight": [2.0, 1.0]})
+    merges = dfmst("linkage", "roads.parquet", "--labels", "vertices.csv").stdout.splitlines()
+    assert merges[1:] == ["1,2,1,2", "0,3,2,3"]
+    assert Path("vertices.csv").read_text().splitlines() == ['"number","vertex"', '0,"a"', '1,"b"', '2,"c"']
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

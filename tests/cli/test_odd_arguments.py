@@ -97,14 +97,14 @@ def test_no_room_for_the_file_itself(dfmst, roads, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "suggestion"),
     [
-        (["forest", "roads.parquet", "-w", "wieght"], "did you mean 'weight'? Else name the column with -w"),
-        (["forest", "roads.parquet", "-s", "sorce", "--checkpoint", "saved"], "did you mean 'source'? Else name"),
-        (["components", "roads.parquet", "-t", "Target"], "did you mean 'target'?"),
+        (["forest", "roads.parquet", "-w", "wieght"], "did you mean -w weight?"),
+        (["forest", "roads.parquet", "-s", "sorce", "--checkpoint", "saved"], "did you mean -s source?"),
+        (["components", "roads.parquet", "-t", "Target"], "did you mean -t target?"),
         (["forest", "roads.parquet", "--algorithm", "boruvk"], "Did you mean 'boruvka'?"),
         (["forest", "roads.parquet", "--format", "parket"], "did you mean 'parquet'?"),
         (["forest", "roads.parquet", "--to", "parquett"], "did you mean 'parquet'?"),
-        (["plan", "roads.parquet", "-s", "sources"], "did you mean 'source'?"),
-        (["plan", "roads.parquet", "-w", "weights"], "did you mean 'weight'? Else name the column with -w"),
+        (["plan", "roads.parquet", "-s", "sources"], "did you mean -s source?"),
+        (["plan", "roads.parquet", "-w", "weights"], "did you mean -w weight?"),
         (["forst", "roads.parquet"], "Did you mean 'forest'?"),
         (["forest", "roads.parquet", "--algoritm", "x"], "--algorithm"),
     ],
@@ -130,7 +130,7 @@ def test_columns_are_checked_before_workers_start(dfmst, parquet, monkeypatch):
     result = dfmst("forest", "roads.parquet", "-w", "wieght", "-o", "out", "--workers", "1", code=2)
     assert result.stderr == (
         "Error: roads.parquet has no column 'wieght'; its columns: 'source', 'target', 'weight'\n"
-        "Hint: did you mean 'weight'? Else name your columns with -s, -t and -w\n"
+        "Hint: did you mean -w weight?\n"
     )
 
 

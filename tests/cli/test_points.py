@@ -77,7 +77,7 @@ def test_newick(dfmst, parquet):
     ("arguments", "message"),
     [
         (("points", "towns.csv", "-c", "z"), "towns.csv has no column 'z'; its columns: 'name', 'x', 'y'"),
-        (("points", "towns.csv", "--id", "nmae"), "did you mean 'name'?"),
+        (("points", "towns.csv", "--id", "nmae"), "did you mean --id name?"),
         (
             ("points", "named.csv"),
             "numbers\nHint: name the columns with the coordinates: -c x -c y",

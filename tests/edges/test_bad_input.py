@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,12 +27,55 @@ def solve(**columns: Any) -> Any:
 def test_missing_column() -> None:
     message = (
         "column 'km' not found; the frame's columns: 'source', 'target', 'weight'\n"
-        "Hint: name your columns with source=, target= and weight= (weight=None: all weights equal)"
+        "Hint: name your columns, for example weight='weight'; weight=None if all weights are equal"
     )
     with pytest.raises(dfmst.ColumnNotFoundError, match=f"^{re.escape(message)}$"):
         dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), weight="km")
     with pytest.raises(KeyError):
         dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), "from")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"source": "Source", "target": "TARGET"},
+            "columns 'Source' and 'TARGET' not found; the frame's columns: 'source', 'target', 'weight'\n"
+            "Hint: did you mean source='source', target='target'?",
+        ),
+        (
+            {"source": ["source", "land"], "target": ["target", "country"], "weight": ["weight", "tie"]},
+            "columns 'land', 'country' and 'tie' not found; the frame's columns: 'source', 'target', 'weight'\n"
+            "Hint: name your columns with source=, target= and weight=; weight=None if all weights are equal",
+        ),
+        (
+            {"by": "weigth", "keep": "none", "weight": None},
+            "columns 'weigth' and 'none' not found; the frame's columns: 'source', 'target', 'weight'\n"
+            "Hint: name your columns, for example by='weight'",
+        ),
+    ],
+)
+def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(dfmst.ColumnNotFoundError) as caught:
+        dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), **arguments)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("edges", "hint"),
+    [
+        (nx.path_graph(2), "networkx.to_pandas_edgelist(edges)"),
+        ({"source": [1]}, "pandas.DataFrame(edges)"),
+        ([(1, 2, 3)], "pandas.DataFrame(edges, columns=['source', 'target', 'weight'])"),
+        (np.eye(2), "dfmst.from_matrix(edges)"),
+        ("roads.csv", "dfmst.read_edges('roads.csv')"),
+    ],
+)
+def test_other_objects_are_made_tables(edges: Any, hint: str) -> None:
+    with pytest.raises(dfmst.UnsupportedFrameError, match=re.escape(hint)):
+        dfmst.minimum_spanning_forest(edges)
+    with pytest.raises(AttributeError, match="did you mean 'minimum_spanning_forest'"):
+        dfmst.minimum_spanning_tree(edges)  # type: ignore[attr-defined]
 
 
 def test_null_ids() -> None:
