@@ -205,6 +205,7 @@ def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
         vertex = _entry(engine, column, row)
         place = f" ({count:,} of {len(unknown):,} ids are not, the first in row {row})" if len(unknown) > 2 else ""
         message = f"{argument}: {vertex!r} is not a vertex of the table{place}"
+        message += f": no row has it in column {' or '.join(map(repr, listed.names))}"
         raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=", row=row if place else None)
     return places
 

@@ -75,7 +75,7 @@ def test_other_objects_are_made_tables(edges: Any, hint: str) -> None:
     with pytest.raises(dfmst.UnsupportedFrameError, match=re.escape(hint)):
         dfmst.minimum_spanning_forest(edges)
     with pytest.raises(AttributeError, match="did you mean 'minimum_spanning_forest'"):
-        dfmst.minimum_spanning_tree(edges)  # type: ignore[attr-defined]
+        dfmst.minimum_spanning_tree(edges)
 
 
 def test_null_ids() -> None:
