@@ -169,6 +169,7 @@ LISTED = {
     ),
     **dict.fromkeys(("Figure 7", "Figure 8"), "drawings of the algorithm: see the table in `dfmst/algorithms/prim.py`"),
     "Figure 9": "fig09_10_times",
+    "Figure 9, by step": "fig09_steps",
     "Figure 10": "fig09_10_times",
     "Table I": "compares the reduction with one of sums; no numbers",
     "Table II": "a list of variables; see the table in `dfmst/algorithms/prim.py`",

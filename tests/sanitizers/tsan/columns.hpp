@@ -63,11 +63,11 @@ template <typename V> void vertices(const Graph& graph) {
 
   std::vector<u64> joined(words(graph.vertices));
   launch_flag_joined(joined.size(), parent.data(), parent.size(), joined.data());
-  const std::vector<u32> every = iota(graph.vertices);
+  const std::vector<u32> numbers = iota(graph.vertices);
   std::vector<u32> members(graph.vertices);
-  launch_count_members(every.size(), every.data(), parent.data(), 0, members.size(), members.data());
-  for (u32 vertex : every) CHECK(flagged(joined, vertex) == (members[parent[vertex]] > 1));
-  for (u32 vertex : every) CHECK(!members[vertex] || parent[vertex] == vertex);
+  launch_count_members(numbers.size(), numbers.data(), parent.data(), 0, members.size(), members.data());
+  for (u32 vertex : numbers) CHECK(flagged(joined, vertex) == (members[parent[vertex]] > 1));
+  for (u32 vertex : numbers) CHECK(!members[vertex] || parent[vertex] == vertex);
 
   std::vector<u32> first(length), second(length);
   launch_gather_labels(V(), length, source.data(), target.data(), nullptr, parent.data(), first.data(), second.data());

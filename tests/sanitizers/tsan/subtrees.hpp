@@ -4,7 +4,7 @@
 
 namespace {
 
-template <typename K> struct Incidence {
+template <typename K = u32> struct Incidence {
   std::vector<u64> offset;
   std::vector<u32> edge, other;
   std::vector<K> key;
