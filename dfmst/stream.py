@@ -173,6 +173,7 @@ def connected_components(
     gpu_memory_limit: int | str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -208,6 +209,9 @@ def connected_components(
         the input's files, nor be in a directory of them.
     checkpoint
         Directory for checkpoints; an interrupted run continues from the last one.
+    spill_dir
+        Directory on a local disk for ids that are not dense integers and do not fit the limit: 8 bytes a vertex are
+        then enough, next to a part of the ids. Not with `checkpoint`. The files are removed at the end.
     progress
         True for a bar with rows, rows a second, remaining time and memory; or a function that is called with the rows
         done and all rows (``None``: unknown).

@@ -1,8 +1,9 @@
 """Components of a stream: rate and peak memory next to a bare scan, to a scan that hashes, and to peers in memory.
 
 Every run is a process of its own, whose imports are not counted; its peak is that of the system (``VmHWM``). Graphs are
-Erdős–Rényi in Parquet files of two columns of 64-bit ids (16 bytes a row) or of texts. They are written, and removed
-in the end; the largest takes 16 GB of disk. A row of the result's file is kept for each part that was run before.
+Erdős–Rényi in Parquet files of two columns of 64-bit ids (16 bytes a row) or of texts, as pyarrow writes them by
+default; with --plain without encoding and compression, so that a scan of files in the system's cache only copies bytes.
+They are written, and removed in the end. Figures of plans that were run before stay in the result file.
 
     python bench limits/components dense                 # 1 G rows on 100 M vertices within 1 GiB: half an hour
     python bench limits/components ids                   # 50 M rows on 4 M vertices as hashes and as texts
@@ -57,7 +58,7 @@ def size_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 
 def dense(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     """Dense ids next to a scan of the two columns."""
-    write_files(folder, pairs(chosen, "dense"), **PLAIN)
+    write_files(folder, pairs(chosen, "dense"), **(PLAIN if chosen.plain else {}))
     result = in_turn(folder, ("scan_ends", "scan_ends_in_order", "components"), chosen)
     scan = max(result[name]["m_rows_per_s"] for name in ("scan_ends", "scan_ends_in_order"))
     share = round(result["components"]["m_rows_per_s"] / scan, 2)
@@ -69,7 +70,7 @@ def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     kinds = {}
     for kind in ("sparse", "text"):
         part = folder.with_name(kind)
-        write_files(part, pairs(chosen, kind), **PLAIN)
+        write_files(part, pairs(chosen, kind), **(PLAIN if chosen.plain else {}))
         result = in_turn(part, ("scan_ends_in_order", "hash_ends", "components"), chosen)
         times = round(result["components"]["seconds"] / result["hash_ends"]["seconds"], 2)
         kinds[kind] = {**size_of(part, chosen), **result, "times_the_scan_that_hashes": times}
@@ -79,7 +80,7 @@ def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 
 def peers(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     """Union-find and traversals of other libraries, in memory."""
-    write_files(folder, pairs(chosen, "dense"), **PLAIN)
+    write_files(folder, pairs(chosen, "dense"), **(PLAIN if chosen.plain else {}))
     names = ["components", "components_in_memory", "scipy_components"]
     names += ["networkit_components"] if importlib.util.find_spec("networkit") else []
     return {**size_of(folder, chosen), "memory_limit": chosen.limit, **in_turn(folder, names, chosen)}
@@ -98,6 +99,7 @@ def main() -> None:
     for name in ("vertices", "rows", "files"):
         options.add_argument(f"--{name}", type=int)
     options.add_argument("--limit")
+    options.add_argument("--plain", action="store_true", help="write the files without encoding and compression")
     options.add_argument("--folder", type=Path, help="the files are made and kept in it (default: temporary)")
     chosen = options.parse_args()
     run, defaults = PLANS[chosen.plan]
@@ -106,7 +108,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         figures = run((chosen.folder or Path(temporary)) / "edges", chosen)
     libraries = ("pyarrow", "scipy", *(["networkit"] if "networkit_components" in figures else []))
-    write(chosen.output, {**read(chosen.output), "machine": describe(*libraries), chosen.plan: figures})
+    write(
+        chosen.output,
+        {
+            **read(chosen.output),
+            "machine": describe(*libraries),
+            chosen.plan + ("_plain" if chosen.plain else ""): figures,
+        },
+    )
 
 
 if __name__ == "__main__":

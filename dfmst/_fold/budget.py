@@ -39,6 +39,7 @@ SCAN = 30  # solving a slice, without the row's key: records, ends, leading bits
 # Bytes a vertex
 VERTEX = 52  # a fold in a buffer: 47 for solving, 5 for the cycle filter; a GPU needs 31 for solving
 RUN_VERTEX = 5  # a fold in runs: the parent, and the level in the cycle filter
+SET_ASIDE = 16  # of the same, if its ids go to disk: they are put in order and written
 SETS = 5  # a fold into disjoint sets: the parent, two bits, and a quarter of all as the arrays grow
 _MEMORY_RUNS = 19  # at least, for runs in memory and their buffers
 _LINKED = 100  # a certificate: the forest's rows, sorted and linked
@@ -201,7 +202,7 @@ class Budget:
     @property
     def in_runs(self) -> bool:
         """Whether rows wait in runs."""
-        return self.store in ("memory", "disk")
+        return not self.sets and self.store in ("memory", "disk")
 
     def with_ids(self, size: int) -> Budget:
         """Return the budget for ids of `size` bytes; if these are more than before, for somewhat longer ones."""
@@ -234,7 +235,7 @@ class Budget:
     def _vertex(self) -> int:
         """Least bytes a vertex, its id included."""
         if self.sets:
-            return SETS + self.id_bytes
+            return SETS + self.id_bytes + (SET_ASIDE if self.id_bytes and self.store == "disk" else 0)
         folding = self.runs(0).vertex if self.in_runs else _LEAST * self._row + VERTEX
         return folding + self.id_bytes
 

@@ -157,12 +157,14 @@ def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
 @shared.invalid_option
 @shared.memory_option
 @shared.checkpoint_option
+@shared.spill_option
 def components(
     job: TableJob,
     source: str,
     target: str,
     memory_limit: str | None,
     checkpoint: Path | None,
+    spill_dir: Path | None,
     **options: Any,
 ) -> None:
     """Write the connected component of every vertex of IN.
@@ -175,12 +177,13 @@ def components(
       dfmst components part-*.parquet -o components.parquet --memory-limit 1GiB --checkpoint saved
 
     With --memory-limit, Parquet that exceeds the limit is read once, in batches: 256 MiB and 5 bytes a vertex are
-    enough for dense integers. With --checkpoint, the same command resumes a run that was interrupted.
+    enough for dense integers. With --checkpoint, the same command resumes a run that was interrupted. With --spill-dir,
+    other ids are spilled to that directory, and 8 bytes a vertex are enough.
     """  # noqa: D301 - click's mark for lines that stay as they are
     named = columns_by_option(source, target)
-    if is_streamed(job.inputs, memory_limit, None, checkpoint):
+    if is_streamed(job.inputs, memory_limit, None, checkpoint, spill_dir):
         names = {"source": source, "target": target}
-        options |= {"memory_limit": memory_limit, "checkpoint": checkpoint}
+        options |= {"memory_limit": memory_limit, "checkpoint": checkpoint, "spill_dir": spill_dir}
 
         def summarize(labels: Any) -> tuple[dict[str, Any], str]:
             return _component_words(labels.vertices, labels.groups["component"], labels.largest)

@@ -112,7 +112,7 @@ def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
         job.spill.remove()
     kinds = kinds_of(store.source, job.names[:2])
     labels = numbered, leaders, kinds, engine, folded.source_rows, folded.dropped, store.checkpoint
-    return Labels(*labels) if types is None else GroupLabels(*labels, types)
+    return Labels(*labels) if types is None else GroupLabels(*labels, types=types)
 
 
 def _sets(engine: Engine, vertices: int, edges: Iterator[tuple[Array, Array]]) -> SetsFold:

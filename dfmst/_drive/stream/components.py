@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Invalid
+from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
 from dfmst._drive.stream.forest import open_checkpoint
 from dfmst._drive.stream.group_labels import GroupLabels, label_groups
-from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
-from dfmst._drive.stream.sources import kinds_of, on_device, open_source
+from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_in_order
+from dfmst._drive.stream.sources import EdgeSource, kinds_of, on_device, open_source
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.groups import check_one_graph
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import select_engine
-from dfmst._fold.budget import parse_memory
+from dfmst._engines import host_engine, select_engine
+from dfmst._fold.budget import Budget, parse_memory
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, FoldState
 from dfmst._fold.sets import SetsFold, listed_vertices
+from dfmst.errors import InvalidEdgesError
+from dfmst.formats.directories import SpillDirectory
+
+_LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
 def fold_components(
@@ -37,6 +44,7 @@ def fold_components(
     memory_limit: int | str = "2GiB",
     gpu_memory_limit: int | str | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -78,7 +86,10 @@ def fold_components(
     gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit")
     with showing(progress, "joining", limit) as tell, ExitStack() as stack:
         rows = open_source(runner, edges, once=True)
-        job, state = Job(columns, limit, runner, gpu_memory=gpu_limit, progress=tell, sets=True), None
+        spill = None if spill_dir is None else SpillDirectory(spill_dir)
+        if spill is not None:
+            stack.callback(spill.remove)
+        job, state = Job(columns, limit, runner, gpu_memory=gpu_limit, progress=tell, spill=spill, sets=True), None
         if checkpoint is not None:
             state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
             stack.callback(state.hold.release)
@@ -94,24 +105,66 @@ class _SetsPass(Pass):
 
     fold: SetsFold | None
 
+    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
+        super().__init__(source, job, checkpoint)
+        self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
+        self._types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, and of the ids
+
     def run(self, vertices: Any) -> Labels:
         self.fold_all()
         if self.checkpoint and self.fold is not None:
             self._save(self.checkpoint)
+        engine = host_engine(self.job.engine)
+        kinds, figures = kinds_of(self.source, self.job.names), self.folded[:2]
+        ordered: Ordered
+        if self._runs:
+            ordered, label = self._merged(self._runs, vertices)
+        else:
+            numbered, label = self._numbered(vertices)
+            ordered, label = numbered, name_groups(numbered, label)
+        labels: Any = (ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
+        return GroupLabels(*labels, types=self._types) if self.job.columns.conditions else Labels(*labels)
+
+    def _numbered(self, vertices: Any) -> tuple[Numbered, Array]:
+        """The vertices in the order of their ids, and a label of each; the fold ends."""
         encoder, engine = self.coder.encoder.on_host(), self.coder.engine
-        fold = self.fold or SetsFold(engine)
+        fold, self.fold = self.fold or SetsFold(engine), None
         fold.grow(encoder.count)
         fold.labels()
         if self.job.columns.conditions:
-            numbered, types = label_groups(self.source, self.job, engine, encoder, fold.occurring())
-            leaders = {"component": name_groups(numbered, engine.to_host(fold.parent))}
-            kinds = kinds_of(self.source, self.job.names)
-            return GroupLabels(numbered, leaders, kinds, engine, *self.folded[:2], self.checkpoint, types)
+            numbered, self._types = label_groups(self.source, self.job, engine, encoder, fold.occurring())
+            return numbered, engine.to_host(fold.parent)
         numbered = number_in_order(engine, encoder, fold.occurring(), vertices, self.memory)
         fold.grow(encoder.count)  # by vertices without rows
-        label = name_groups(numbered, engine.to_host(fold.parent))
-        kinds, checkpoint = kinds_of(self.source, self.job.names), self.checkpoint
-        return Labels(numbered, {"component": label}, kinds, engine, *self.folded[:2], checkpoint)
+        return numbered._replace(flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
+
+    def _make_room(self) -> None:
+        if not self.coder.full:
+            super()._make_room()
+            return
+        assert self._runs is not None
+        self._runs.add(*self._numbered(None))
+        self.coder.encoder, self.coder.full = self.coder.new_encoder(0), False
+
+    def _merged(self, runs: IdRuns, vertices: Any) -> tuple[StoredNumbers, Array]:
+        """The same of all ids that were put aside."""
+        if self.fold is not None:
+            runs.add(*self._numbered(None))
+        kind, listed = runs.type, None
+        self.coder.encoder = self.coder.new_encoder(0)
+        if vertices is not None:
+            listed = listed_ids(vertices, kind)
+            place = np.arange(len(listed), dtype=np.uint32)
+            runs.add(Numbered(listed, place, np.zeros(0, np.uint64), len(listed)), place.copy())
+        path, total = runs.merge()
+        if listed is not None and total > len(listed):
+            message = f"rows end in {total - len(listed):,} vertices that vertices= does not list"
+            raise InvalidEdgesError(message, "list all vertices, or drop the rows")
+        budget = Budget(self.job.memory, id_bytes=3, sets=True)  # 8 bytes a vertex, with the numbers of a run
+        budget.check(total)
+        held = max(_LEAST_HELD, (self.job.memory - budget.needed(total)) // max(1, 2 * self.memory.id_bytes))
+        assert self.job.spill is not None
+        return StoredNumbers(self.job.spill, path, total, held), runs.unite(total).labels()
 
     def _new_fold(self, kind: np.dtype[Any]) -> SetsFold:
         return SetsFold(self.coder.engine, self.known or 0)

@@ -44,7 +44,10 @@ class RowEncoder:
 
     def __init__(self, job: Job, resumable: bool) -> None:
         self.job, self._resumable = job, resumable
-        self.memory = Budget(job.memory, sets=job.sets)
+        #: Whether ids that do not fit are put aside, and whether they must be before the batch that waits.
+        self.parted = job.sets and job.spill is not None and not (resumable or job.columns.conditions)
+        self.full = False
+        self.memory = Budget(job.memory, store="disk" if self.parted else "buffer", sets=job.sets)
         if not job.engine.on_host:
             self.memory = gpu_budget(job.gpu_memory, job.engine, sets=job.sets)
         self.memory.check(0)
@@ -151,6 +154,7 @@ class RowEncoder:
 
         Rows that must not be in the forest become self-loops.
         """
+        known = self.encoder.count
         ends = self.encoder.encode(ids) if self.memory.id_bytes else self.encoder.encode_dense(ids)
         if ends is None:
             dense = _dense_vertices(ids, rows)
@@ -160,6 +164,9 @@ class RowEncoder:
             return None
         vertices = min(self.encoder.count, rows)
         self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
+        if self.parted and known and vertices > self.wanted.most_vertices:
+            self.full = True
+            return None
         self.wanted.check(vertices)
         if self.wanted is not self.memory:
             return None

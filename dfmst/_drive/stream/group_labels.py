@@ -30,6 +30,7 @@ class GroupLabels(Labels):
     types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, then of the ids
 
     def _reader(self) -> pa.RecordBatchReader:
+        assert isinstance(self.numbered, Numbered)
         ids = self.numbered.ids
         assert self.types is not None
         assert ids is not None

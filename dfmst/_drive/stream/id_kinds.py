@@ -61,10 +61,12 @@ class IdKinds:
         kind = next(iter(self.types)) if len(self.types) == 1 else self._common()
         if isinstance(view, DeviceView):
             frame = sys.modules["cudf"].DataFrame.from_arrow(table)
-            return view.finish(frame if kind is None else frame.astype(kind))
+            columns = {name: frame[name] for name in table.column_names}
+            for name, ids in columns.items():
+                columns[name] = ids if kind is None or ids.dtype == kind else ids.astype(kind)
+            return view.build(columns)
         implementation = view.frame.implementation
-        columns = {name: table.column(name) for name in table.column_names}
-        native = replace(view, lazy=False, as_user=None).build_arrow(columns)
+        native = replace(view, lazy=False, as_user=None).build_arrow(dict(zip(table.column_names, table, strict=True)))
         if kind is not None and implementation.is_pandas():
             native = native.astype(kind)
         elif kind is not None and implementation.is_polars():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,28 @@ from dfmst._fold.sets import listed_vertices
 from dfmst._trees.result import File
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import write_edges
+from dfmst.formats.directories import SpillDirectory
 
 _PIECE = 1 << 18  # rows made at a time
 _MEMBERS = 1 << 24  # groups whose members are counted at a time
+
+
+class Ordered(Protocol):
+    """The vertices of a result, in the order of their ids."""
+
+    @property
+    def total(self) -> int:
+        """Number of vertices."""
+
+    @property
+    def id_type(self) -> pa.DataType | None:
+        """The type of the ids; ``None``: integers that are vertices."""
+
+    def pieces(self, engine: Engine) -> Iterator[Array]:
+        """Yield the vertices, a bounded number at a time."""
+
+    def rows(self, engine: Engine, leaders: Sequence[Array]) -> Iterator[list[pa.Array]]:
+        """Yield the ids of the vertices, and of the vertices that their groups are called after."""
 
 
 class Numbered(NamedTuple):
@@ -44,6 +63,16 @@ class Numbered(NamedTuple):
             yield from listed_vertices(engine, self.flags)
         else:
             yield from (self.order[begin : begin + _PIECE] for begin in range(0, len(self.order), _PIECE))
+
+    @property
+    def id_type(self) -> pa.DataType | None:
+        """The type of the ids; ``None``: integers that are vertices."""
+        return None if self.ids is None else self.ids.type
+
+    def rows(self, engine: Engine, leaders: Sequence[Array]) -> Iterator[list[pa.Array]]:
+        """Yield the ids of the vertices in order, and of the vertices that their groups are called after."""
+        for piece in self.pieces(engine):
+            yield [self.decode(vertices) for vertices in (piece, *(leader[piece] for leader in leaders))]
 
     def decode(self, vertices: Array) -> pa.Array:
         """Return the ids of vertices."""
@@ -75,12 +104,7 @@ def _ascending(ids: pa.Array) -> Array:
 
 def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget) -> Array:
     """Return the vertices of listed ids, in ascending order of the ids; ids of no row become new vertices."""
-    column, kind = id_column(vertices), encoder.type or (pa.int64() if encoder.count else pa.null())
-    ids = ids_like(("vertices", column), ("ids", pa.nulls(0, kind)))
-    if ids.null_source is not None:
-        nulls, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
-        raise InvalidEdgesError(f"vertices has {nulls:,} null entries, the first at position {first}", "leave them out")
-    ascending = ascending_ids(arrow_column("vertices", ids.source))
+    ascending = listed_ids(vertices, encoder.type or (pa.int64() if encoder.count else pa.null()))
     known = encoder.count
     if pa.types.is_integer(ascending.type):
         plain: Any = numbers_of_arrow(ascending)
@@ -101,6 +125,15 @@ def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Any
         message = f"rows end in {left:,} vertices that vertices= does not list, such as {vertex!r}"
         raise InvalidEdgesError(message, "list all vertices, or drop the rows")
     return listed
+
+
+def listed_ids(vertices: Any, kind: pa.DataType) -> pa.Array:
+    """Return listed ids in ascending order, in a type that compares with ids of another one."""
+    ids = ids_like(("vertices", id_column(vertices)), ("ids", pa.nulls(0, kind)))
+    if ids.null_source is not None:
+        nulls, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
+        raise InvalidEdgesError(f"vertices has {nulls:,} null entries, the first at position {first}", "leave them out")
+    return ascending_ids(arrow_column("vertices", ids.source))
 
 
 def name_groups(numbered: Numbered, label: Array) -> Array:
@@ -128,13 +161,14 @@ class Labels:
         Number of vertices.
     """
 
-    numbered: Numbered = field(repr=False)
+    numbered: Ordered = field(repr=False)
     leaders: Mapping[str, Array] = field(repr=False)  # column -> the vertex that a vertex's group is called after
     kinds: IdKinds = field(repr=False)
     engine: Engine = field(repr=False)
     source_rows: int
     dropped: int
     checkpoint: Checkpoint | None = field(default=None, repr=False)
+    spill: SpillDirectory | None = field(default=None, repr=False)
 
     @property
     def vertices(self) -> int:
@@ -184,26 +218,20 @@ class Labels:
             self.checkpoint.clear()
 
     def close(self) -> None:
-        """Let other runs use the directory of the checkpoint."""
+        """Remove files in ``spill_dir``, and let other runs use the directory of the checkpoint."""
         if self.checkpoint:
             self.checkpoint.hold.release()
+        if self.spill is not None:
+            self.spill.remove()
 
     def _pieces(self) -> Iterator[Array]:
         return self.numbered.pieces(self.engine)
 
     def _reader(self) -> pa.RecordBatchReader:
-        kind = self.kinds.arrow(None if self.numbered.ids is None else self.numbered.ids.type)
+        kind = self.kinds.arrow(self.numbered.id_type)
         schema = pa.schema([(name, kind) for name in ("vertex", *self.leaders)])
-
-        def column(vertices: Array) -> pa.Array:
-            return self.kinds.cast(self.numbered.decode(vertices), kind)
-
-        batches = (
-            pa.record_batch(
-                [column(piece), *(column(leader[piece]) for leader in self.leaders.values())], schema=schema
-            )
-            for piece in self._pieces()
-        )
+        rows = self.numbered.rows(self.engine, list(self.leaders.values()))
+        batches = (pa.record_batch([self.kinds.cast(ids, kind) for ids in columns], schema=schema) for columns in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     @contextmanager

@@ -107,6 +107,48 @@ def test_ids_of_any_type(kind):
     assert found.schema.types == [ids.type if kind != "categories" else pa.dictionary(pa.int32(), pa.string())] * 2
 
 
+@examples(60)
+@given(edge_tables(60), st.integers(1, 9), st.integers(1, 6), st.integers(1, 5), st.booleans())
+def test_ids_on_disk(table, batch, fits, piece, listed):
+    frame, expected = table.arrow(), expected_of(table.source, table.target)
+    vertices = expected["vertex"][::-1] if listed and table.source else None
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        hasty(patch, batch)
+        patch.setattr("dfmst._drive.stream.disk_ids._MERGED", piece)
+        patch.setattr("dfmst._drive.stream.disk_ids._PIECE", piece)
+        patch.setattr("dfmst._drive.stream.labels._PIECE", piece)
+        patch.setattr("dfmst._drive.stream.components._LEAST_HELD", piece)
+        # Room for some ids next to those of a batch, and for 8 bytes of each vertex.
+        patch.setattr("dfmst._fold.budget.Budget.most_vertices", property(lambda self: 2 * batch + fits))
+        patch.setattr("dfmst._fold.budget.Budget.check", lambda self, vertices: None)
+        patch.setattr("dfmst._fold.budget.Budget.needed", lambda self, vertices: 4 << 20)
+        frames = [frame.slice(at, 20) for at in range(0, max(1, len(table.source)), 20)]
+        options: dict[str, Any] = {"memory_limit": "4MiB", "vertices": vertices, "spill_dir": folder}
+        assert stream(frames, "u", "v", **options).to_pydict() == expected
+        assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("kind", ["sparse", "text"])
+def test_many_ids_on_disk(tmp_path, monkeypatch, kind):
+    rng = np.random.default_rng(3)
+    pairs = rng.integers(0, 200_000, (2, 150_000)) * 10**12
+    columns = [pa.array(column).cast(pa.string()) if kind == "text" else pa.array(column) for column in pairs]
+    table = pa.table(columns, ["source", "target"])
+    parts = write_parts(tmp_path / "parts", table, 2, 50_000)
+    tight(monkeypatch, 2_000)
+    limit = Budget(0, id_bytes=3, sets=True).needed(200_000)
+    with pytest.raises(CapacityError, match="vertices do not fit"):
+        stream(parts, memory_limit=limit)
+    output = stream(parts, memory_limit=limit, spill_dir=tmp_path / "spill", output=tmp_path / "out.parquet")
+    assert pyarrow.parquet.read_table(output).equals(dfmst.connected_components(table))
+    assert os.listdir(tmp_path / "spill") == []
+    with pytest.raises(InvalidEdgesError, match=r"rows end in [0-9,]+ vertices that vertices= does not list"):
+        stream(parts, memory_limit=limit, spill_dir=tmp_path / "spill", vertices=table["source"].unique()[:9])
+    with pytest.raises(CapacityError, match="vertices do not fit"):
+        stream(parts, memory_limit=limit - 1_600_000, spill_dir=tmp_path / "spill")
+    assert os.listdir(tmp_path / "spill") == []
+
+
 def scipy_labels(vertices: int, source: np.ndarray, target: np.ndarray) -> dict[str, list[int]]:
     matrix = coo_array((np.ones(len(source), np.int8), (source, target)), (vertices, vertices))
     label = scipy_components(matrix, directed=False)[1]
