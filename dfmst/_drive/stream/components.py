@@ -122,8 +122,8 @@ class _SetsPass(Pass):
         else:
             numbered, label = self._numbered(vertices)
             ordered, label = numbered, name_groups(numbered, label)
-        labels: Any = (ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
-        return GroupLabels(*labels, types=self._types) if self.job.columns.conditions else Labels(*labels)
+        labels = Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
+        return GroupLabels(**vars(labels), types=self._types) if self.job.columns.conditions else labels
 
     def _numbered(self, vertices: Any) -> tuple[Numbered, Array]:
         """The vertices in the order of their ids, and a label of each; the fold ends."""
