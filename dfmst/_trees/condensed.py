@@ -32,7 +32,7 @@ class Dendrogram(NamedTuple):
 
 
 def build_dendrogram(engine: Engine, source: Array, target: Array, distance: Array, vertices: int) -> Dendrogram:
-    """Merge vertices along edges in ascending order of distance; what is left is joined at an infinite distance."""
+    """Merge vertices along edges in ascending order of distance, and the remaining parts at an infinite distance."""
     ends = source.astype(np.uint32), target.astype(np.uint32)
     left, right, size = merge_clusters(engine, *ends, vertices)
     count = vertices + len(source)

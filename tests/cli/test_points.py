@@ -29,6 +29,18 @@ def test_the_tree_of_points(dfmst, towns, rows, parquet):
     assert (summary["rows"], summary["total"]) == (3, 7.0)
 
 
+def test_metrics(dfmst, parquet, rows):
+    places = parquet("places.parquet", {"lon": [179.5, -179.5, 0.0], "lat": [0.0, 0.0, 90.0]})
+    dfmst("points", places, "--metric", "haversine", "-o", "tree.parquet")
+    assert rows("tree.parquet")["distance"] == [pytest.approx(111_195, abs=1), pytest.approx(10_007_557, abs=1)]
+    result = dfmst("neighbors", places, "-c", "lon", "--box", "360", "-k", "1")
+    assert result.stdout == '"source","target","distance"\n0,1,1\n0,2,179.5\n'
+    edges = parquet("edges.parquet", {"source": [1, 2, 4, 5], "target": [2, 3, 5, 6], "weight": [1.0, 2.0, 1.0, 1.0]})
+    options = "--min-cluster-size", "3", "--min-samples", "1", "--epsilon", "9", "--max-cluster-size", "2"
+    summary = json.loads(dfmst("hdbscan", edges, *options, "--json").stdout)
+    assert (summary["vertices"], summary["clusters"], summary["noise"]) == (6, 0, 6)
+
+
 def test_ids_of_text_files(dfmst, rows):
     """Whole numbers are numbers where they are written as such, in all files together."""
     Path("one.csv").write_text("id,x\n1,0.5\n2,1\n")
