@@ -93,7 +93,7 @@ def fold_components(
         if checkpoint is not None:
             state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
             stack.callback(state.hold.release)
-        rows.require(job.names)
+        rows.require(job.columns.arguments)
         with nullcontext() if state is None else state.hold.busy(), runner.guard():
             labels = _SetsPass(rows, job, state).run(vertices)
         stack.pop_all()
