@@ -28,6 +28,7 @@ from dfmst._drive.cluster.forests import maximum_spanning_forest, minimum_spanni
 from dfmst._drive.cluster.of_frames import (
     clusters,
     connected_components,
+    hdbscan,
     newick,
     path,
     plan,
@@ -41,6 +42,7 @@ __all__ = [
     "clusters",
     "connected_components",
     "forest_of_files",
+    "hdbscan",
     "maximum_spanning_forest",
     "minimum_spanning_forest",
     "newick",

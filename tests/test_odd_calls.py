@@ -97,6 +97,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.dask.connected_components: {"edges": TABLE},
     dfmst.dask.single_linkage: {"edges": TABLE},
     dfmst.dask.rooted: {"edges": TABLE},
+    dfmst.dask.hdbscan: {"edges": TABLE},
     dfmst.dask.update: {"forest": TABLE, "new_edges": TABLE},
     dfmst.dask.verify: {"edges": TABLE, "forest": TABLE},
     dfmst.dask.plan: {"edges": TABLE},

@@ -122,7 +122,7 @@ def test_many_groups():
     assert found.equals(expected)
 
 
-@pytest.mark.parametrize("name", ["connected_components", "clusters", "single_linkage", "rooted"])
+@pytest.mark.parametrize("name", ["connected_components", "clusters", "single_linkage", "rooted", "hdbscan"])
 def test_dask(name):
     """Partitions, with groups whose vertices have self-loops only."""
     dask = pytest.importorskip("dask.dataframe")
@@ -130,7 +130,7 @@ def test_dask(name):
     frame = pd.DataFrame({"g": rng.choice(list("abcd"), 60), "h": rng.integers(0, 3, 60)})
     frame = frame.assign(source=rng.integers(0, 9, 60), target=rng.integers(0, 9, 60), weight=rng.integers(0, 5, 60))
     frame.loc[frame.g == "c", "target"] = frame.source
-    options: dict[str, Any] = {"distance": 2} if name == "clusters" else {}
+    options: dict[str, Any] = {"clusters": {"distance": 2}, "hdbscan": {"min_cluster_size": 2}}.get(name, {})
     parts = dask.from_pandas(frame, npartitions=4)
     found = getattr(dfmst, name)(parts, by=["g", "h"], **options).compute(scheduler="synchronous")
     expected = getattr(dfmst, name)(frame, by=["g", "h"], **options)

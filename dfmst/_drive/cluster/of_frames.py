@@ -31,6 +31,7 @@ from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
 from dfmst._trees import clusters as _clusters
+from dfmst._trees import density as _density
 from dfmst._trees import newick as _newick
 from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
@@ -41,13 +42,14 @@ from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
 _IN_MEMORY = ("algorithm", "engine", "threads", "max_size", "one_per")  # arguments for frames in memory only
+_OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: these need all rows, or points
 
 
 def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make the function for Dask frames; a result that is a frame becomes a Dask frame of one partition."""
     own = signature(function)
     plan = [name for name in signature(Options).parameters if name in ("strategy", "checkpoint", "memory_limit")]
-    parameters = [value for name, value in own.parameters.items() if name not in _IN_MEMORY]
+    parameters = [value for name, value in own.parameters.items() if name not in (*_IN_MEMORY, *_OF_POINTS)]
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in plan]
 
     @wraps(function)
@@ -110,6 +112,7 @@ def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: boo
 
 _clusters_in_client = _of_forest(_clusters.clusters)
 _components_in_client = _of_forest(_connected_components)
+hdbscan = _of_forest(_density.hdbscan)
 newick = _of_forest(_newick.newick)
 path = _of_forest(_rooted.path)
 rooted = _of_forest(_rooted.rooted)
