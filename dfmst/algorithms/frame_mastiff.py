@@ -60,7 +60,8 @@ def _largest(components: Edges, keep: Keep) -> tuple[Edges, bool]:
     """Return the component with most rows, and whether it has more than half of them."""
     sizes = keep(components.group_by("component").agg(size=nw.len()), "sizes")
     found = collected(sizes.select(most=_SIZE.max(), all=_SIZE.sum())).to_dict(as_series=False)
-    most, all_rows = (int(found[name][0] or 0) for name in ("most", "all"))
+    # Of no rows, libraries return null or NaN.
+    most, all_rows = (int(value) if (value := found[name][0] or 0) == value else 0 for name in ("most", "all"))
     largest = sizes.filter(nw.lit(most) == _SIZE).select("component").head(1)
     return keep(largest, "exempt"), 2 * most > all_rows
 

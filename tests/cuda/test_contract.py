@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support.gpu import standin
+from tests.support.gpu.standin.cudf import steps
 
 #: What tests ask the stand-ins for, and no code of dfmst.
 OWN = {
@@ -49,6 +50,12 @@ PLACES = {
     "cudf.Index": standin.cudf.Index,
     "cudf.Series": standin.cudf.Series,
     "cudf.api.extensions": standin.cudf.api.extensions,
+}
+#: Methods of cuDF that Narwhals calls, each with the arguments that it gives.
+STEPS = {
+    "cudf.DataFrame": steps.StepFrame,
+    "cudf.Series": steps.StepSeries,
+    "cudf.core.groupby.groupby.DataFrameGroupBy": steps.StepGroups,
 }
 #: Made in another way than the stand-in's, or by CuPy and cuDF alone.
 CONSTRUCTED = {"ndarray", "Column", "Index", "RangeIndex", "Decimal128Dtype", "ListDtype", "StringDtype", "Event"}
@@ -110,6 +117,22 @@ def test_arguments_and_defaults_are_the_same(place):
             if argument not in theirs or (default is not inspect.Parameter.empty and default != theirs[argument]):
                 wrong.append(f"{place}.{name}: {argument}")
     assert wrong == [], wrong
+
+
+@pytest.mark.parametrize("place", STEPS)
+def test_the_steps_have_the_real_signatures(place):
+    found = real(place)
+    known = {name: function for name, function in vars(STEPS[place]).items() if hasattr(function, "__wrapped__")}
+    assert known
+    wrong = [name for name in known if not hasattr(found, name)]
+    for name, function in known.items():
+        ours, theirs = defaults(function), defaults(getattr(found, name, None))
+        if ours is None or theirs is None:
+            continue
+        for argument, default in ours.items():
+            if argument not in theirs or (default is not inspect.Parameter.empty and default != theirs[argument]):
+                wrong.append(f"{place}.{name}: {argument}")
+    assert wrong == []
 
 
 @pytest.mark.parametrize("module", USED)

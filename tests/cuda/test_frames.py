@@ -55,7 +55,7 @@ def test_rows_of_a_device_frame(table, maximum):
     assert isinstance(forest, cudf.DataFrame)
     rows = expected(table, maximum)
     assert payload(forest) == rows
-    assert forest.columns == on_device(table).columns
+    assert list(forest.columns) == list(on_device(table).columns)
     assert forest.index.to_arrow().to_pylist() == [3 * row + 1 for row in rows]
 
 

@@ -6,6 +6,7 @@ from tests.support.gpu.standin.cudf import api, pandas
 from tests.support.gpu.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype
 from tests.support.gpu.standin.cudf.frame import DataFrame, RangeIndex, concat, read_parquet
 
+__version__ = "26.10.02"
 options: dict[str, bool] = {"spill": False}
 
 

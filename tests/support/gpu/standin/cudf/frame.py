@@ -29,6 +29,7 @@ class DataFrame:
         self._columns = {name: Series(values)._column for name, values in data.items()}
         rows = len(next(iter(self._columns.values())).values) if self._columns else 0
         self.index = RangeIndex(Column(np.arange(rows), None, np.dtype(int))) if index is None else index
+        self.__narwhals_dataframe__ = self._steps  # not of the class: Narwhals knows the frames of steps as cuDF's
 
     @classmethod
     def from_arrow(cls, table: pa.Table, index: list[int] | None = None) -> DataFrame:
@@ -39,8 +40,9 @@ class DataFrame:
         return frame
 
     @property
-    def columns(self) -> list[Any]:
-        return list(self._columns)
+    def columns(self) -> Any:
+        """Names, as pandas has them."""
+        return pd.Index(list(self._columns), dtype=object)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -64,10 +66,11 @@ class DataFrame:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow(preserve_index=False).__arrow_c_stream__(requested_schema)
 
-    def __narwhals_dataframe__(self) -> Any:
-        """Narwhals' frame over pandas, in place of the operations of cuDF that Narwhals drives."""
-        columns = {name: column.values for name, column in self._columns.items()}
-        frame: Any = narwhals.stable.v2.from_native(pd.DataFrame(columns), eager_only=True)
+    def _steps(self) -> Any:
+        """Narwhals' frame of cuDF, whose calls are recorded."""
+        from tests.support.gpu.standin.cudf.steps import StepFrame, plain
+
+        frame: Any = narwhals.stable.v2.from_native(StepFrame(plain(self)), eager_only=True)
         return frame._compliant_frame
 
     @property
@@ -126,10 +129,15 @@ def read_parquet(filepath_or_buffer: Any, columns: list[str] | None = None, row_
     return frame
 
 
-def concat(objs: list[Any], ignore_index: bool = False) -> Any:
+def concat(objs: list[Any], axis: int = 0, ignore_index: bool = False) -> Any:
     """Stack frames with their labels, or series without."""
+    from tests.support.gpu.standin.cudf.steps import StepFrame, StepSeries, concat_steps
+
+    objs = list(objs)
+    if axis == 1 or any(isinstance(part, (StepFrame, StepSeries)) for part in objs):
+        return concat_steps(objs, axis)
     if all(isinstance(part, DataFrame) for part in objs) and not ignore_index:
-        if any(part.columns != objs[0].columns for part in objs):
+        if any(list(part.columns) != list(objs[0].columns) for part in objs):
             raise NotImplementedError("the stand-in stacks frames of equal columns")
         columns = {name: stacked([part._columns[name] for part in objs]) for name in objs[0].columns}
         index = Index(stacked([part.index._column for part in objs]), objs[0].index.names[0])
