@@ -37,7 +37,7 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["auto", "two-pass", "merge", "shuffle", *_STREAMS]),
+    type=click.Choice(["auto", "two-pass", "merge", "shuffle", "labels", *_STREAMS]),
     default="auto",
     show_default=True,
     help="Strategy to plan; one process with this limit: stream, spill (rows on disk), components, clusters.",

@@ -29,15 +29,13 @@ from dfmst._drive.cluster.label_blocks import (
 )
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
-from dfmst._drive.plan.formulas import slice_memory
+from dfmst._drive.plan.formulas import owner_count
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-_MOST_OWNERS = 64
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
-LABELLED = 150  # bytes of a vertex in a task that contracts its block or its owner
 
 
 def has_plain_ids(empty: pd.DataFrame, columns: EdgeColumns) -> bool:
@@ -88,9 +86,8 @@ def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
     """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
     size, cluster = size_of_parts(parts.edges, columns.plain_ends), resources()
     vertices = options.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
-    room = slice_memory(parse_memory(options.memory_limit or cluster.memory)) // (2 * cluster.tasks)
-    most = max(-(-vertices * LABELLED // max(1, room)), 2 * cluster.workers)
-    return max(1, min(_MOST_OWNERS, most, len(parts.edges)))
+    memory = parse_memory(options.memory_limit or cluster.memory) // cluster.tasks
+    return owner_count(memory, cluster.workers, vertices, len(parts.edges))
 
 
 def _forest_blocks(

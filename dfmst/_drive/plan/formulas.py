@@ -44,6 +44,8 @@ STATE = 4.125  # of a slice: its root and a flag
 SLICE_VERTEX = budget.RunBudget(0, 8).vertex  # of a shuffle's slice
 PASSED = 2 * STATE + 8 + POSITION  # sent from slice to slice: the state about twice, the locator and the position
 
+LABELLED = 300  # in a task that contracts a block of edges, or that labels an owner's vertices
+
 # Rows a vertex
 BUFFER = 4  # in a fold's buffer
 SMALL_BUFFER = 2  # the same on a GPU that has too little memory
@@ -57,6 +59,7 @@ DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost betwe
 TAKEN = 0.25  # of the groups whose edges Dask sends to an idle worker
 MERGE_EDGES = 4  # copies of a forest's rows in a merge of two: both, and both in one table
 SLICES = 8  # that a shuffle solves one after the other
+MOST_OWNERS = 64  # tasks that share the vertices which are labelled
 GROUPS = 4  # of partitions, at least, for each worker of a shuffle
 MOVING = 8  # groups whose edges are in the memory of a worker at once, if others take over its tasks
 LEAST_ROWS = 128  # of a batch, or of a buffer on a GPU
@@ -156,6 +159,12 @@ def batch_rows(memory: int, tasks: int = 1) -> int:
 def _batch(memory: Number) -> Term:
     """Rows that a task reads before it drops those that lighter rows of the batch make superfluous."""
     return most(LEAST_ROWS, memory / (3 * BATCH))
+
+
+def owner_count(memory: int, workers: int, vertices: int, partitions: int) -> int:
+    """Tasks that share the vertices which are labelled: a few for each worker, more if memory is short."""
+    most = max(2 * workers, math.ceil(2 * LABELLED * vertices / max(1, slice_memory(memory))))
+    return max(1, min(MOST_OWNERS, most, partitions))
 
 
 def group_count(memory: int, workers: int, edges: int = 0) -> int:

@@ -74,7 +74,8 @@ def plan(
     memory_limit
         Memory of each process, in bytes or as text such as ``"8GiB"``. Default: 4 GiB; with GPUs twice a GPU's memory.
     strategy
-        ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``. ``"stream"`` plans one process of
+        ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``; ``"labels"`` plans the components of a Dask
+        frame. ``"stream"`` plans one process of
         :mod:`dfmst.stream` with this `memory_limit`, and ``"spill"`` one with a ``spill_dir``; ``"components"`` and
         ``"clusters"`` plan :func:`dfmst.stream.connected_components` and :func:`dfmst.stream.clusters`.
     id_bytes

@@ -7,22 +7,37 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dfmst._drive.plan.formulas import (
+    BASE,
     DENSE,
+    LABELLED,
+    MOST_OWNERS,
     Work,
     add_gpus,
     device_vertices,
     fitting_vertices,
     merge_plan,
+    owner_count,
     shuffle_plan,
     sliced_merge_plan,
     two_pass_plan,
 )
 from dfmst._drive.plan.streams import clusters_plan, components_plan, spill_plan, stream_plan
-from dfmst._drive.plan.terms import Plan
+from dfmst._drive.plan.terms import Plan, Term, most
 from dfmst.errors import CapacityError
 
+
+def labels_plan(work: Work) -> Plan:
+    """Components of a Dask frame: the forest of all partitions, then rounds of contraction among owners."""
+    forest = automatic_plan(work)
+    owners = owner_count(work.memory_limit, work.workers, work.n_vertices, work.partitions)
+    shares = Term(owners, f"min({MOST_OWNERS}, P, max(2 · W, {2 * LABELLED} · n / s))").named("owners", "tasks")
+    labelling = (BASE + LABELLED * work.symbols[0] / shares).named("labelling")
+    peak = most(forest.formulas["peak_memory"].named("forest"), labelling)
+    return work.plan("labels", peak_memory=peak, reads=forest.reads, rounds=forest.rounds, fits=forest.fits)
+
+
 PLANS: dict[str, Callable[[Work], Plan]] = {
-    **{"merge": merge_plan, "two-pass": two_pass_plan, "shuffle": shuffle_plan},
+    **{"merge": merge_plan, "two-pass": two_pass_plan, "shuffle": shuffle_plan, "labels": labels_plan},
     **{"stream": stream_plan, "spill": spill_plan, "components": components_plan, "clusters": clusters_plan},
 }
 

@@ -104,7 +104,7 @@ _QUANTITIES = {
     "bytes_over_bus": "between hosts and GPUs",
     "bytes_between_gpus": "from GPU to GPU",
 }
-_LABELS = ("components", "clusters")  # strategies that write no rows
+_LABELS = ("components", "clusters", "labels")  # strategies that write no rows
 _LIMITS = {"peak_memory": "memory_limit", "peak_gpu_memory": "gpu_memory_limit"}
 
 
