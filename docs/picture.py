@@ -22,6 +22,7 @@ LONGEST = 100
 
 
 def main() -> None:
+    """Write the picture."""
     matplotlib.use("Agg")
     forest = dfmst.minimum_spanning_forest(pq.read_table(demo_path("demo:cities")), weight="km")
     points = pq.read_table(demo_path("demo:points"))

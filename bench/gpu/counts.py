@@ -223,7 +223,7 @@ def counted(name: str, whole: Draw, small: Draw, before: dict[str, Any] | None =
     graph = whole()
     calls, edges = counted_calls(graph), len(graph[0])
     memory = counted_memory(small(), edges > filter_boruvka._SMALL)
-    record = {
+    record: dict[str, Any] = {
         "drawn": name != "USA-road-d.NY",
         "edges": edges,
         "vertices": graph[3],
