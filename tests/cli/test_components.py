@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import dfmst.stream  # noqa: F401 - before tests replace constants that its modules import
+
 
 def test_labels(dfmst, roads, rows):
     result = dfmst("components", roads, "-o", "out.parquet")
@@ -117,3 +119,18 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, words, monkeypatch):
     assert os.listdir("saved") == []
     dfmst(*words, *FILES, "-o", "whole.parquet")
     assert pyarrow.parquet.read_table("out.parquet").equals(pyarrow.parquet.read_table("whole.parquet"))
+
+
+def test_ids_on_disk(dfmst, parts, monkeypatch):
+    monkeypatch.setattr("dfmst._fold.budget.HASHING", 0)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 2_000)
+    table = parts.select(["a", "b"]).to_pandas() * 10**12
+    for number in range(2):
+        half = pa.Table.from_pandas(table.iloc[number * 25_000 : (number + 1) * 25_000])
+        pyarrow.parquet.write_table(half, f"part-{number}.parquet")
+    limit = ("--memory-limit", "1MB")
+    assert "vertices do not fit a memory limit" in dfmst("components", *FILES, *limit, code=1).stderr
+    found = dfmst("components", *FILES, *limit, "--spill-dir", "spill", "-o", "out.parquet").stderr
+    assert found.rpartition(", ")[0] == dfmst("components", *FILES, "-o", "whole.parquet").stderr.rpartition(", ")[0]
+    assert pyarrow.parquet.read_table("out.parquet").equals(pyarrow.parquet.read_table("whole.parquet"))
+    assert os.listdir("spill") == []
