@@ -19,9 +19,10 @@ from dfmst._edges.vertex_list import Groups
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.constrained import ConstrainedMerges, read_marks
 from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.relabel import with_old_names
 from dfmst._trees.thresholds import Cut, Thresholds, rows_for
 from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 @driven("edges")
@@ -37,6 +38,7 @@ def clusters(
     by: Any = None,
     max_size: int | None = None,
     one_per: Any = None,
+    previous: Frame | None = None,
     maximum: bool = False,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
@@ -72,6 +74,9 @@ def clusters(
         one to one); two columns of the edges, which hold a property of the source and of the target, those of equal
         properties (records of one source data set); or such a column of `vertices`, a frame with ids in its column
         ``vertex``. Vertices with a null have no such condition.
+    previous
+        Clusters of an earlier run, with the same columns: clusters keep their names as :func:`relabel` says. Not with
+        `by`.
     maximum
         Weights are similarities: the maximum spanning forest is cut, its lightest edges first; `distance` is then the
         lightest weight that is not cut.
@@ -119,6 +124,8 @@ def clusters(
     thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum, optional=conditions)
     if conditions and by is not None and n_clusters is not None:
         raise ValueError("n_clusters= with max_size= or one_per= is for one graph; leave by= out")
+    if previous is not None and by is not None:
+        raise ValueError("previous= is for one graph; leave by= out")
     options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
     forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
     with forest.engine.guard():
@@ -133,7 +140,20 @@ def clusters(
                 cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
             }
         labels = {cut.name: found[cut.name] for cut in cuts}
-        return forest.listed.frame({"vertex": forest.engine.xp.arange(forest.vertices), **labels})
+        labels = {"vertex": forest.engine.xp.arange(forest.vertices), **labels}
+        return forest.listed.frame(labels) if previous is None else _with_old_names(forest, labels, previous)
+
+
+def _with_old_names(forest: OrderedForest, labels: dict[str, Array], previous: Frame) -> Any:
+    """Build the frame of labels, with the names of earlier clusters."""
+    if not isinstance(forest.view, FrameView):
+        message = "clusters are compared with previous ones on the host, and this frame is on a GPU"
+        raise UnsupportedFrameError(message, "leave previous= out, and pass .to_arrow() of both to dfmst.relabel")
+    plain = replace(forest.listed, view=replace(forest.view, lazy=False, as_user=None))
+    named = nw.from_native(plain.frame(labels), eager_only=True)
+    for name in list(labels)[1:]:
+        named = with_old_names(named, previous, name)
+    return forest.view.finish(named)
 
 
 def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[Cut]) -> dict[str, Array]:

@@ -138,7 +138,7 @@ def _check_vertices(name: str, column: pa.Array, nulls: Array | None) -> None:
         row = int(nulls.argmax())
         message = f"{name} has {int(nulls.sum()):,} nulls, the first in row {row}"
         raise InvalidEdgesError(message, "leave those rows out", row=row)
-    repeated = len(column) - int(pc.count_distinct(column).as_py())
+    repeated = 0 if _ascends(column) else len(column) - int(pc.count_distinct(column).as_py())
     if not repeated:
         return
     codes = pc.dictionary_encode(column).indices.to_numpy()
@@ -156,8 +156,19 @@ def _numbered(labels: Any, nulls: Array | None) -> tuple[Array, pa.Array, Array,
     rows = np.flatnonzero(code >= 0)[::-1]
     first, rank = (np.empty(len(encoded.dictionary), np.int64) for _ in range(2))
     first[code[rows]] = rows  # later assignments win
-    rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(rank))
+    rank[_ascending(encoded.dictionary)] = np.arange(len(rank))
     return code, encoded.dictionary, first, rank
+
+
+def _ascends(column: pa.Array) -> bool:
+    """Whether each entry is greater than the one before, as in labels that dfmst returns."""
+    return len(column) < 2 or bool(pc.all(pc.greater(column[1:], column[:-1])).as_py())
+
+
+def _ascending(column: pa.Array) -> Array:
+    """Return the places of different entries in ascending order."""
+    places: Array = np.arange(len(column)) if _ascends(column) else pc.sort_indices(column).to_numpy()
+    return places
 
 
 class _Flow(NamedTuple):
@@ -193,10 +204,12 @@ def _flow(new: _Labels, old: _Labels) -> _Flow:
 
 def _least(group: Array, *keys: Array) -> Array:
     """Return the place of each group's least entry by the keys, of which the first comes first."""
-    order = np.lexsort((*keys[::-1], group))
-    ordered = group[order]
-    least: Array = order[np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])]
-    return least
+    several = np.bincount(group)[group] > 1 if len(group) else np.zeros(0, bool)
+    rest = np.flatnonzero(several)  # few of many groups
+    rest = rest[np.lexsort((*(key[rest] for key in keys[::-1]), group[rest]))]
+    ordered = group[rest]
+    first = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    return np.concatenate([np.flatnonzero(~several), rest[first]])
 
 
 class _Names(NamedTuple):
@@ -301,7 +314,7 @@ def _events(new: _Labels, old: _Labels, flow: _Flow, names: _Names) -> nw.DataFr
     into = np.concatenate([np.where(keeps, np.append(flow.into, -1)[origin], -1), flow.into[gone]])
     into = np.append(names.new, -1)[into]
     called = take_or_null(names.series, place, place < 0).alias("cluster")
-    order = pc.sort_indices(plain_ids(arrow_column("cluster", host_column("cluster", called)))).to_numpy()
+    order = _ascending(plain_ids(arrow_column("cluster", host_column("cluster", called))))
     numbers = {
         "event": _EVENTS[np.concatenate([event, none + _GONE])[order]].tolist(),
         "before": before[order],

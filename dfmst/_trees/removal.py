@@ -78,11 +78,14 @@ def rows_after_removal(
     gone: FrameView,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
-    layers: int | None,
+    *,
+    layers: int | None = None,
+    certain: bool = False,
 ) -> Array | InvalidEdgesError:
     """Return the frame's rows in the forest without the removed ones of the first `old` rows.
 
-    It is an error that says which row has no certain replacement, if all rows must be read.
+    It is an error that says which row has no certain replacement, if all rows must be read and these are not `certain`
+    to be all.
     """
     depth = None if layers is None else whole_number("layers", layers)
     flags = removed_rows(view, gone)
@@ -96,7 +99,7 @@ def rows_after_removal(
     assert rest.row is not None
     within = EdgeTable(rest.source, rest.target, rest.key, table.vertices)
     rows = rest.row[chosen.run(engine, within, Trace())].astype(np.int64)
-    if len(away):
+    if len(away) and not certain:
         row = _first_uncertain(engine, table, old, flags, rows, chosen, depth)
         if row is not None:
             return _uncertain(view, input, row)

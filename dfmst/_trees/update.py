@@ -16,7 +16,7 @@ from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.removal import removed_rows, rows_after_removal
+from dfmst._trees.removal import rows_after_removal
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import InvalidEdgesError
@@ -116,7 +116,7 @@ def update(
         view = old if new is None else _stacked(old, new)
         if removed is not None:
             gone = open_host_frame(removed, "removed")
-            rows = rows_after_removal(runner, view, len(old), gone, columns, algorithm, layers)
+            rows = rows_after_removal(runner, view, len(old), gone, columns, algorithm, layers=layers)
             if isinstance(rows, InvalidEdgesError):
                 if edges is None:
                     raise rows
@@ -146,11 +146,10 @@ def _anew(
     """Find the forest of all rows, a frame of the forest's kind."""
     old = open_host_frame(edges)
     check_stackable(("forest", forest), ("edges", old))
-    kept = old.rows(engine, np.flatnonzero(~removed_rows(old, gone)))
-    view: Any = replace(kept, lazy=forest.lazy, as_user=forest.as_user)
+    view: Any = replace(old, lazy=forest.lazy, as_user=forest.as_user)
     view = view if new is None else _stacked(view, new)
-    solved = solve_frame(engine, view, columns, algorithm)
-    return view.take(engine, solved.input.frame_rows(solved.rows))
+    rows = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
+    return view.take(engine, rows)
 
 
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:

@@ -40,6 +40,7 @@ from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 
 _MOST = 1 << 27  # windows
 _FOREST_ROW = 16  # rows of a window that take as long as a row of its forest in a fold
+_CALLS = 1 << 17  # rows that take as long as the further calls
 _FEW = 32  # a window's share of all vertices, below which its vertices are numbered anew
 
 
@@ -222,15 +223,15 @@ class _Series:
 
 
 def folds(low: list[int], high: list[int], vertices: int) -> bool:
-    """Whether forests of ranges cost less than windows solved anew.
+    """Whether forests of ranges cost less than windows solved anew, by the times of ``bench/moves.py``.
 
-    A row of a forest that is joined twice costs as much as eight rows that are filtered once (``bench/moves.py``).
-    So windows of 30 steps are folded from about 16 rows a vertex, and then take 0.6 to 0.9 of the time.
+    A fold looks at few rows of a window, and makes three short calls in place of one. It takes 0.6 to 0.9 of the time
+    for windows of 30 steps with 20 to 600 rows a vertex, and up to twice the time for windows with few rows a vertex.
     """
     count = len(low)
     rows = (sum(high) - sum(low)) / max(1, count)  # of a window
     moved, forest = (high[-1] - low[0]) / count if count else 0, min(vertices, rows)
-    return rows > 2 * moved + _FOREST_ROW * forest
+    return rows > 2 * moved + _FOREST_ROW * forest + _CALLS
 
 
 def _read(engine: Engine, view: FrameView, columns: EdgeColumns, times: Moments, algorithm: Algorithm) -> _Series:

@@ -177,3 +177,21 @@ def test_columns_by_name():
     )
     assert labels.columns.tolist() == ["id", "component", "more"]
     assert events["event"].tolist() == ["kept"]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, lambda frame: pl.DataFrame(frame).lazy()])
+def test_clusters_keep_the_names_of_previous_ones(kind):
+    roads = pd.DataFrame({"source": [1, 2, 3, 4, 5], "target": [2, 3, 4, 5, 6], "weight": [1, 9, 2, 9, 3]})
+    night = dfmst.clusters(kind(roads.iloc[1:]), distance=[2, 3], vertices=range(1, 7), previous=None)
+    found = dfmst.clusters(kind(roads.assign(weight=1)), distance=[2, 3], previous=night)
+    found, night = (table.collect() if isinstance(table, pl.LazyFrame) else table for table in (found, night))
+    assert list(found.columns) == ["vertex", "d2", "d3"]
+    assert list(found["d2"]) == [3] * 6
+    assert list(found["d3"]) == [3] * 6
+    single = dfmst.clusters(roads, n_clusters=2, previous=dfmst.clusters(roads.iloc[1:], n_clusters=2))
+    labels, _ = dfmst.relabel(dfmst.clusters(roads, n_clusters=2), dfmst.clusters(roads.iloc[1:], n_clusters=2))
+    assert single.equals(labels)
+    with pytest.raises(dfmst.ColumnNotFoundError, match="vertex"):
+        dfmst.clusters(roads, n_clusters=[2, 3], previous=roads)
+    with pytest.raises(ValueError, match="previous= is for one graph"):
+        dfmst.clusters(roads, n_clusters=2, by="weight", previous=night)

@@ -77,7 +77,8 @@ def test_kinds_of_frames(kind):
     assert series[0][0] == pd.Timestamp("2026-03-01")
 
 
-def test_both_ways_are_chosen():
+def test_both_ways_are_chosen(monkeypatch):
+    monkeypatch.setattr(module, "_CALLS", 0)
     sparse, dense = calls(vertices=100_000), calls(20_000, 10)
     chosen: list[bool] = []
     with pytest.MonkeyPatch.context() as patch:

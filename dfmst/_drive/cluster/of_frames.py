@@ -216,6 +216,7 @@ def clusters(*values: Any, **named: Any) -> Any:
     thresholds = Thresholds.of(given["n_clusters"], given["distance"], weight, maximum=columns.maximum)
     empty = make_meta(edges) if isinstance(edges, dd.DataFrame) else None
     client = not thresholds.distances or given["vertices"] is not None or given["by"] is not None
+    client = client or given["previous"] is not None
     if client or not isinstance(empty, pd.DataFrame) or not has_plain_ids(empty, columns):
         return _clusters_in_client(*values, **named)
     like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
