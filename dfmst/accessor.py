@@ -27,7 +27,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 class ForestAccessor:
-    """Functions of :mod:`dfmst` on an edge table or a table of points, as ``frame.mst``.
+    """Functions of :mod:`dfmst` on an edge table, a table of points or labels, as ``frame.mst``.
 
     Every method has the name and the parameters of the function. The three forests are ``minimum``, ``maximum`` and
     ``spanning``; ``components`` and ``linkage`` are short for ``connected_components`` and ``single_linkage``.
@@ -59,6 +59,7 @@ class ForestAccessor:
     knn_edges = _method("knn_edges")
     update = _method("update")
     windows = _method("windows")
+    relabel = _method("relabel")
     verify = _method("verify")
     report = _method("report")
     to_sparse = _method("to_sparse")

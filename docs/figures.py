@@ -230,6 +230,26 @@ def _stopped(run: dict[str, float]) -> str:
     return f"{run['cpu']:.1f}" if run else "–"
 
 
+def layers() -> str:
+    """CPU time of columns of layers, as a multiple of the forest's."""
+    names = ("in_forest", "2 layers", "3 layers", "5 layers")
+    rows = []
+    for graph, times in result("moves")["marks"].items():
+        shares = (times["times the forest"][name] for name in names)
+        rows.append([graph, f"{times['forest']:.3f}", *(f"{share:.2f}" for share in shares)])
+    return table(("graph", "forest, CPU-seconds", *names), rows)
+
+
+def windows() -> str:
+    """CPU-seconds of 30 windows."""
+    rows = []
+    for name, times in result("moves")["series"].items():
+        seconds = [f"{times[run]:.2f}" for run in ("30 forests", "anew", "folded", "windows")]
+        rows.append([name, f"{times['rows of a window']:,}", *seconds, f"{times['share']:.2f}"])
+    head = ("window", "its rows", "30 forests", "solved anew", "folded", "`windows`", "share of 30 forests")
+    return table(head, rows)
+
+
 def dataframe() -> str:
     """CPU nanoseconds a row of Borůvka in dataframe steps."""
     names = ("kernels (pandas)", "pandas", "polars", "pyarrow", "duckdb", "dask")
@@ -256,6 +276,8 @@ TABLES = {
         networkx,
         points,
         dataframe,
+        layers,
+        windows,
     )
 }
 

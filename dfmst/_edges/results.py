@@ -19,7 +19,7 @@ _NULLABLE = {"i": "Int", "u": "UInt"}  # names of pandas' integer types that hav
 def result_column(edges: Frame, view: FrameView | DeviceView, name: str, values: Array) -> Any:
     """Return one entry a row of the user's frame: a series with the frame's index, or an Arrow array."""
     if isinstance(view, DeviceView):
-        return view.finish(sys.modules["cudf"].Series(values, index=view.frame.index, name=name))
+        return view.finish(sys.modules["cudf"].DataFrame({name: values}, index=view.frame.index)[name])
     kind = view.frame.implementation
     if not (kind.is_pandas() or kind.is_polars()):
         native: Any = pa.array(values)

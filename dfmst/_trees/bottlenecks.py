@@ -92,9 +92,6 @@ def bottlenecks(
         raise UnsupportedFrameError(
             "bottlenecks are listed on the host, and this frame is on a GPU", "pass .to_arrow()"
         )
-    if not isinstance(ordered.view, FrameView):
-        message = "pairs are looked up in a forest on the host, and this frame is on a GPU"
-        raise UnsupportedFrameError(message, "pass forest.to_arrow(), and pairs on the host")
     first, last = (find_places(ordered.listed, name, ids) for name, ids in ends)
     rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
     listed = replace(ordered.listed, view=replace(ordered.view, lazy=False, as_user=None))

@@ -99,7 +99,8 @@ def rows_after_removal(
     assert rest.row is not None
     within = EdgeTable(rest.source, rest.target, rest.key, table.vertices)
     rows = rest.row[chosen.run(engine, within, Trace())].astype(np.int64)
-    if len(away) and not certain:
+    certain = certain or len(away) < (1 if depth is None else depth)  # a layer is whole
+    if not certain:
         row = _first_uncertain(engine, table, old, flags, rows, chosen, depth)
         if row is not None:
             return _uncertain(view, input, row)

@@ -148,9 +148,11 @@ def _begins(times: Array, width: Any, step: Any, start: Any) -> Array:
 def _forests(series: _Series, times: Moments, begins: Array, width: Any) -> Iterator[tuple[Any, Any]]:
     low = np.searchsorted(series.times, begins, "left")
     high = np.searchsorted(series.times, begins + width, "left")
-    for begin, rows in zip(begins.tolist(), series.solve(low.tolist(), high.tolist()), strict=True):
+    forests = series.solve(low.tolist(), high.tolist())
+    for begin in begins.tolist():
         with series.engine.guard():
-            yield times.moment(series.view, begin), series.view.take(series.engine, series.frame_rows(rows))
+            forest = series.view.take(series.engine, series.frame_rows(next(forests)))
+        yield times.moment(series.view, begin), forest
 
 
 @dataclass

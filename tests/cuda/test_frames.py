@@ -47,6 +47,35 @@ def weight_of(table: Table) -> str | None:
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
 
+@examples(60)
+@given(edge_tables(), st.integers(1, 3))
+def test_columns_of_layers(table, layers):
+    frame = on_device(table)
+    marks = dfmst.in_forest(frame, "u", "v", weight_of(table), layers=layers)
+    assert isinstance(marks, cudf.Series)
+    assert cupy.traffic.columns(SMALL) == []
+    there = dfmst.in_forest(table.arrow(), "u", "v", weight_of(table), layers=layers)
+    assert marks.to_arrow().to_pylist() == there.to_pylist()
+
+
+@pytest.mark.parametrize("fold", [False, True])
+def test_tables_that_change_on_the_host(fold, monkeypatch):
+    monkeypatch.setattr("dfmst._trees.windows.folds", lambda *_: fold)
+    rng = np.random.default_rng(0)
+    columns = {name: rng.integers(0, 40, 600) for name in ("source", "target", "weight", "t")}
+    edges = pd.DataFrame({**columns, "closed": rng.random(600) < 0.1})
+    series = [dfmst.windows(edges, time="t", width=7, step=2, engine=engine) for engine in ("cuda", "cpu")]
+    for (begin, forest), (other, expected) in zip(*series, strict=True):
+        assert begin == other
+        assert forest.equals(expected)
+    layer = dfmst.in_forest(edges, layers=3, drop="closed", engine="cuda")
+    assert layer.equals(dfmst.in_forest(edges, layers=3, drop="closed"))
+    reserve, pairs = edges[layer > 0], rng.integers(0, 40, (30, 2))
+    gone = reserve.iloc[[1, 5]]
+    assert dfmst.update(reserve, removed=gone, engine="cuda").equals(dfmst.update(reserve, removed=gone))
+    assert dfmst.bottlenecks(edges, pairs, engine="cuda").equals(dfmst.bottlenecks(edges, pairs))
+
+
 @examples(150)
 @given(edge_tables(), st.booleans())
 def test_rows_of_a_device_frame(table, maximum):
