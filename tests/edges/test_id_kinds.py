@@ -231,5 +231,5 @@ def test_one_column_for_both_ends() -> None:
 
 def test_a_misspelt_column_is_suggested() -> None:
     frame = pd.DataFrame({"source": [0], "target": [1], "weight": [1]})
-    with pytest.raises(dfmst.ColumnNotFoundError, match="Hint: did you mean 'weight'"):
+    with pytest.raises(dfmst.ColumnNotFoundError, match="Hint: did you mean weight='weight'"):
         dfmst.minimum_spanning_forest(frame, weight="wieght")
