@@ -3,7 +3,7 @@
 Use it as ``dfmst.cudf.read_parquet("roads.parquet").mst.minimum("a", "b", "km")``. :func:`read_parquet` and
 :func:`write_parquet` are cuDF's, with dfmst's checks and errors.
 
-Every function of dfmst takes cuDF frames, and its columns stay on the GPU; ``docs/guides/gpus.md`` lists what does not.
+Columns of cuDF frames stay on the GPU; ``docs/guides/gpus.md`` lists what goes to the host, and what is refused.
 """
 
 from __future__ import annotations

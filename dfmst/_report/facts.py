@@ -17,6 +17,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
+from dfmst._engines import host_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment
@@ -147,9 +148,11 @@ def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, Forest
     input = rows.solved.input
     table = input.table if input.forced is None else input.whole()
     on_device = rows.view.on_device or (input.forced is None and not rows.runner.on_host)
-    host = rows.runner.to_host if on_device else np.asarray
-    count = _degrees(host(table.source), host(table.target), table.vertices)
-    degree = np.bincount(count[count > 0]) if len(table) else None
+    degree = None
+    if len(table):
+        engine = rows.runner if on_device else host_engine(rows.runner)
+        count = sum(engine.xp.bincount(end, minlength=table.vertices) for end in (table.source, table.target))
+        degree = engine.to_host(engine.xp.bincount(count[count > 0]))
     return replace(graph, weight=_weights(rows), degree=degree), forest
 
 

@@ -33,9 +33,9 @@ def travelled(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
-def merged_by_one(tables: list[Any]) -> Any:
+def merged_by_one(tables: list[Any], *options: Any) -> Any:
     """Merge forests, all but the first of other workers."""
-    return merge([tables[0], *map(travelled, tables[1:])])
+    return merge([tables[0], *map(travelled, tables[1:])], *options)
 
 
 def residue_elsewhere(group: Any, frame: Any, columns: Any, bound: Any, cycle_filter: Any, *rest: Any) -> Any:

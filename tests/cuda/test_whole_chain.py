@@ -336,3 +336,12 @@ def test_other_functions_of_forests(kind):
     columns: Any = {"source": "u", "target": "v", "weight": "w"}
     found = dfmst.partition(device, 1000, **columns)
     assert values(found) == values(dfmst.partition(table, 1000, **columns))
+
+
+def test_a_report_counts_degrees_on_the_device():
+    device = moved(edges("dense"))
+    cupy.traffic.reset()
+    page = dfmst.report(device, "u", "v", "w")
+    assert "Rows in" in page.html
+    whole = [crossing.calls for crossing in cupy.traffic.crossings if crossing.size >= 4 * ROWS]
+    assert {calls[0] for calls in whole} == {"_report.facts._weights"}  # not the ends of all rows
