@@ -95,9 +95,9 @@ def test_a_generator_runs_on_the_callers_device():
         yield pa.table(dict(zip(("source", "target", "weight"), columns(), strict=True)))
 
     with cupy.cuda.Device(1):
-        forest = dfmst.stream.minimum_spanning_forest(frames, engine="cuda")
+        forest: Any = dfmst.stream.minimum_spanning_forest(frames, engine="cuda")
     assert set(seen) == {1}
-    assert forest.rows == len(dfmst.arrays.forest_rows(*columns()))
+    assert forest.num_rows == len(dfmst.arrays.forest_rows(*columns()))
 
 
 @pytest.mark.parametrize("kind", ["non-blocking", "ptds", "external"])
