@@ -232,8 +232,8 @@ def counted(name: str, whole: Draw, small: Draw, before: dict[str, Any] | None =
         "estimated_ms": estimate(calls, memory, edges),
     }
     if before is not None:
-        record["before"] = {each: before[each] for each in ("calls", "memory")}
-        record["before"]["estimated_ms"] = estimate(before["calls"], before["memory"], edges)
+        calls, memory = before["calls"], before["memory"]
+        record["before"] = {"calls": calls, "memory": memory, "estimated_ms": estimate(calls, memory, edges)}
     if name in PUBLISHED:
         record["published_ms_of_raft_port"] = PUBLISHED[name]
     return record

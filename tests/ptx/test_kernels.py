@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dfmst
 from dfmst._edges.read import edge_statistics
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.weights import WeightColumn
+from dfmst._engines import CpuEngine
 from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
 from dfmst._engines.primitives.id_table import IdTable, IdWords
+from dfmst.algorithms import BSP, Kruskal, Mastiff, Prim
+from tests.support.gpu import standin
 from tests.support.gpu.ptx.engine import PtxEngine
 from tests.support.gpu.ptx.machine import Program
 from tests.support.gpu.ptx.memory import Fault
 from tests.support.gpu.ptx.modules import Card, programs, ptx_of, real_ptx
+from tests.support.solving import forest_of
 
 pytestmark = pytest.mark.slow
 
@@ -35,29 +40,36 @@ SCHEDULES = (None, 1, 2)
 TOLD = """
 import json, sys, pytest
 code = pytest.main(sys.argv[1:])
-from tests.support.columns import ENGINES
-print("ran:", json.dumps(sorted(ENGINES[0].ran)))
+from tests.support.gpu.ptx.modules import ran
+print("ran:", json.dumps(sorted(ran)))
 sys.exit(code)
 """
 #: Tests of many threads that meet for long are left to the CPU: the interpreter takes minutes for each.
-LONG = "walks_meet or contention or short_paths or of_a_hub or reach_a_vertex or test_a_tree"
-CHOSEN = f"threads and not ({LONG})"
-#: Kernels that no test launches by itself -> the test below, or in this folder, that runs them.
-ELSEWHERE: dict[str, str] = {}
+LONG = "walks_meet or contention or short_paths or of_a_hub or reach_a_vertex or test_a_tree or beside_each_other"
+SERVING = "algorithms or generators or certificates or other_ or two_lists or table_of_ids or survey_of or within_warps"
+#: Kernels that only the host launches, though CUDA compiles them.
+ON_HOST = {"count_members", "flag_joined", "flag_picked", "leading_bits"}
+#: Tests of single kernels; those of a GPU; those of this folder that run algorithms.
+RUNS = [
+    ["tests/engines/kernels", "-m", "not slow", "-k", f"threads and not ({LONG})"],
+    ["tests/cuda/test_trees.py", "-m", "not slow"],
+    ["tests/ptx", "-m", "slow", "-k", SERVING],
+]
 
 
-@pytest.mark.slow(seconds=240)
-def test_the_kernels_own_tests_pass_as_ptx(tmp_path):
-    """The tests of single kernels, on the interpreter in place of threads: no kernel of a GPU is left out."""
+@pytest.mark.slow(seconds=400)
+def test_every_kernel_of_a_gpu_runs_as_ptx():
+    """The tests of single kernels, on the interpreter in place of threads, and tests of what launches the others."""
     environment = {**os.environ, "DFMST_TEST_PTX": "1", "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
-    chosen = ["tests/engines/kernels", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", CHOSEN, "-n", "0"]
-    command = [sys.executable, "-c", TOLD, *chosen]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    told = next(line for line in done.stdout.splitlines() if line.startswith("ran:"))
-    ran = {variant.rpartition("_")[0] if variant not in kernels() else variant for variant in json.loads(told[4:])}
+    ran: set[str] = set()
+    for chosen in RUNS:
+        command = [sys.executable, "-c", TOLD, *chosen, "-q", "-p", "no:cacheprovider", "-n", "0"]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        ran |= {*json.loads(next(line for line in done.stdout.splitlines() if line.startswith("ran:"))[4:])}
+    names = {variant: name for name, kernel in kernels().items() for variant in kernel.variants()}
     on_device = {name for name, kernel in kernels().items() if not kernel.on_host}
-    assert on_device - ran - set(ELSEWHERE) == set()
+    assert sorted(on_device - {names[variant] for variant in ran if variant in names} - ON_HOST) == []
 
 
 # ---- kernels that serve a call ------------------------------------------------------------------------------------
@@ -93,6 +105,36 @@ def test_a_fault_in_the_survey_is_found(right, wrong):
     assert any(right in text for text in translation_units().values())
     cards = (Card(seed=seed, edit=lambda text: text.replace(right, wrong)) for seed in SCHEDULES)
     assert not all(map(surveyed, cards))
+
+
+@pytest.mark.parametrize("algorithm", [Mastiff(drop_inside=True), Prim(form="queues"), BSP(rounds=1)], ids=repr)
+def test_other_forms_of_algorithms(algorithm):
+    rng = np.random.default_rng(6)
+    source, target = rng.integers(0, 60, (2, 200)).astype(np.uint32)
+    weight = rng.integers(0, 40, 200).astype(np.int32)
+    expected = forest_of(CpuEngine(1), Kruskal(), source, target, weight, 60)
+    with real_ptx(Card()) as engine:
+        np.testing.assert_array_equal(forest_of(engine, algorithm, source, target, weight, 60), expected)
+
+
+def test_other_coordinates():
+    """Points on a sphere, and arcs of chords: the CPU's floats to the last bit."""
+    rng, found = np.random.default_rng(7), []
+    latitude, longitude = rng.uniform(-90, 90, 70), rng.uniform(-400, 400, 70)
+    chords = np.concatenate([rng.uniform(0, 2 * 6371008.8, 66), [0, 1e-3, 9e6, 2 * 6371008.8]])
+    for engine in (CpuEngine(1), PtxEngine()):
+        column, arcs = np.zeros(210), chords.copy()
+        engine.launch("place_on_sphere", 70, latitude, longitude, 70, column)
+        engine.launch("arcs_of_chords", 70, arcs)
+        found.append(np.concatenate([column, arcs]))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("weight", ["float32", "hash24"])
+def test_other_weights_of_generators(weight):
+    with standin.installed(), real_ptx(Card()):
+        drawn = dfmst.generate.erdos_renyi(40, 90, weight=weight, engine="cuda")
+    assert drawn.equals(dfmst.generate.erdos_renyi(40, 90, weight=weight, engine="cpu"))
 
 
 @pytest.mark.parametrize("texts", [False, True])

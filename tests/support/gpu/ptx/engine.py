@@ -14,7 +14,7 @@ from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
 from tests.support.gpu.ptx.machine import Launch, run
 from tests.support.gpu.ptx.memory import Memory
-from tests.support.gpu.ptx.modules import Card, programs, ptx_of
+from tests.support.gpu.ptx.modules import Card, programs, ptx_of, ran
 
 __all__ = ["PtxEngine"]
 
@@ -30,12 +30,9 @@ class PtxEngine:
     ----------
     card
         How PTX is compiled and scheduled.
-    ran
-        Variants of kernels that have run as PTX.
     """
 
     card: Card = field(default_factory=Card, compare=False)
-    ran: set[str] = field(default_factory=set, compare=False)
     threads: int = 2
     name: str = "cpu"
     on_host: bool = True
@@ -54,7 +51,7 @@ class PtxEngine:
         variant, signature = bind(kernel, arguments)
         text = translation_units()[signature.variants()[variant]]
         program = programs(ptx_of(text, OPTIONS, self.card))[variant]
-        self.ran.add(variant)
+        ran.add(variant)
         if not count:
             return
         values = [count]

@@ -22,9 +22,13 @@ from tests.support.gpu.ptx.program import parse
 from tests.support.gpu.standin import cupy
 from tests.support.gpu.standin.cupy.modules import RawKernel, RawModule
 
-__all__ = ["Card", "programs", "ptx_of", "real_ptx"]
+__all__ = ["Card", "programs", "ptx_of", "ran", "real_ptx"]
 
 _CACHE = Path(tempfile.gettempdir()) / f"dfmst-ptx-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+#: Variants of kernels that have run as PTX in this process.
+ran: set[str] = set()
 
 
 @dataclass
@@ -86,6 +90,7 @@ def real_ptx(card: Card) -> Iterator[CudaEngine]:
 
     class Kernel(RawKernel):
         def run(self, shape: tuple[int, int], count: int, values: list[int | None], columns: list[Any]) -> None:
+            ran.add(self.name)
             memory = Memory(column._host for column in columns)
             numbers = [count, *(0 if value is None else value for value in values)]
             run(Launch(programs(self.ptx)[self.name], shape, numbers, memory, card.observer), card.rng)
