@@ -260,6 +260,19 @@ def dataframe() -> str:
     return table(("rows", "kernels", "pandas", "polars", "pyarrow", "DuckDB", "Dask"), rows)
 
 
+def forms() -> str:
+    """CPU-seconds of the three forms of dataframe steps."""
+    measured = result("dataframe")["forms"]
+    titles = {"polars": "polars", "duckdb": "DuckDB", "dask": "Dask"}
+    rows = [
+        [graph, titles[engine], *(f"{seconds[form]:.2f}" for form in ("boruvka", "mastiff", "bsp"))]
+        for graph, engines in measured.items()
+        if graph != "rows"
+        for engine, seconds in engines.items()
+    ]
+    return table(("graph", "engine", "Borůvka", "Mastiff", "BSP"), rows)
+
+
 #: Name of a table, and the function that makes it.
 TABLES = {
     make.__name__: make
@@ -278,6 +291,7 @@ TABLES = {
         dataframe,
         layers,
         windows,
+        forms,
     )
 }
 
