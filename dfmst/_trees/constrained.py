@@ -22,7 +22,7 @@ _HINT = "name source, target, a pair of columns of the edges, or a column of ver
 
 
 class ConstrainedMerges:
-    """Merges of all rows in their order, as far as the conditions allow; it goes on where it stopped."""
+    """Merges of all rows in their order, as far as the conditions allow; each call continues the last one."""
 
     def __init__(self, ordered: OrderedForest, max_size: int | None, mark: Array | None) -> None:
         self._ordered, n = ordered, ordered.vertices
@@ -39,7 +39,7 @@ class ConstrainedMerges:
         self._state = np.array([0, n], np.uint64)
 
     def labels(self, rows: int, wanted: int = 1) -> Array:
-        """Return the smallest place of each place's cluster, of rows up to a number, or of so many clusters."""
+        """Return the smallest place of each place's cluster after the first `rows`, or with `wanted` clusters left."""
         ordered = self._ordered
         conditions = (self._most, self._mark, self._marks, self._parent, self._size)
         columns = (self._signature, self._next, self._stamp, self._state)

@@ -225,7 +225,9 @@ def _balanced(sums: _Sums, count: int, tolerance: float) -> list[int]:
         if edge < 0:
             closed = _joined(closed, cut, count)
         else:
-            waiting[parent] = _joined(waiting.get(parent, none), states | cut, count)
+            for state, best in cut.items():
+                _offer(states, state, best)
+            waiting[parent] = _joined(waiting.get(parent, none), states, count)
     if (count, 0) not in closed:
         message = f"no cuts were found that make {count:,} parts within {tolerance:g} of the mean amount"
         raise InvalidEdgesError(message, "raise tolerance=, or leave it out for parts that are as even as possible")

@@ -126,7 +126,7 @@ class _Regions(NamedTuple):
     """Every vertex's way to its nearest terminal."""
 
     distance: Array  # ``uint64``, the bits of a float if lengths are floats
-    parent: Array  # the next vertex on the way; itself at a terminal, and where there is none
+    parent: Array  # the next vertex on the way; a terminal or an unreached vertex: itself
     terminal: Array  # the terminal, or the vertex itself
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dfmst
@@ -33,6 +33,7 @@ def frame_of(rows: list[Any]) -> pa.Table:
 
 
 @given(ROWS, AMOUNTS, st.integers(1, 5), st.sampled_from([0.0, 0.1, 0.3, 0.6]))
+@example([(0, 1, 0), (1, 2, 0)], [0] * 9, 2, 0.0)
 @examples(150)
 def test_all_cuts(rows, amounts, count, tolerance):
     source, target, weight = (list(column) for column in zip(*rows, strict=True))
