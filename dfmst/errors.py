@@ -22,7 +22,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any, Self
 
 __all__ = [
@@ -156,7 +156,7 @@ _OPTIONS = {"source": "-s", "target": "-t", "weight": "-w", "columns": "-c", "id
 
 
 def missing_columns(
-    given: Iterable[tuple[str, object]],
+    given: Iterable[tuple[str, Any]],
     columns: Iterable[object],
     place: object = None,
     numbers: Collection[object] = (),
@@ -169,8 +169,9 @@ def missing_columns(
     columns 'a' and 'b' not found; the frame's columns: 'A', 'B', 'km'
     Hint: did you mean source='A', target='B'?
     """
-    names, arguments = list(columns), {name: argument for argument, name in given if name is not None}
-    missing = [name for name in arguments if name not in names]
+    names, arguments = list(columns), {name: argument for argument, name in given if isinstance(name, Hashable)}
+    known = frozenset(names)  # pandas.NA compares to no yes or no
+    missing = [name for name in arguments if name not in known]
     if not missing:
         return None
     unused = [name for name in names if name not in arguments]

@@ -90,13 +90,9 @@ class EdgeColumns:
         ends = [(argument, name) for pair in self.end_parts for argument, name in zip(_ENDS, pair, strict=True)]
         weights = [("weight", name) for name in self.weights]
         conditions = self.conditions
-        return [
-            *ends,
-            *weights,
-            *(("by", name) for name in conditions.by),
-            ("keep", conditions.keep),
-            ("drop", conditions.drop),
-        ]
+        groups = [("by", name) for name in conditions.by]
+        flags = [("keep", conditions.keep), ("drop", conditions.drop)]
+        return [*ends, *weights, *groups, *(flag for flag in flags if flag[1] is not None)]
 
     @property
     def plain_ends(self) -> tuple[Any, ...]:

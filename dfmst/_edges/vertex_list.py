@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
 from dfmst._edges.device_columns import device_factorize, device_ids, device_series, is_array, is_device_column

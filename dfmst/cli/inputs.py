@@ -106,7 +106,8 @@ def check_columns(
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
-    given = [*columns.items(), *(("columns", name) for name in coordinates)]
+    given = [(argument, name) for argument, name in columns.items() if name is not None]
+    given += [("columns", name) for name in coordinates]
     missing = missing_columns(given, schema.names, path, _numbers(schema, set(columns.values())))
     if missing is not None:
         raise missing

@@ -279,7 +279,7 @@ def test_conditions(dfmst, parquet, rows):
     assert "is not a row" not in dfmst("verify", "in.parquet", "out.parquet", "--by", "day", code=1).stderr
     dfmst("forest", "in.parquet", "--drop", "built", "-o", "out.parquet")
     assert rows("out.parquet")["weight"] == [1, 2]
-    assert "did you mean 'day'" in dfmst("forest", "in.parquet", "--by", "dya", code=2).stderr.lower()
+    assert "did you mean --by day" in dfmst("forest", "in.parquet", "--by", "dya", code=2).stderr.lower()
     stream = ("--checkpoint", "kept", "--by", "day", "--keep", "built")
     dfmst("forest", "in.parquet", *stream, "-o", "streamed.parquet", "--verify")
     assert rows("streamed.parquet")["weight"] == [3, 1, 5, 4]

@@ -88,8 +88,8 @@ def test_a_total_of_decimals(dfmst, parquet):
 
 def test_did_you_mean(dfmst, parquet):
     file = parquet("roads.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "name": ["x"]})
-    assert "Hint: did you mean 'km'?" in dfmst("forest", file, code=2).stderr
-    assert "Hint: did you mean 'km'?" in dfmst("forest", file, "-w", "kms", code=2).stderr
+    assert "Hint: name your columns, for example -w km" in dfmst("forest", file, code=2).stderr
+    assert "Hint: did you mean -w km?" in dfmst("forest", file, "-w", "kms", code=2).stderr
     assert "Did you mean 'boruvka'?" in dfmst("forest", file, "-w", "km", "--algorithm", "boruvk", code=2).stderr
     assert "--algorithm" in dfmst("forest", file, "-w", "km", "--algoritm", "x", code=2).stderr
     two = parquet("two.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "minutes": [2]})

@@ -314,7 +314,7 @@ def test_plan(folder):
     assert text.startswith("shuffle, in 8 slices: fits (as asked)")
     unknown = run("plan", "edges", "-s", "a", "-t", "c", code=2).stderr
     assert (
-        "has no column 'c'; its columns: 'a', 'b', 'w', 'payload'\nHint: name your columns, for example -s a" in unknown
+        "has no column 'c'; its columns: 'a', 'b', 'w', 'payload'\nHint: name your columns, for example -t b" in unknown
     )
     Path("other/text.parquet").write_text("a,b")
     assert "text.parquet: not a Parquet file" in run("plan", "other", code=2).stderr

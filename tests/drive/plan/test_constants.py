@@ -39,11 +39,11 @@ RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "LIGHT", "NUMBERED", "SLICES"}
 OF_TASKS |= {"PIECE", "SMALL_BUFFER", "SPARSE_ID"}
 #: Constants that the tasks use through a function; its tests are in test_planning.py.
-IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOVING", "USABLE"}
+IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOST_OWNERS", "MOVING", "USABLE"}
 #: Constants whose double contradicts a recorded run of a cluster or of a stream.
 RECORDED = ["BASE", "CHECKED", "DICTIONARY", "MERGE_EDGES", "POSITION", "SENT", "STREAM_BASE", "STREAM_SOLVE"]
 #: Constants that this file measures.
-MEASURED = {"NUMBERING", "RESIDUE", "STATE", "TAKEN"}
+MEASURED = {"LABELLED", "NUMBERING", "RESIDUE", "STATE", "TAKEN"}
 #: Constants that tests/cuda measures on a stand-in of a GPU.
 ON_GPUS = {"GPU_DICTIONARY", "GPU_SOLVED"}
 
@@ -97,6 +97,12 @@ def test_rows_that_pass_the_filter() -> None:
         extra = planned.bytes_moved - run["mb_moved"] * 1e6
         shares.append(formulas.RESIDUE - extra / (edge * planned.n_vertices))
     assert formulas.RESIDUE / 2 <= max(shares) <= formulas.RESIDUE
+
+
+def test_bytes_of_a_labelled_vertex() -> None:
+    recorded = json.loads((RESULTS / "cluster_labels.json").read_text(encoding="utf-8"))
+    planned = dfmst.plan(**recorded["plan"], strategy="labels")
+    assert 1 / 1.3 <= recorded["measured"]["peak_mb"] * 1e6 / planned.peak_memory <= 1.3
 
 
 def test_groups_that_move_to_idle_workers() -> None:

@@ -105,7 +105,7 @@ def test_files_say_their_size(tmp_path):
     assert prediction == dfmst.plan(50, 2000, partitions=2, workers=2, memory_limit=3 << 30)
     files = [str(tmp_path / "0.parquet")]
     assert dfmst.plan(70, files=files, source="a", target="b") == dfmst.plan(70, 1000, partitions=1)
-    with pytest.raises(dfmst.ColumnNotFoundError, match="has no column 'source'"):
+    with pytest.raises(dfmst.ColumnNotFoundError, match="has no columns 'source' and 'target'"):
         dfmst.plan(files=files)
     with pytest.raises(TypeError, match="needs n_vertices and n_edges, or files"):
         dfmst.plan(70)
