@@ -8,6 +8,7 @@ and can give it for the other engines.
 from __future__ import annotations
 
 import operator
+import sys
 import uuid
 import warnings
 from collections.abc import Sequence
@@ -293,7 +294,13 @@ class DaskTables(Tables):
         """Compute a frame, and return its table."""
         native: Any = nw.to_native(frame)
         # After joins and concatenations, labels occur several times, and divisions are wrong.
-        return as_lazy(native.reset_index(drop=True).persist())
+        kept = native.reset_index(drop=True).persist()
+        distributed = sys.modules.get("distributed")
+        if distributed is not None and (futures := distributed.futures_of(kept)):
+            # On Python 3.11 a scheduler in this process makes tasks of this frame while this thread plans the next.
+            # Both lock cached properties of Dask's expressions, and could wait for each other forever.
+            distributed.wait(futures)
+        return as_lazy(kept)
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
         """Sort and count, as Narwhals would align two frames by their index."""
