@@ -60,7 +60,7 @@ def test_tests_for_a_gpu_pass(environment):
 
 
 def test_memory_devices_streams_and_launches(environment):
-    assert run(environment, "tests/support/gpu/driver/check_cupy.py", "tests/cuda/test_contract.py")[0] > 40
+    assert run(environment, "tests/support/gpu/driver/check_cupy.py", "tests/cuda/test_contract.py")[0] >= 30
 
 
 def test_kernels_as_ptx_between_those_of_cupy(environment):

@@ -31,7 +31,7 @@ FAULTS = {
     ),
 }
 TEAM_FAULTS = {
-    "one index too many": ("index_ < count; index_", "index_ <= count; index_"),
+    "one index too many": ("i < length; i += threads", "i <= length; i += threads"),
     "a 32-bit index": ("for (u64 i = (u64)blockIdx.x * blockDim.x", "for (u32 i = blockIdx.x * blockDim.x"),
     "a first index of 32 bits": ("i = (u64)blockIdx.x * blockDim.x", "i = blockIdx.x * blockDim.x"),
     "a signed stride": (
@@ -88,7 +88,8 @@ def copied(edit: Any = str) -> bool:
     a, b = reserved(count, np.uint32), reserved(count, np.uint32)
     places = [(1 << 32) + 5, (1 << 31) + BLOCK + 5, BLOCK + 5, (1 << 32) + BLOCK + 5]
     a[places] = [7, 8, 9, 10]
-    for first, blocks in (((1 << 32) // BLOCK, (count >> 6) + 1), (1, (1 << 31) // BLOCK)):
+    last = count // BLOCK
+    for first, blocks in (((1 << 32) // BLOCK, last + 1), (1, (1 << 31) // BLOCK), (last, last + 1)):
         met = np.full(1, 0x7FFFFFFF, np.uint32)
         launch(text, "copied_u32", first, blocks, count, met, a, b, count, edit=edit)
     return b[places].tolist() == [8, 9, 10, 11]

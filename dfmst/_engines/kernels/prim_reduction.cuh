@@ -14,7 +14,7 @@ struct Least {
 // threads of a warp: of 16,384 entries in 128 groups each thread looks at 4, and a warp takes 155 instructions and reads
 // 36 sectors of 32 bytes, where a thread alone takes 875 and reads 128 (counted in tests/ptx). On a CPU that index goes
 // through all of the group's entries, which lie side by side.
-const u64 GROUP = 32;
+[[maybe_unused]] const u64 GROUP = 32;
 #ifdef __CUDACC_RTC__
 template <typename K>
 DEVICE bool least_of_group(const u64* column, u64 front, u64 end, u64 i, u64 groups, const K* key, Least* least) {
