@@ -54,6 +54,7 @@ RUNS = [
     ["tests/engines/kernels", "-m", "not slow", "-k", f"threads and not ({LONG})"],
     ["tests/cuda/test_trees.py", "-m", "not slow"],
     ["tests/ptx", "-m", "slow", "-k", SERVING],
+    ["tests/ptx/test_points.py", "-m", "slow"],
 ]
 
 
