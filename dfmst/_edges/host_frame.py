@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
-from dfmst._common.deferred import cached_property, call_arrow, nw, pc
+from dfmst._common.deferred import cached_property, nw
 from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import PLAIN_VIEWS, arrow_numbers, to_arrow
+from dfmst._edges.arrow_values import arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
+from dfmst._edges.take_rows import gather_rows, take_arrow
 from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
@@ -235,91 +236,9 @@ def stored_column(frame: Any, name: Any) -> Array | None:
     return values
 
 
-_KINDS = "biufmM"  # of numbers and times, whose entries kernels move as unsigned words of these bytes
-_SIZES = (1, 4, 8)
-_FEW = 1 << 14  # rows up to which pandas takes less time than a launch for each column
-
-
 def is_plain_pandas(frame: Frame) -> bool:
     """Whether a frame is of pandas' own class; a subclass may have a ``take`` or columns of its own."""
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "pandas"
-
-
-def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
-    """Return the rows of a pandas frame: every column, the index, column labels, attributes and flags."""
-    if len(rows) <= _FEW:
-        # pandas cannot take rows of some Arrow types, of numbers in the other byte order, and of records.
-        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError, ValueError):
-            return frame.take(rows)
-    series_at = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    words = {place: values for place, series in enumerate(series_at) if (values := _words(series)) is not None}
-    gathered = _gather(engine, words, rows)
-    columns = {
-        place: gathered[place].view(series.dtype) if place in gathered else _taken(series, rows)
-        for place, series in enumerate(series_at)
-    }
-    taken = type(frame)(columns, index=frame.index.take(rows), copy=False)
-    taken.columns = frame.columns
-    return taken.__finalize__(frame)
-
-
-def _taken(series: Any, rows: Array) -> Any:
-    if isinstance(series.dtype, np.dtype):
-        return series.to_numpy().take(rows)
-    if type(series.dtype).__name__ == "ArrowDtype":
-        values = series.array.__arrow_array__()
-        whole = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-        return type(series.array)(take_arrow(whole, rows))
-    return series.array.take(rows)
-
-
-def _words(series: Any) -> Array | None:
-    """Return a column as unsigned words that a kernel moves; ``None`` for another kind."""
-    if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in _KINDS or series.dtype.itemsize not in _SIZES:
-        return None
-    values: Array = series.to_numpy()
-    return values.view(f"u{values.itemsize}") if values.flags.c_contiguous and values.flags.aligned else None
-
-
-def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int, Array]:
-    """Return the entries of the columns at the rows; as in pandas, columns of one width share a block of memory."""
-    at = rows.view(np.uint64)
-    gathered = {}
-    for size in _SIZES:
-        places = [place for place, column in columns.items() if column.itemsize == size]
-        block = np.empty((len(places), len(rows)), f"u{size}")
-        for place, entries in zip(places, block, strict=True):
-            engine.launch("gather_bytes" if size == 1 else "gather_entries", len(rows), columns[place], at, entries)
-            gathered[place] = entries
-    return gathered
-
-
-def _with_buffers(views: pa.Array) -> pa.Array:
-    """Replace absent buffers of text by empty ones: PyArrow 21 and 22 crash when they export an absent one."""
-    validity, places, *texts = views.buffers()
-    texts = [pa.py_buffer(b"") if text is None else text for text in texts]
-    return pa.Array.from_buffers(views.type, len(views), [validity, places, *texts], offset=views.offset)
-
-
-def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
-    """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of."""
-    kind = column.type
-    if not len(rows):
-        return pa.chunked_array([], kind)
-    at = arrow_numbers(rows.astype(np.int64, copy=False))
-    if pa.types.is_run_end_encoded(kind):
-        plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
-        taken = take_arrow(plain, rows)
-        return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
-    if kind in PLAIN_VIEWS:
-        taken = column.cast(PLAIN_VIEWS[kind]).take(at).cast(kind)
-        return pa.chunked_array([_with_buffers(chunk) for chunk in taken.chunks], kind)
-    try:
-        return call_arrow("take", column, at)  # the method imports pyarrow.compute: 40 ms
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # nested views, or more text than Arrow takes at once
-        runs = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
-        slices = [column.slice(int(run[0]), len(run)) for run in runs]
-        return pa.chunked_array([chunk for part in slices for chunk in part.chunks], kind)
 
 
 def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:

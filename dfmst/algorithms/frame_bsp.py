@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.lazy_frame import collected
+from dfmst._edges.lazy_tables import collected
 from dfmst._engines import CpuEngine
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.filter_kruskal import FilterKruskal

@@ -17,17 +17,8 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, open_frame, unwrap
-from dfmst._edges.lazy_frame import (
-    LazyView,
-    Tables,
-    as_lazy,
-    collected,
-    lazy_edges,
-    open_lazy_frame,
-    open_tables,
-    ordered_integers,
-    rows_in_order,
-)
+from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
+from dfmst._edges.lazy_tables import Tables, as_lazy, collected, open_tables, ordered_integers
 from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns, names_missing_columns
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace

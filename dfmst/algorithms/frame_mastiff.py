@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import narwhals.stable.v2 as nw
 
-from dfmst._edges.lazy_frame import collected
+from dfmst._edges.lazy_tables import collected
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.frame_steps import PARENT, RANK, VERTEX, Edges, Keep, count, jump
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 
-from dfmst._edges.lazy_frame import collected
+from dfmst._edges.lazy_tables import collected
 from dfmst.algorithms.base import Trace
 
 Edges: TypeAlias = "nw.LazyFrame[Any]"

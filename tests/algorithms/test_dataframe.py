@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._edges.lazy_frame import DuckDbTables, Tables
+from dfmst._edges.lazy_tables import DuckDbTables, Tables
 from dfmst.algorithms import Dataframe
 from tests.support.oracle import kruskal_rows
 

@@ -22,6 +22,7 @@ from dfmst._drive.cluster.shuffle_edges import GroupSizes
 from dfmst._drive.cluster.two_pass import add_two_passes
 from dfmst._drive.plan.formulas import (
     DENSE_ID,
+    MOST_OWNERS,
     NUMBERED,
     SLICES,
     Work,
@@ -47,7 +48,6 @@ Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
 _STRATEGIES = get_args(Strategy)
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # of ids in a worker's memory, while they are numbered
-_MOST_OWNERS = 64
 _CHECKPOINT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
 _DEPENDENT = 64  # groups for each worker, if other tasks make the partitions: those of a group are in memory together
 _PORTIONS = 16  # for each worker
@@ -154,7 +154,7 @@ def _shuffle_sizes(
     else:
         expected = vertices or bound or (2 * size.rows if size else 0)
         batches = -(-_BATCHES * NUMBERED * expected * cluster.tasks // max(1, memory))
-        owners = max(cluster.workers, min(_MOST_OWNERS, batches))
+        owners = max(cluster.workers, min(MOST_OWNERS, batches))
     group = GroupSizes(batch_rows(cluster.memory, cluster.tasks), fits)
     if sliced is not None:
         group = group._replace(memory=fold_room(sliced), vertices=sliced.n_vertices)

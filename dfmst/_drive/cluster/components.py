@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_left
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -22,33 +21,28 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, task_engine
 from dfmst._drive.cluster.graph import TaskGraph
-from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
-from dfmst._edges.dictionary import concat_ids, plain
+from dfmst._drive.cluster.vertex_numbering import (
+    NO_VERTEX,
+    RANK_BITS,
+    Block,
+    drawn_ids,
+    id_bounds,
+    number_ids,
+    split_ids,
+)
+from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.encode import are_integers
-from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines.primitives.contract import component_labels
 
-_RANK = np.uint64(32)  # bits of a rank
 _LOW = np.uint64((1 << 32) - 1)
-_NONE = np.uint64((1 << 64) - 1)
 _SHRINK = 4 / 3  # of the vertices in a round, at least, as expected
-_SAMPLED = 64  # ids of a block for each sampled one
 _LONG = 1 << 16  # bytes of a column that waits in a file
 _COIN = 0x9E3779B97F4A7C15
 _MIX = np.uint64(0xD6E8FEB86659FD93)
-
-
-class Block(NamedTuple):
-    """Edges of some partitions: ascending different ids, and both ends of each edge as positions among them."""
-
-    ids: pa.Array
-    source: Array
-    target: Array
 
 
 class Hooks(NamedTuple):
@@ -56,16 +50,6 @@ class Hooks(NamedTuple):
 
     rank: Array
     vertex: Array
-
-
-def block_of(engine: Any, columns: IdColumns) -> Block:
-    """Return edges as a block; a vertex without other edges has a self-loop."""
-    if are_integers(columns.source):  # columns of all vertices below the largest id would not shrink with the blocks
-        ids, place = np.unique(np.concatenate(columns[:2]), return_inverse=True)
-        place = place.astype(np.uint32)
-        return Block(arrow_numbers(ids), place[: len(columns.source)], place[len(columns.source) :])
-    source, target, _, values = dense_vertices(engine, columns, in_order=True)
-    return Block(plain(values), source, target)
 
 
 def rounds_of(owners: int) -> int:
@@ -198,57 +182,6 @@ def _add_answers(add: _Adder, name: str, hooks: list[Any], labels: list[Any]) ->
     return found
 
 
-def drawn_ids(block: Block) -> pa.Array:
-    """Return evenly spread ids of a block (a task)."""
-    return block.ids.take(arrow_numbers(np.arange(0, len(block.ids), _SAMPLED)))
-
-
-def id_bounds(drawn: list[pa.Array], owners: int) -> list[Any]:
-    """Return the least id of each owner but the first, as Python values (a task)."""
-    filled = [each for each in drawn if len(each)]
-    if not filled:
-        return []
-    ids = concat_ids(filled)
-    ids = ids.take(pc.sort_indices(ids))
-    places = [len(ids) * number // owners for number in range(1, owners)]
-    return [ids[place].as_py() for place in places]
-
-
-def split_ids(block: Block, bounds: list[Any], owners: int) -> list[pa.Array]:
-    """Return the ids of each owner, which are ascending (a task)."""
-    ids = block.ids
-    ends = [bisect_left(range(len(ids)), bound, key=lambda at: ids[at].as_py()) for bound in bounds]
-    ends = [0, *ends, *[len(ids)] * (owners - len(ends))]
-    return [ids.slice(begin, end - begin) for begin, end in itertools.pairwise(ends)]
-
-
-def number_ids(pieces: list[pa.Array], owner: int) -> list[Any]:
-    """Return an owner's ids in ascending order, and the vertices of the ids of each block (a task)."""
-    filled = [piece for piece in pieces if len(piece)]
-    if not filled:
-        return [None, *(np.zeros(0, np.uint64) for _ in pieces)]
-    ids = pc.unique(concat_ids(filled))
-    ids = ids.take(pc.sort_indices(ids))
-    first = np.uint64(owner) << _RANK
-    ranks = [found_ranks(ids, piece) if len(piece) else np.zeros(0, np.uint64) for piece in pieces]
-    return [ids, *(rank + first for rank in ranks)]
-
-
-def found_ranks(ids: pa.Array, piece: pa.Array) -> Array:
-    """Return the ranks of ids among ascending ones, ``uint64``; :data:`_NONE` for ids that are not among them."""
-    piece = piece if piece.type == ids.type else piece.cast(ids.type)
-    if pa.types.is_integer(ids.type):
-        known, wanted = numbers_of_arrow(ids), numbers_of_arrow(piece)
-        rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.uint64)
-        rank[known[rank.astype(np.int64)] != wanted] = _NONE
-        return rank
-    found = pc.index_in(piece, value_set=ids)
-    missing = np.asarray(found.is_null())
-    rank = np.asarray(found.fill_null(0)).astype(np.uint64)
-    rank[missing] = _NONE
-    return rank
-
-
 def vertex_edges(block: Block, parts: list[Array]) -> tuple[Array, Array]:
     """Return the edges of a block between vertices, without self-loops (a task)."""
     vertex = np.concatenate(parts)
@@ -269,11 +202,11 @@ def shows_heads(vertex: Array, number: int) -> Array:
 
 
 def offered(edges: tuple[Array, Array], number: int, owners: int) -> list[tuple[Array, Array]]:
-    """Return for each owner its vertices with tails, and the least neighbor with heads or :data:`_NONE` (a task)."""
+    """Return for each owner its vertices with tails, and their least neighbors with heads, if any (a task)."""
     ends = np.concatenate(edges), np.concatenate(edges[::-1])
     heads = shows_heads(ends[0], number), shows_heads(ends[1], number)
     tails = ~heads[0]
-    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], _NONE)
+    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], NO_VERTEX)
     order = np.argsort(vertex, kind="stable")
     vertex, neighbor = vertex[order], neighbor[order]
     begins = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1])[: len(vertex)])
@@ -284,7 +217,7 @@ def offered(edges: tuple[Array, Array], number: int, owners: int) -> list[tuple[
 
 def _spans(vertex: Array, owners: int) -> list[tuple[int, int]]:
     """Return the span of each owner among ascending vertices."""
-    ends = np.searchsorted(vertex, np.arange(owners + 1, dtype=np.uint64) << _RANK).tolist()
+    ends = np.searchsorted(vertex, np.arange(owners + 1, dtype=np.uint64) << RANK_BITS).tolist()
     return list(itertools.pairwise(ends))
 
 
@@ -292,9 +225,9 @@ def hook(offers: list[tuple[Array, Array]]) -> list[Any]:
     """Return what the vertices of an owner become, and the answer to each block (a task)."""
     vertex = np.concatenate([own for own, _ in offers])
     known, place = np.unique(vertex, return_inverse=True)
-    least = np.full(len(known), _NONE)
+    least = np.full(len(known), NO_VERTEX)
     np.minimum.at(least, place, np.concatenate([neighbor for _, neighbor in offers]))
-    hooked = least != _NONE
+    hooked = least != NO_VERTEX
     became = np.where(hooked, least, known)
     ends = np.cumsum([0, *(len(own) for own, _ in offers)])
     answers = [became[place[begin:end]] for begin, end in itertools.pairwise(ends)]
@@ -326,7 +259,7 @@ def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Hooks]:
 
 def root_labels(ids: Any, rest: Hooks, owner: int) -> Array:
     """Return the labels of an owner's vertices after the last round (a task)."""
-    labels = np.arange(0 if ids is None else len(ids), dtype=np.uint64) + (np.uint64(owner) << _RANK)
+    labels = np.arange(0 if ids is None else len(ids), dtype=np.uint64) + (np.uint64(owner) << RANK_BITS)
     labels[rest.rank] = rest.vertex
     return labels
 

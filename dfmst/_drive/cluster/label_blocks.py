@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.cluster.components import Block, block_of, found_ranks
 from dfmst._drive.cluster.devices import task_engine
 from dfmst._drive.cluster.groups import Group, TableFold, folded
 from dfmst._drive.cluster.partitions import FileRows, read_part
 from dfmst._drive.cluster.read import edge_table, read_edges
 from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.cluster.tables import Table, columns_of, host_table
+from dfmst._drive.cluster.vertex_numbering import Block, block_of, found_ranks
 from dfmst._edges.dictionary import concat_ids, plain
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns

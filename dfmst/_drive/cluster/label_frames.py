@@ -14,7 +14,7 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import resources
-from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame, split_ids
+from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
 from dfmst._drive.cluster.label_blocks import (
@@ -29,6 +29,7 @@ from dfmst._drive.cluster.label_blocks import (
 )
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
+from dfmst._drive.cluster.vertex_numbering import split_ids
 from dfmst._drive.plan.formulas import owner_count
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
