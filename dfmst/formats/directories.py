@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import shutil
 import socket
 import stat
@@ -24,6 +25,7 @@ from dfmst.errors import OutputError, no_space
 
 _LOCK = ".lock"
 _OURS = b"dfmst"  # first word of a lock file
+_ATTEMPTS = 10  # to make a directory
 _LONGEST = 1024  # bytes of a lock file that are read
 _BUSY = (errno.EACCES, errno.EAGAIN)
 _FAR = 1 << 30
@@ -36,16 +38,20 @@ class TemporaryDirectory:
     """A directory of one run that only this user can read, removed by :meth:`remove` or with this object."""
 
     def __init__(self, parent: str | os.PathLike[str], prefix: str, suffix: str = "") -> None:
-        _remove_stale(parent, prefix)
-        self.path = Path(tempfile.mkdtemp(suffix, prefix, parent))
+        _remove_stale(parent, prefix, suffix)
         self._numbers = itertools.count()  # several threads may ask
-        lock = ExitStack()
-        self._remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
-        try:
-            lock.enter_context(sole_use(self.path, self.path.name))
-        except BaseException:
-            self._remove()
-            raise
+        # Until it is locked, another run may take the new directory for one of a killed run, and remove it.
+        for attempt in reversed(range(_ATTEMPTS)):
+            self.path = Path(tempfile.mkdtemp(suffix, prefix, parent))
+            lock = ExitStack()
+            self._remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
+            try:
+                lock.enter_context(sole_use(self.path, self.path.name))
+                break
+            except BaseException as error:
+                self._remove()
+                if not attempt or not isinstance(error.__cause__, (FileNotFoundError, BlockingIOError)):
+                    raise
 
     def new_name(self) -> str:
         """Return the beginning of an unused path."""
@@ -105,23 +111,43 @@ def disk_errors(place: Path) -> AbstractContextManager[None]:
     return naming(f"write {what}", what, "name another directory")
 
 
-def _remove_stale(parent: str | os.PathLike[str], prefix: str) -> None:
-    """Remove the directories of killed runs: of this user, not locked, and named in their own lock."""
+def _remove_stale(parent: str | os.PathLike[str], prefix: str, suffix: str) -> None:
+    """Remove the directories of killed runs: of this user, not locked, and empty or named in their own lock."""
+    made = re.compile(f"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(suffix)}")  # names of mkdtemp
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+            if made.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
                 with suppress(OSError):
                     _remove_if_stale(Path(entry))
 
 
 def _remove_if_stale(path: Path) -> None:
+    owner = path.lstat().st_uid
+    if owner == _user() and not os.listdir(path):
+        path.rmdir()  # of a run that was killed before it locked its directory, or at its end
+        return
     lock = os.open(path / _LOCK, os.O_RDWR | _SAFELY)
     try:
-        owners = {path.lstat().st_uid, os.fstat(lock).st_uid}
-        if owners == {_user()} and _words(lock)[3:] == [os.fsencode(path.name)] and _lock(lock, path / _LOCK):
-            shutil.rmtree(path, ignore_errors=True)
+        owners = {owner, os.fstat(lock).st_uid}
+        words = _words(lock)
+        ours = words[3:] == [os.fsencode(path.name)] or (not words and os.listdir(path) == [_LOCK])
+        if owners == {_user()} and ours and _lock(lock, path / _LOCK):
+            _remove_content(path)
+            (path / _LOCK).unlink()
+            path.rmdir()
     finally:
         os.close(lock)
+
+
+def _remove_content(path: Path) -> None:
+    """Remove all but the lock: a directory without it, of a run that is killed now, would stay."""
+    with suppress(OSError), os.scandir(path) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry, ignore_errors=True)
+            elif entry.name != _LOCK:
+                with suppress(OSError):
+                    os.unlink(entry)
 
 
 def is_trusted(path: Path, state: os.stat_result | None = None) -> bool:
@@ -278,7 +304,7 @@ def _remove_files(paths: list[Path], process: int) -> None:
 def _remove(path: Path, lock: ExitStack, process: int) -> None:
     if process == os.getpid():  # a forked process does not own it
         try:
-            shutil.rmtree(path, ignore_errors=True)
+            _remove_content(path)
         finally:
             lock.close()
             shutil.rmtree(path, ignore_errors=True)  # files that were open, or remain after an interrupt

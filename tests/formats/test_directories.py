@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,6 +121,46 @@ def test_only_what_killed_runs_of_ours_have_left_is_removed(tmp_path, doubt):
     assert (living.path / "rows").read_bytes() == WORDS
     living.remove()
     assert os.listdir(tmp_path / "spill") == []
+
+
+@pytest.mark.parametrize("left", [[], [".lock"]], ids=["nothing", "an empty lock"])
+def test_directories_that_killed_runs_began_or_ended_are_removed(tmp_path, left):
+    for name in ("dfmst-spill-0a_b1c2d", "dfmst-spill-of-mine"):
+        (tmp_path / name).mkdir()
+        for file in left:
+            (tmp_path / name / file).touch()
+    SpillDirectory(tmp_path).remove()
+    assert os.listdir(tmp_path) == ["dfmst-spill-of-mine"]
+
+
+def test_the_lock_is_removed_last(tmp_path, monkeypatch):
+    """A run that is killed while it removes its directory leaves what the next run knows to be ours."""
+    spill = SpillDirectory(tmp_path)
+    for name in ("a", "z"):
+        (spill.path / name).write_bytes(WORDS)
+    removed = []
+    monkeypatch.setattr(os, "unlink", lambda path, **_: removed.append(Path(path).name))
+    monkeypatch.setattr(Path, "unlink", lambda path, **_: removed.append(path.name))
+    spill.remove()
+    assert sorted(removed[:2]) == ["a", "z"]
+    assert removed[2] == ".lock"
+
+
+def test_a_new_directory_that_another_run_takes_for_a_stale_one(tmp_path, monkeypatch):
+    made, make = [], tempfile.mkdtemp
+
+    def make_and_lose(*names):
+        path = make(*names)
+        made.append(path)
+        if len(made) < 3:
+            os.rmdir(path)
+        return path
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_lose)
+    spill = SpillDirectory(tmp_path)
+    assert (str(spill.path), len(made)) == (made[-1], 3)
+    spill.remove()
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_next_run_removes_a_half_written_output(tmp_path):
