@@ -18,6 +18,7 @@ from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
 from dfmst._engines import Engine
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 
 _TEXT = {"object", "str", "string"}  # cuDF's names of text
@@ -103,6 +104,31 @@ def _words(column: Any) -> Any:
     values = _values(column.astype("float64"), nulls)
     words = sys.modules["cupy"].where(values != values, np.int64(-1), values.view(np.int64))
     return words * (words << np.int64(1) != 0)
+
+
+def device_order(engine: Engine, columns: list[Any]) -> Array:
+    """Return the rows of columns in ascending order, by the first column first; NaN comes after numbers, then null."""
+    order: Array = engine.xp.arange(len(columns[0]), dtype=np.uint32)
+    for column in reversed(columns):
+        order = order[sort_order(engine, _ranks(column)[order])]
+    return order
+
+
+def _ranks(column: Any) -> Array:
+    """Return numbers that are in the order of a column's entries, ``uint64``."""
+    xp, column = sys.modules["cupy"], _decoded(column)
+    nulls, words, kind = _nulls(column), _words(column), column.dtype.kind
+    limits = np.iinfo(np.int64)
+    if words is None:
+        ranks = column.factorize(sort=True)[0]
+    elif kind == "f":  # the bits of negative numbers descend; those of NaN are -1
+        ranks = xp.where(words < 0, words ^ np.int64(limits.max), words)
+        ranks = xp.where(words == -1, np.int64(limits.max), ranks)
+    else:
+        ranks = words ^ np.int64(limits.min) if kind == "u" else words
+    ranks = xp.unique(ranks, return_inverse=True)[1]
+    ranks = ranks if nulls is None else xp.where(nulls, len(column), ranks)
+    return ranks.astype(np.uint64)  # type: ignore[no-any-return]
 
 
 def device_flags(column: Any) -> tuple[Any, Array | None, Array | None]:

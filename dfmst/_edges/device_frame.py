@@ -73,9 +73,13 @@ class DeviceView:
         names: tuple[Any, Any],
         values: Any,
         columns: Mapping[str, Array],
-        numbers: Mapping[str, Array] | None = None,
+        numbers: Mapping[str, Array],
+        begin: Mapping[Any, Any],
     ) -> Frame:
-        """Return a new frame of vertices, in the type of the id columns if it holds them, and of numbers."""
+        """Return a new frame of vertices, in the type of the id columns if it holds them, and of numbers.
+
+        `begin` are columns that come first.
+        """
         source, target = (self.column(name).dtype for name in names)
         kind = source
         if source != target:
@@ -87,7 +91,7 @@ class DeviceView:
         for name, vertices in columns.items():
             ids = sys.modules["cudf"].Series(vertices if values is None else values.take(vertices))
             built[name] = (ids if kind is None else ids.astype(kind)).reset_index(drop=True)
-        return self.build({**built, **(numbers or {})})
+        return self.build({**begin, **built, **numbers})
 
     @property
     def places(self) -> list[Any]:

@@ -25,31 +25,34 @@ from dfmst.errors import InvalidEdgesError
 
 
 class Groups(NamedTuple):
-    """Groups of rows in ascending order, whose vertices are listed one group after the other."""
+    """Groups of rows in ascending order, whose vertices are listed one group after the other; in the frame's memory."""
 
     names: tuple[Any, ...]  # columns of the groups
     row: Array  # a row of the frame for each group
     begin: Array  # first place of each group, and the number of places; ``int64``
+    of_place: Array  # the group of each place, ``int64``
 
     @property
     def sizes(self) -> Array:
         """Vertices of each group."""
-        return np.diff(self.begin)
+        return self.begin[1:] - self.begin[:-1]
 
-    def of_places(self) -> Array:
-        """Return the group of each place."""
-        return np.repeat(np.arange(len(self.row)), self.sizes)
+    def columns(self, view: FrameView | DeviceView, groups: Array, others: Iterable[str]) -> dict[Any, Any]:
+        """Return columns of a result that name groups: each as a frame of Narwhals, on a GPU as ``cudf.Series``.
 
-    def columns(self, view: FrameView, groups: Array, others: Iterable[str]) -> list[nw.DataFrame[Any]]:
-        """Return columns of a result that name groups, each as a frame; `others` are the names of its other columns."""
+        `others` are the names of the result's other columns.
+        """
         both = [name for name in self.names if name in list(others)]
         if both:
             message = f"by= names the column {both[0]!r}, and the result has a column of this name"
             raise InvalidEdgesError(message, "rename the column of the groups")
-        parts = []
+        rows, parts = self.row[groups], {}
         for name in self.names:
-            column = replace(view, native=nw.to_native(view.series(name).to_frame()))
-            parts.append(nw.maybe_reset_index(column.rows(None, self.row[groups]).frame))
+            if isinstance(view, DeviceView):
+                parts[name] = view.column(name).take(rows).reset_index(drop=True)
+            else:
+                column = replace(view, native=nw.to_native(view.series(name).to_frame()))
+                parts[name] = nw.maybe_reset_index(column.rows(None, rows).frame)
         return parts
 
 
@@ -73,11 +76,13 @@ class VertexList:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
         vertices = {name: self.vertex[at] for name, at in places.items()} if self.ids is None else places
+        groups, others = self.groups, [*columns, *(numbers or ())]
+        named = {} if groups is None else groups.columns(self.view, groups.of_place, others)
         if isinstance(self.view, DeviceView):
             values = self.input.vertices.values if self.ids is None else self.ids
             more = {name: self.engine.from_host(column) for name, column in (numbers or {}).items()}
-            return self.view.build_vertices(self.names, values, vertices, more)
-        further = bool(numbers) or self.groups is not None
+            return self.view.build_vertices(self.names, values, vertices, more, named)
+        further = bool(numbers) or bool(named)
         view = replace(self.view, lazy=False, as_user=None) if further else self.view
         if self.ids is None:
             frame = vertex_frame(view, self.names, self.input, vertices)
@@ -85,12 +90,9 @@ class VertexList:
             frame = _id_frame(view, self.names, {name: self.ids.take(pa.array(at)) for name, at in columns.items()})
         if not further:
             return frame
-        parts = [nw.from_native(frame, eager_only=True)]
+        parts = [*named.values(), nw.from_native(frame, eager_only=True)]
         if numbers:
             parts.append(nw.from_dict(dict(numbers), backend=view.frame.implementation))
-        if self.groups is not None:
-            names = [*columns, *(numbers or ())]
-            parts = [*self.groups.columns(self.view, self.groups.of_places(), names), *parts]
         return self.view.finish(nw.concat(parts, how="horizontal"))
 
     def values(self) -> Any:
@@ -299,7 +301,7 @@ def vertex_frame(
 ) -> Frame:
     """Build a frame of the user's kind whose columns are vertices."""
     if isinstance(view, DeviceView):
-        return view.build_vertices(names, input.vertices.values, columns)
+        return view.build_vertices(names, input.vertices.values, columns, {}, {})
     kind, values = _integer_type(view, names), input.vertices.values
     if values is None and kind is not None:
         return view.build({name: column.astype(kind) for name, column in columns.items()})

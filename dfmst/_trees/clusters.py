@@ -175,13 +175,14 @@ def _merges(forest: OrderedForest, count: int) -> int | Array:
 
 
 def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Array:
-    group, place = forest.places_in_groups()
-    trees = groups.sizes - np.bincount(group, minlength=len(groups.row))
-    wrong = np.flatnonzero((trees > count) | (groups.sizes < count))
+    group, place, _ = forest.places_in_groups()
+    trees = groups.sizes - forest.engine.xp.bincount(group, minlength=len(groups.row))
+    wrong = forest.engine.xp.flatnonzero((trees > count) | (groups.sizes < count))
     if len(wrong):
-        first, row = int(wrong[0]), int(groups.row[wrong[0]])
+        first = int(wrong[0])
+        row, vertices, components = (int(each[first]) for each in (groups.row, groups.sizes, trees))
         message = f"{plural(count, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; that of row {row} has"
-        message += f" {groups.sizes[first]:,} vertices in {trees[first]:,} components"
+        message += f" {vertices:,} vertices in {components:,} components"
         raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out", row=row)
     flags: Array = place < (groups.sizes - count)[group]
     return flags
@@ -263,7 +264,7 @@ def single_linkage(
     with forest.engine.guard():
         left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
         merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
-        begin: list[nw.DataFrame[Any]] = []
+        begin: dict[Any, Any] = {}
         if forest.listed.groups is not None:
             forest, merges, begin = _in_groups(forest, forest.listed.groups, merges)
         if join is not None:
@@ -275,19 +276,16 @@ def single_linkage(
         return forest.build(weight, frame, begin)
 
 
-def _in_groups(
-    forest: OrderedForest, groups: Groups, merges: Merges
-) -> tuple[OrderedForest, Merges, list[nw.DataFrame[Any]]]:
+def _in_groups(forest: OrderedForest, groups: Groups, merges: Merges) -> tuple[OrderedForest, Merges, dict[Any, Any]]:
     """Order edges and merges by group, count clusters within groups, and name the groups."""
-    group, place = forest.places_in_groups()
-    order, first, size = np.argsort(group, kind="stable"), groups.begin[group], groups.sizes[group]
+    xp, (group, place, order) = forest.engine.xp, forest.places_in_groups()
+    first, size = groups.begin[group], groups.sizes[group]
 
     def count_within(cluster: Array) -> Array:
         made = cluster - forest.vertices
-        return np.where(made < 0, cluster - first, size + place[np.maximum(made, 0)])[order]
+        return xp.where(made < 0, cluster - first, size + place[xp.maximum(made, 0)])[order]  # type: ignore[no-any-return]
 
     within = Merges(count_within(merges.left), count_within(merges.right), merges.size[order])
-    assert isinstance(forest.view, FrameView)
     named = groups.columns(forest.view, group[order], [*Merges._fields, "distance"])
     return replace(forest, rows=forest.rows[order]), within, named
 

@@ -8,10 +8,9 @@ from typing import Any
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.groups import check_one_graph, read_groups
-from dfmst._edges.read import EdgeColumns, on_gpu, read_table
+from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import list_vertices, vertex_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
@@ -84,8 +83,6 @@ def connected_components(
     with runner.guard():
         if by is not None:
             check_one_graph(vertices)
-            if isinstance(view, DeviceView):
-                raise on_gpu(columns)
             input, listed, vertex = read_groups(runner, view, columns)
             component = listed.place[input.to_frame_memory(label(runner, input.table))[vertex]]
             return listed.frame({"vertex": listed.engine.xp.arange(len(listed)), "component": component})

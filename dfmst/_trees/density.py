@@ -297,14 +297,14 @@ def _of_edges(
 
 def _dendrograms(forest: OrderedForest, groups: Groups, distance: Array) -> list[Dendrogram]:
     """Make the dendrogram of each group."""
-    group, _ = forest.places_in_groups()
-    order = np.argsort(group, kind="stable")
+    group, _, order = forest.places_in_groups()
     bounds = np.searchsorted(group[order], np.arange(len(groups.row) + 1))
-    made = []
+    made, places = [], forest.listed.engine.to_host(groups.begin)
     for at, (begin, end) in enumerate(pairwise(bounds)):
-        edges, first = order[begin:end], np.uint32(groups.begin[at])
+        edges, first = order[begin:end], np.uint32(places[at])
         ends = forest.source[edges] - first, forest.target[edges] - first
-        made.append(_dendrogram(forest.engine, *ends, distance[edges], int(groups.sizes[at]), in_order=True))
+        size = int(places[at + 1] - places[at])
+        made.append(_dendrogram(forest.engine, *ends, distance[edges], size, in_order=True))
     return made
 
 

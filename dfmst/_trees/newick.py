@@ -16,6 +16,7 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import readable, seconds
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.device_columns import DeviceEntries
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
@@ -116,13 +117,16 @@ def newick(
     ordered = root_of_tree[np.argsort(first)]
     texts = [_text(int(top), children, labels) for top in ordered]
     groups = edges.listed.groups
-    if groups is None or not isinstance(edges.view, FrameView):
+    if groups is None:
         return "\n".join(texts)
-    ends = np.searchsorted(groups.of_places()[ordered], np.arange(len(groups.row) + 1))
+    of_place = edges.listed.engine.to_host(groups.of_place)
+    ends = np.searchsorted(of_place[ordered], np.arange(len(groups.row) + 1))
     joined = ["\n".join(texts[begin:end]) for begin, end in pairwise(ends)]
+    named = groups.columns(edges.view, edges.listed.engine.xp.arange(len(groups.row)), ["newick"])
+    if isinstance(edges.view, DeviceView):
+        return edges.view.build({**named, "newick": joined})
     frame = nw.from_dict({"newick": joined}, backend=edges.view.frame.implementation)
-    named = groups.columns(edges.view, np.arange(len(groups.row)), ["newick"])
-    return edges.view.finish(nw.concat([*named, frame], how="horizontal"))
+    return edges.view.finish(nw.concat([*named.values(), frame], how="horizontal"))
 
 
 def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.groups import check_one_graph, read_groups
 from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.read import EdgeColumns, on_gpu, read_table
+from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import VertexList, list_vertices
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines import Engine, host_engine
@@ -65,19 +65,21 @@ class OrderedForest:
 
     def labels(self, edges: int | Array | None = None) -> Array:
         """Return the smallest place of each place's component, by all edges, by the first ones, or by those flagged."""
-        chosen = edges if isinstance(edges, np.ndarray) else slice(edges)
+        chosen = slice(edges) if edges is None or isinstance(edges, int) else edges
         source, target = self.source[chosen], self.target[chosen]
         return component_labels(self.engine, EdgeTable(source, target, source, self.vertices))
 
-    def places_in_groups(self) -> tuple[Array, Array]:
-        """Return the group of each edge, and its place among the group's edges."""
-        assert self.listed.groups is not None
-        group = self.listed.groups.of_places()[self.source]
-        order = np.argsort(group, kind="stable")
-        begin = np.searchsorted(group[order], np.arange(len(self.listed.groups.row)))
-        place = np.empty(len(self), np.int64)
-        place[order] = np.arange(len(self)) - begin[group[order]]
-        return group, place
+    def places_in_groups(self) -> tuple[Array, Array, Array]:
+        """Return the group of each edge, its place among the group's edges, and all edges by group."""
+        groups, xp = self.listed.groups, self.engine.xp
+        assert groups is not None
+        of_place = self.listed.engine.to_host(groups.of_place) if self.engine.on_host else groups.of_place
+        group = of_place[self.source]
+        order = sort_order(self.engine, group.astype(np.uint32))
+        begin = xp.searchsorted(group[order], xp.arange(len(groups.row)))
+        place = xp.empty(len(self), np.int64)
+        place[order] = xp.arange(len(self)) - begin[group[order]]
+        return group, place, order
 
     def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
@@ -85,21 +87,20 @@ class OrderedForest:
         view = replace(self.view, native=nw.to_native(self.view.series(name).alias(alias).to_frame()))
         return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
 
-    def build(self, weight: Any, columns: Mapping[str, Array | None], begin: Sequence[nw.DataFrame[Any]] = ()) -> Frame:
+    def build(self, weight: Any, columns: Mapping[str, Array | None], begin: Mapping[Any, Any]) -> Frame:
         """Return a frame of the user's kind; a column that is ``None`` holds the weights of the edges.
 
-        `begin` are frames of columns that come first.
+        `begin` are columns that come first, as of :meth:`dfmst._edges.vertex_list.Groups.columns`.
         """
         weighed = [name for name, column in columns.items() if column is None]
         given = {name: column for name, column in columns.items() if column is not None}
         if isinstance(self.view, DeviceView):
-            return self.view.build(
-                {**columns, **{name: self._taken(weight).reset_index(drop=True) for name in weighed}}
-            )
+            taken = {name: self._taken(weight).reset_index(drop=True) for name in weighed}
+            return self.view.build({**begin, **columns, **taken})
         parts = [self.column(weight, name) for name in weighed]
         parts.append(nw.from_dict(given, backend=self.view.frame.implementation))
         frame = nw.concat(parts, how="horizontal").select(*columns)
-        return self.view.finish(nw.concat([*begin, frame], how="horizontal"))
+        return self.view.finish(nw.concat([*begin.values(), frame], how="horizontal"))
 
     def _taken(self, name: Any) -> Any:
         """Entries of a column of a cuDF frame, in order."""
@@ -169,8 +170,6 @@ def _read(
     """Read a table, and list its vertices."""
     if columns.conditions.by:
         check_one_graph(vertices)
-        if isinstance(view, DeviceView):
-            raise on_gpu(columns)
         return read_groups(engine, view, columns)[:2]
     input = read_table(engine, view, columns, in_order=True)
     return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)

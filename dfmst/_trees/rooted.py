@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import is_several
-from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertex_list import find_places
+from dfmst._edges.vertex_list import VertexList, find_ids, find_places
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
@@ -110,7 +109,7 @@ def _rooted_frame(forest: OrderedForest, weight: Any, root: Any) -> Frame:
     rows = xp.append(forest.rows, -1)
     ids = {"vertex": xp.arange(len(roots)), "parent": trees.parent, "component": roots}
     depth, order, groups = trees.depth.astype(np.int64), trees.order.astype(np.int64), forest.listed.groups
-    order -= 0 if groups is None else groups.begin[groups.of_places()]
+    order -= 0 if groups is None else groups.begin[groups.of_place]
     more = {"depth": depth, "distance": distance, "order": order, "edge": rows[edge], "heaviest": rows[last]}
     return forest.listed.frame(ids, more)
 
@@ -202,9 +201,8 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     if not chosen:
         return label
     place = find_places(forest.listed, "root", chosen)
-    if forest.listed.groups is not None:  # all places with these ids
-        values = forest.listed.values()
-        place = np.flatnonzero(np.asarray(pc.is_in(values, value_set=values.take(pa.array(place)))))
+    if forest.listed.groups is not None:
+        place = _places_of(forest.listed, place)
     tree_of = engine.to_host(label[engine.from_host(place)])
     trees, first, count = np.unique(tree_of, return_index=True, return_counts=True)
     if len(trees) < len(place):
@@ -215,6 +213,14 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     representative[engine.from_host(trees)] = engine.from_host(place[first])
     roots: Array = representative[label]
     return roots
+
+
+def _places_of(listed: VertexList, place: Array) -> Array:
+    """Return all places with the ids of some places: those of a vertex in each of its groups."""
+    engine, values = listed.engine, listed.values()
+    chosen = values.take(pa.array(place) if engine.on_host else engine.from_host(place))
+    (places,) = (find_ids(engine, ("vertex", values), ("root", chosen)) >= 0).nonzero()
+    return engine.to_host(places)
 
 
 def _in_64_bits(weight: Any, distance: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -256,6 +257,89 @@ def test_scipys_matrix():
     expected, names = dfmst.single_linkage(table, "u", "v", "w", join=np.inf, as_scipy=True)
     np.testing.assert_array_equal(found, expected)
     assert ids.to_pylist() == names.to_pylist()
+
+
+# ---- groups -------------------------------------------------------------------------------------------------------
+
+#: Columns of groups: their values in ascending order, in which the results list them.
+GROUPS: dict[str, pa.Array] = {
+    "integers": pa.array([-(2**62), -1, 0, 5, None]),
+    "unsigned": pa.array([0, 7, 2**63, 2**64 - 1], pa.uint64()),
+    "floats": pa.array([-np.inf, -1.5, -5e-324, -0.0, 5e-324, 2.0, np.inf, np.nan, None], from_pandas=False),
+    "booleans": pa.array([False, True, None]),
+    "texts": pa.array(["", "Z", "a", "a1", "é", None]),
+    "times": pa.array([-5, 0, 10**15], pa.timestamp("us")),
+    "decimals": pa.array([Decimal("-1.50"), Decimal("0.25"), Decimal("99.00")]),
+    "categories": pa.array(["b", "c", "d"]).dictionary_encode(),
+}
+OF_GROUPS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "components": (dfmst.connected_components, {}),
+    "clusters": (dfmst.clusters, {"weight": "w", "distance": [2, 100.25]}),
+    "number": (dfmst.clusters, {"weight": "w", "n_clusters": 900}),
+    "linkage": (dfmst.single_linkage, {"weight": "w"}),
+    "rooted": (dfmst.rooted, {"weight": "w"}),
+}
+
+
+def grouped(kind: str, *groups: str, rows: int = ROWS) -> pa.Table:
+    table, rng = edges(kind, rows), np.random.default_rng(5)
+    for name in groups:
+        table = table.append_column(name, GROUPS[name].take(pa.array(rng.integers(0, len(GROUPS[name]), rows))))
+    return table
+
+
+@pytest.mark.parametrize("kind", ["dense", "text"])
+@pytest.mark.parametrize("by", [*([name] for name in GROUPS), ["texts", "floats"]], ids=",".join)
+def test_components_of_groups(kind, by):
+    table = grouped(kind, *by)
+    device = moved(table)
+    with crossing():
+        found = dfmst.connected_components(device, "u", "v", by=by)
+    assert isinstance(found, cudf.DataFrame)
+    expected = dfmst.connected_components(table, "u", "v", by=by)
+    assert repr(values(found)) == repr(expected.to_pydict())
+    assert found["vertex"].dtype == device["u"].dtype
+    assert found[by[0]].dtype == device[by[0]].dtype
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_trees_of_groups(name):
+    function, options = OF_GROUPS[name]
+    by = ["booleans", "texts"] if name != "number" else ["booleans"]
+    table = grouped("sparse", *by)
+    if name == "number":
+        labels = dfmst.connected_components(table, "u", "v", by=by).to_pandas()
+        options = {**options, "n_clusters": int(labels.groupby(by, dropna=False).component.nunique().max()) + 1}
+    device = moved(table)
+    with crossing():
+        found = function(device, "u", "v", by=by, **options)
+    assert values(found) == values(function(table, "u", "v", by=by, **options))
+
+
+def test_texts_and_clusters_of_groups():
+    """Trees that the host writes and condenses, roots in several groups, and what is refused."""
+    table = grouped("text", "texts", rows=400).set_column(2, "w", pa.array(np.arange(400) % 7))
+    device, names = moved(table), ("u", "v", "w")
+    roots = dfmst.connected_components(table, "u", "v", by="texts")["vertex"].to_pylist()[:1]
+    calls: list[tuple[Callable[..., Any], dict[str, Any]]] = [
+        (dfmst.newick, {}),
+        (dfmst.newick, {"root": roots}),
+        (dfmst.rooted, {"root": roots}),
+        (dfmst.hdbscan, {"min_cluster_size": 2}),
+        (dfmst.clusters, {"max_size": 3}),
+    ]
+    for function, options in calls:
+        found = function(device, *names, by="texts", **options)
+        assert isinstance(found, cudf.DataFrame)
+        assert repr(values(found)) == repr(values(function(table, *names, by="texts", **options)))
+    wrong: list[dict[str, Any]] = [{"n_clusters": 1}, {"by": "absent", "distance": 1}, {"vertices": [1], "distance": 1}]
+    for options in wrong:
+        messages = []
+        for each in (table, device):
+            with pytest.raises((InvalidEdgesError, KeyError, ValueError)) as caught:
+                dfmst.clusters(each, *names, **{"by": "texts", **options})
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
 
 
 # ---- verify -------------------------------------------------------------------------------------------------------
