@@ -3,7 +3,11 @@
 Nothing has to be imported: NetworkX finds the backend by itself once dfmst is installed. Name it in a call,
 ``nx.minimum_spanning_tree(G, backend="dfmst")``, or for all calls: ``nx.config.backend_priority = ["dfmst"]``.
 
-A graph is converted once and the conversion is kept with it, so further calls on it take a fraction of the time;
+A graph is converted once and NetworkX keeps the conversion with it, so further calls on it take a fraction of the time.
+Attributes are read at every call: ``G[u][v]["weight"] = 2`` counts in the next one. A method that adds or removes nodes
+or edges, such as ``G.add_edge``, drops the conversion. Code that writes to ``G._adj`` itself must drop it by
+``G.__networkx_cache__.clear()``. With ``nx.config.cache_converted_graphs = False`` none is kept.
+
 ``nx.from_pandas_edgelist(frame, ..., backend="dfmst")`` makes a graph of columns without a loop over its edges. Results
 are NetworkX's own: the same edges with the same keys and attributes, in Kruskal's order. Of equal weights, the edge
 that comes first in ``G.edges`` counts as lighter, as in NetworkX.

@@ -1,10 +1,12 @@
 """The functions that NetworkX hands to dfmst; signatures and results are NetworkX's.
 
-NetworkX's own functions handle the rest: directed graphs, and weights that no column holds.
+NetworkX's own functions handle the rest: weights that no column holds, and, if dfmst is not named in the call,
+directed graphs and small ones.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -38,15 +40,20 @@ _SIMPLE = ("boruvka", "borůvka")  # NetworkX has these for graphs without paral
 _WORTH = 1000  # edges from which a spanning tree is found faster with a conversion than without
 
 
+# Attributes are read at every call, so no graph is out of date in the way that NetworkX warns of.
+warnings.filterwarnings("ignore", r"Note: conversions to backend graphs(?s:.)*for the 'dfmst' backend", UserWarning)
+
+
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call is ours: on undirected graphs."""
-    graph = args[0] if args else kwargs.get("G")
-    return name == "from_pandas_edgelist" or (graph is not None and not graph.is_directed())
+    """Whether a call is ours: any, since a directed graph gets an error with the call to make instead."""
+    return True
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Whether a call gains by dfmst: a tree of enough edges, or any call on a graph that is converted already."""
     graph = args[0] if args else kwargs.get("G")
+    if graph is not None and name != "from_pandas_edgelist" and graph.is_directed():
+        return "directed graphs are left to NetworkX"
     if name == "from_pandas_edgelist" or isinstance(graph, Graph):
         return True
     if "dfmst" in getattr(graph, "__networkx_cache__", {}).get("backends", {}):

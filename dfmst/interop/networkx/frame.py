@@ -10,7 +10,7 @@ import numpy as np
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
-from dfmst.interop.networkx.graph import Graph
+from dfmst.interop.networkx.graph import DirectedGraph, Graph
 
 
 class ColumnGraph(Graph):
@@ -58,15 +58,15 @@ def from_pandas_edgelist(
     edge_attr: Any = None,
     create_using: Any = None,
     edge_key: Any = None,
-) -> Graph:
-    """Make a graph of the rows of a frame; see :func:`networkx.from_pandas_edgelist`."""
+) -> Any:
+    """Make a graph of a frame's rows, NetworkX's own if it is directed; see :func:`networkx.from_pandas_edgelist`."""
     plain = create_using in (None, nx.Graph, nx.MultiGraph) and edge_key is None and source != target
     named = edge_attr if isinstance(edge_attr, (list, tuple)) else [] if edge_attr in (None, True) else [edge_attr]
     known = plain and all(df.columns.to_list().count(name) == 1 for name in (source, target, *named))
     columns = [name for name in df.columns if name not in (source, target)] if edge_attr is True else list(named)
     if not known or (edge_attr is not None and not columns):
         made = nx.from_pandas_edgelist.orig_func(df, source, target, edge_attr, create_using, edge_key)
-        return convert_from_nx(made)  # type: ignore[no-any-return]
+        return made if made.is_directed() else convert_from_nx(made)
     return _graph_of_columns(df, source, target, columns, create_using is nx.MultiGraph)
 
 
@@ -109,7 +109,7 @@ def convert_from_nx(graph: Any, **_: Any) -> Any:
     if isinstance(graph, Graph):
         return graph
     if graph.is_directed():
-        raise NotImplementedError("dfmst has no directed graphs")
+        return DirectedGraph(graph)
     number = {node: place for place, node in enumerate(graph)}
     source, target, keys, data = (_adjacency if type(graph._adj) is dict else _edges)(graph, number)
     converted = Graph(list(number), source, target, keys, graph, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 import networkx as nx
@@ -17,6 +18,10 @@ from dfmst._engines import select_engine
 from dfmst._trees.components import connected_components
 
 _EXACT = 2.0**53  # float64 holds all integers up to here
+_DIRECTED = (
+    "not implemented for directed type: pass G.to_undirected(), or call nx.minimum_spanning_arborescence(G) or "
+    "nx.weakly_connected_components(G)"
+)
 
 
 def engine_option() -> str:
@@ -26,7 +31,7 @@ def engine_option() -> str:
 
 
 class Graph:
-    """An undirected graph of NetworkX, whose attributes are read when they are needed."""
+    """An undirected graph of NetworkX, whose attributes are read at every call."""
 
     __networkx_backend__ = "dfmst"
 
@@ -36,7 +41,6 @@ class Graph:
         self.__networkx_cache__: dict[str, Any] = {}
         self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
         self._graph, self._data = graph, data
-        self._columns: dict[Any, Array | None] = {}
 
     @cached_property
     def original(self) -> Any:
@@ -58,8 +62,11 @@ class Graph:
         return {**self._graph.graph}, [{**attributes} for attributes in of_nodes] if any(of_nodes) else None
 
     def values(self, attribute: Any, default: Any) -> Any:
-        """Values of an attribute, or the default for edges without it."""
-        return [data.get(attribute, default) for data in self._data]
+        """Values of an attribute now, or the default for edges without it."""
+        try:
+            return list(map(itemgetter(attribute), self._data))
+        except KeyError:
+            return [data.get(attribute, default) for data in self._data]
 
     def is_directed(self) -> bool:
         """Whether edges have a direction: never."""
@@ -106,10 +113,11 @@ class Graph:
         return np.asarray(connected_components(edges, vertices=vertices, engine=engine_option())["component"])
 
     def weights(self, attribute: Any) -> Array | None:
-        """Weights as a column; ``None`` if no column holds them exactly."""
-        if attribute not in self._columns:
-            self._columns[attribute] = _column(self.values(attribute, 1))
-        return self._columns[attribute]
+        """Weights as a column; ``None`` if no column holds them exactly.
+
+        They are read at every call: NetworkX keeps this graph when ``G[u][v]["weight"] = 2`` changes one of them.
+        """
+        return _column(self.values(attribute, 1))
 
     def forest(self, weights: Array, rows: Array | None = None, *, maximum: bool = False) -> Array:
         """Return the forest's edges among those at `rows` (``None``: all), in Kruskal's order."""
@@ -128,6 +136,31 @@ class Graph:
             order = np.argsort(ranks, kind="stable")
         chosen = chosen[order]
         return chosen if rows is None else rows[chosen]
+
+
+class DirectedGraph(Graph):
+    """A directed graph, which all functions refuse, as NetworkX's own do."""
+
+    def __init__(self, graph: Any) -> None:
+        none = np.zeros(0, np.int64)
+        super().__init__([], none, none, None, graph, [])
+
+    def __len__(self) -> int:
+        """Number of nodes."""
+        return len(self._graph)
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction: always."""
+        return True
+
+    def weights(self, attribute: Any) -> Array | None:
+        """Refuse."""
+        raise nx.NetworkXNotImplemented(_DIRECTED)
+
+    @property
+    def labels(self) -> Array:
+        """Refuse."""
+        raise nx.NetworkXNotImplemented(_DIRECTED)
 
 
 def _column(values: Iterable[Any]) -> Array | None:

@@ -23,6 +23,8 @@ from dfmst.interop.networkx import backend, info  # noqa: E402
 from dfmst.interop.networkx.graph import Graph  # noqa: E402
 from tests.support.lanes import examples  # noqa: E402
 
+# pytest has filters of its own; test_the_second_call_warns_of_nothing has the backend's.
+pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved")
 NODES = ["a", 1, (2, "b"), 3.5, "e", "f", 7]
 WEIGHTS = {
     "integers": st.integers(-2, 2),
@@ -136,14 +138,66 @@ def test_other_calls_are_networkx_s():
     with pytest.raises(nx.NetworkXPointlessConcept):
         backend.is_connected(backend.convert_from_nx(nx.Graph()))
     assert len(backend.minimum_spanning_tree(backend.convert_from_nx(nx.Graph()))) == 0
-    with pytest.raises(NotImplementedError):
-        backend.convert_from_nx(nx.DiGraph())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(getattr(nx, f"{which}_spanning_{what}") for which in ("minimum", "maximum") for what in ("edges", "tree")),
+        *(nx.partition_spanning_tree, nx.connected_components, nx.number_connected_components, nx.is_connected),
+        lambda graph, **which: nx.node_connected_component(graph, 0, **which),
+    ],
+)
+@pytest.mark.usefixtures("_installed")
+def test_directed_graphs_are_refused_as_by_networkx(call):
+    graph = nx.DiGraph([(0, 1, {"weight": 2}), (1, 0, {"weight": 1})])
+    for _ in range(2):  # the second finds the graph in NetworkX's cache
+        with pytest.raises(nx.NetworkXNotImplemented, match="not implemented for directed type"):
+            list(call(graph, backend="dfmst"))
+    with pytest.raises(nx.NetworkXNotImplemented, match=r"pass G.to_undirected\(\)"):
+        nx.minimum_spanning_tree(graph, backend="dfmst")
+
+
+def test_directed_graphs_of_frames_are_networkx_s():
+    frame = pd.DataFrame({"source": [1, 2], "target": [2, 1], "weight": [3, 4]})
+    graph = backend.from_pandas_edgelist(frame, edge_attr=True, create_using=nx.DiGraph)
+    same(graph, nx.from_pandas_edgelist.orig_func(frame, edge_attr=True, create_using=nx.DiGraph))
+
+
+@pytest.mark.parametrize("make", [nx.Graph, nx.MultiGraph])
+@pytest.mark.usefixtures("_installed")
+def test_changed_weights_count_in_the_next_call(make):
+    graph = make()
+    graph.add_weighted_edges_from([("a", "b", 1), ("b", "c", 2), ("a", "c", 3)])
+    attributes = graph.get_edge_data("b", "c")
+    changed = attributes if make is nx.Graph else attributes[0]
+    for weight in (9, 0, 2.5, None, 9):
+        if weight is None:
+            del changed["weight"]
+        else:
+            changed["weight"] = weight
+        for name in ("minimum_spanning_tree", "maximum_spanning_tree", "partition_spanning_tree"):
+            same(getattr(nx, name)(graph, backend="dfmst"), getattr(nx, name)(graph, backend="networkx"))
+
+
+@pytest.mark.usefixtures("_installed")
+def test_the_second_call_warns_of_nothing():
+    program = """
+import warnings
+import networkx as nx
+warnings.simplefilter("error")
+graph = nx.gnm_random_graph(20, 60, seed=1)
+trees = [nx.minimum_spanning_tree(graph, backend="dfmst") for _ in range(3)]
+assert "dfmst" in graph.__networkx_cache__["backends"]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_runs_here():
     graph, small = nx.path_graph(2000), nx.path_graph(5)
     assert backend.can_run("minimum_spanning_tree", (graph,), {})
-    assert not backend.can_run("minimum_spanning_tree", (), {"G": nx.DiGraph()})
+    assert "directed" in backend.should_run("minimum_spanning_tree", (), {"G": nx.DiGraph()})
     assert backend.should_run("minimum_spanning_tree", (graph,), {}) is True
     assert isinstance(backend.should_run("minimum_spanning_tree", (small,), {}), str)
     assert isinstance(backend.should_run("connected_components", (graph,), {}), str)
@@ -158,7 +212,6 @@ def _installed():
 
 
 @pytest.mark.usefixtures("_installed")
-@pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved")
 def test_networkx_finds_the_backend():
     graph = nx.gnm_random_graph(60, 200, seed=1)
     for u, v, attributes in graph.edges(data=True):
