@@ -89,7 +89,7 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("algorithms", "arrays", "components", "errors", "forest", "formats", "generate", "interop", "stream")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "minimum_spanning_forest",
     "maximum_spanning_forest",

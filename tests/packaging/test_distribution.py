@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import dfmst
 
@@ -63,10 +64,29 @@ def test_conda_and_pip_install_the_same():
     wanted = set(PROJECT["dependencies"])
     run = {entry.replace(" ", "") for entry in RECIPE["requirements"]["run"]}
     assert run == wanted | {f"python{PROJECT['requires-python']}"}
-    names = {re.split(r"[<>=\[]", entry)[0] for entry in wanted}
-    for environment in ("environment-cpu.yaml", "environment-rapids.yaml"):
-        entries = yaml.safe_load((ROOT / "conda" / environment).read_text(encoding="utf-8"))["dependencies"]
-        assert names <= {entry.split()[0] for entry in entries}
+
+
+#: Names on PyPI -> names on conda-forge, where they differ.
+CONDA_NAMES = {"duckdb": "python-duckdb", "igraph": "python-igraph", "matplotlib": "matplotlib-base"}
+
+
+@pytest.mark.parametrize("environment", ["environment-cpu.yaml", "environment-rapids.yaml"])
+def test_conda_s_environments_hold_the_requirements_of_the_tests(environment):
+    entries = yaml.safe_load((ROOT / "conda" / environment).read_text(encoding="utf-8"))["dependencies"]
+    listed = [one for entry in entries for one in (entry["pip"] if isinstance(entry, dict) else [entry])]
+    parsed = [Requirement(re.sub(r" =(?=\d)", " ==", entry)) for entry in listed]
+    held = {entry.name: entry.specifier for entry in parsed}
+    extras = PROJECT["optional-dependencies"]
+    extras = [entry for name in ("networkx", "sklearn", "docs", "test") for entry in extras[name]]
+    for entry in map(Requirement, extras):  # click's bound is the tests', which is the higher one
+        if entry.name != "dfmst" and not (entry.name == "pandas" and "rapids" in environment):  # RAPIDS pins its own
+            assert held[CONDA_NAMES.get(entry.name, entry.name)] == entry.specifier, entry.name
+
+
+def test_rapids_comes_with_dask_cuda_and_ucxx():
+    entries = yaml.safe_load((ROOT / "conda" / "environment-rapids.yaml").read_text(encoding="utf-8"))["dependencies"]
+    names = {entry.split()[0] for entry in entries if isinstance(entry, str)}
+    assert {"cudf", "cupy", "dask-cuda", "dask-cudf", "distributed-ucxx"} <= names
 
 
 def test_no_folder_of_helpers_passes_for_an_optional_package(pytestconfig):

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
+import backend
+import index_page
 import pytest
 import rattler_build
 import yaml
 
 import dfmst
-from tests.packaging.test_distribution import PROJECT, ROOT
+from tests.packaging.test_distribution import PROJECT, RECIPE, ROOT
 
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
@@ -69,7 +72,7 @@ def test_one_wheel_a_platform_serves_every_python():
 
 def test_all_files_name_one_version():
     assert "version" not in PROJECT
-    assert PROJECT["dynamic"] == ["version"]
+    assert PROJECT["dynamic"] == ["version", "readme"]
     provider = TOOLS["scikit-build"]["metadata"]["version"]
     assert provider["input"] == "dfmst/__init__.py"
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -88,16 +91,47 @@ def test_what_is_published_has_passed_everything():
     uses = re.findall(r"uses: (\S+)", text)
     assert uses
     assert all(re.fullmatch(r"[\w./-]+@v\d[\w.]*", action) for action in uses)
+    assert jobs["publish-docs"]["if"] == "github.ref == 'refs/heads/main'"  # the rules of Pages refuse tags
     runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     assert ".ci/run" in runs
 
 
-def test_rattler_build_reads_the_conda_recipe():
-    # It refuses a key that it does not know. To build, it would need conda-forge.
-    (variant,) = rattler_build.Stage0Recipe.from_file(str(ROOT / "conda" / "recipe.yaml")).render(
-        rattler_build.VariantConfig()
+def test_links_of_the_index_page_are_absolute(tmp_path, monkeypatch):
+    # Two cases of the provider first, then the page that a build writes.
+    text = "![map](docs/a.png) [start](docs/start.md#top) [top](#top) [index](https://example.org)"
+    expected = (
+        "![map](R/raw/v1/docs/a.png) [start](R/blob/v1/docs/start.md#top) [top](#top) [index](https://example.org)"
     )
+    assert index_page.absolute_links(text, "R", "v1") == expected
+    monkeypatch.chdir(ROOT)
+    folder = backend.prepare_metadata_for_build_wheel(str(tmp_path))
+    page = metadata.PathDistribution(tmp_path / folder).metadata
+    urls = dict(entry.split(", ") for entry in page.get_all("Project-URL"))
+    assert urls == PROJECT["urls"]
+    links = re.findall(r"\]\(([^)]+)\)", str(page.json["description"]))
+    assert len(links) > 20
+    assert all(link.startswith(("https://", "#")) for link in links)
+    assert any(link.startswith(f"{urls['Repository']}/blob/v{dfmst.__version__}/docs/") for link in links)
+    assert page["Description-Content-Type"] == "text/markdown"
+
+
+def test_all_files_name_one_repository():
+    owner = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").removesuffix("/dfmst")
+    assert re.fullmatch(r"[\w-]+", owner)
+    listed = [ROOT / name for name in ("CITATION.cff", "conda/recipe.yaml", "CHANGELOG.md", "pyproject.toml")]
+    for path in listed:
+        named = re.findall(r"github\.com/([\w-]+)/dfmst|([\w-]+)\.github\.io", path.read_text(encoding="utf-8"))
+        assert {first or second for first, second in named} == {owner}, path.name
+    assert RECIPE["extra"]["recipe-maintainers"] == [owner]
+
+
+def test_rattler_build_reads_the_conda_recipe():
+    # It refuses a key that it does not know. To build, it would need conda-forge, whose settings name the C library.
+    variants = rattler_build.VariantConfig.from_yaml("c_stdlib: [sysroot]\nc_stdlib_version: ['2.28']")
+    (variant,) = rattler_build.Stage0Recipe.from_file(str(ROOT / "conda" / "recipe.yaml")).render(variants)
     recipe = variant.recipe
+    assert recipe.build.to_dict()["python"] == {"version_independent": True}
+    assert f"{recipe.about.homepage}".rstrip("/") == PROJECT["urls"]["Repository"]
     assert str(recipe.package.name) == "dfmst"
     assert str(recipe.package.version) == dfmst.__version__
     assert recipe.about.license == PROJECT["license"]
