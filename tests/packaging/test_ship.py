@@ -7,10 +7,8 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from importlib import metadata
 from pathlib import Path
 
-import backend
 import index_page
 import pytest
 import rattler_build
@@ -96,7 +94,7 @@ def test_what_is_published_has_passed_everything():
     assert ".ci/run" in runs
 
 
-def test_links_of_the_index_page_are_absolute(tmp_path, monkeypatch):
+def test_links_of_the_index_page_are_absolute(monkeypatch):
     # Two cases of the provider first, then the page that a build writes.
     text = "![map](docs/a.png) [start](docs/start.md#top) [top](#top) [index](https://example.org)"
     expected = (
@@ -104,15 +102,13 @@ def test_links_of_the_index_page_are_absolute(tmp_path, monkeypatch):
     )
     assert index_page.absolute_links(text, "R", "v1") == expected
     monkeypatch.chdir(ROOT)
-    folder = backend.prepare_metadata_for_build_wheel(str(tmp_path))
-    page = metadata.PathDistribution(tmp_path / folder).metadata
-    urls = dict(entry.split(", ") for entry in page.get_all("Project-URL"))
-    assert urls == PROJECT["urls"]
-    links = re.findall(r"\]\(([^)]+)\)", str(page.json["description"]))
+    assert TOOLS["scikit-build"]["metadata"]["readme"]["provider"] == index_page.__name__
+    page = index_page.dynamic_metadata("readme", {})
+    links = re.findall(r"\]\(([^)]+)\)", page["text"])
     assert len(links) > 20
     assert all(link.startswith(("https://", "#")) for link in links)
-    assert any(link.startswith(f"{urls['Repository']}/blob/v{dfmst.__version__}/docs/") for link in links)
-    assert page["Description-Content-Type"] == "text/markdown"
+    assert f"{PROJECT['urls']['Repository']}/blob/v{dfmst.__version__}/docs/start.md" in links
+    assert page["content-type"] == "text/markdown"
 
 
 def test_all_files_name_one_repository():
