@@ -14,6 +14,8 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst.errors import UnsupportedFrameError
 
+_WARNED: set[str] = set()  # libraries whose warning of Narwhals the user has seen
+
 
 class Tables:
     """Stores each step's result in a slot, as the plan of a lazy frame would grow: here in memory, or by PySpark."""
@@ -133,9 +135,12 @@ def with_positions(frame: Any, name: str) -> Any:
 def as_lazy(native: Any) -> nw.LazyFrame[Any]:
     """Return Narwhals' lazy frame of a library's own; of cuDF an eager one, which has the same methods."""
     with warnings.catch_warnings():
-        # Narwhals warns for every Dask frame.
-        warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
+        # Narwhals warns for every Dask frame, dozens of times a call: the first time is enough.
+        if _WARNED:
+            warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
         frame: Any = nw.from_native(native)
+        if frame.implementation.is_dask():
+            _WARNED.add("Dask")
         # Narwhals copies a cuDF frame to the host to make it lazy, and does not use the copy.
         lazy: nw.LazyFrame[Any] = frame if frame.implementation.is_cudf() else frame.lazy()
         return lazy

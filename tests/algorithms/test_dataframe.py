@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from datetime import date
 from decimal import Decimal
 
 import dask
 import dask.dataframe as dd
 import duckdb
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,6 +21,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+from dfmst._edges import lazy_tables
 from dfmst._edges.lazy_tables import DuckDbTables, Tables
 from dfmst.algorithms import Dataframe
 from tests.support.oracle import kruskal_rows
@@ -223,6 +226,20 @@ def test_invalid_rows(library, name, value, at):
 
 
 @pytest.mark.slow
+def test_the_warning_of_narwhals_about_dask_is_shown_once(monkeypatch):
+    frame = frame_of("dask", pa.table({"weight": [1, 2]}))
+
+    def shown(read):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read(frame)
+        return sum("Dask support is moving" in str(warning.message) for warning in caught)
+
+    monkeypatch.setattr(lazy_tables, "_WARNED", set())
+    here = [shown(lazy_tables.as_lazy) for _ in range(3)]
+    assert here == [min(1, shown(nw.from_native)), 0, 0]  # versions of Narwhals differ
+
+
 def test_invalid_rows_of_dask():
     table = spoil("weight", None, [3, 4])
     frame = frame_of("dask", table)
