@@ -225,7 +225,6 @@ def test_invalid_rows(library, name, value, at):
     assert rows_in(solve(frame, invalid="drop")) == rows_in(dfmst.minimum_spanning_forest(table, invalid="drop"))
 
 
-@pytest.mark.slow
 def test_the_warning_of_narwhals_about_dask_is_shown_once(monkeypatch):
     frame = frame_of("dask", pa.table({"weight": [1, 2]}))
 
@@ -240,6 +239,7 @@ def test_the_warning_of_narwhals_about_dask_is_shown_once(monkeypatch):
     assert here == [min(1, shown(nw.from_native)), 0, 0]  # versions of Narwhals differ
 
 
+@pytest.mark.slow
 def test_invalid_rows_of_dask():
     table = spoil("weight", None, [3, 4])
     frame = frame_of("dask", table)
