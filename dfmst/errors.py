@@ -41,6 +41,7 @@ __all__ = [
     "missing_column",
     "missing_columns",
     "no_space",
+    "or_points",
 ]
 
 
@@ -196,6 +197,16 @@ def missing_columns(
     wanted = f"columns {', '.join(first)} and {last}" if first else f"column {last}"
     frame = f"{wanted} not found; the frame's columns" if place is None else f"{place} has no {wanted}; its columns"
     return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words))
+
+
+def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) -> ColumnNotFoundError:
+    """Add how points are named to an error about the columns of an edge table, if the user named none of them."""
+    if names != ("source", "target", "weight"):
+        return error
+    call, words = error.option or (error.hint, error.hint)
+    points = "{}. For points, name the coordinates: {}".format
+    hint = points(call, "columns=['x', 'y']")
+    return ColumnNotFoundError(error.message, hint, option=(hint, points(words, "-c x -c y")))
 
 
 def _nearest(name: object, known: Iterable[Any]) -> Any:

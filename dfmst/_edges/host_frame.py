@@ -286,10 +286,12 @@ def _as_table(edges: object, argument: str) -> str:
     """Return how to make a frame of another object."""
     if isinstance(edges, (str, os.PathLike)):
         return f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
-    if isinstance(edges, dict):
-        return f"make a table of its columns: pandas.DataFrame({argument})"
+    if isinstance(edges, dict) or (isinstance(edges, list) and edges and isinstance(edges[0], dict)):
+        return f"make a table of it: pandas.DataFrame({argument})"
     if isinstance(edges, (list, tuple)):
         return f"make a table of its rows: pandas.DataFrame({argument}, columns=['source', 'target', 'weight'])"
+    if type(edges).__name__.endswith("DiGraph"):
+        return f"make a table, in which edges have no direction: networkx.to_pandas_edgelist({argument})"
     general = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     return _CALLS.get(type(edges).__module__.partition(".")[0], general).format(argument)
 

@@ -23,7 +23,7 @@ from dfmst._trees.points.forest import default_neighbors
 from dfmst._trees.points.metrics import check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, or_points
 
 
 @driven("edges")
@@ -285,7 +285,11 @@ def _of_edges(
         reweigh = partial(_reachability, select_engine("cpu", threads, rows=0), count, weight)
     engine = "auto" if reweigh is None else "cpu"
     columns = EdgeColumns(*names, False, invalid, Conditions.of(by, None, None))
-    forest = order_forest(edges, columns, vertices, algorithm="auto", engine=engine, threads=threads, reweigh=reweigh)
+    limits = {"algorithm": "auto", "engine": engine, "threads": threads}
+    try:
+        forest = order_forest(edges, columns, vertices, **limits, reweigh=reweigh)
+    except ColumnNotFoundError as error:
+        raise or_points(error, names) from None
     distance = forest.engine.to_host(forest.distances(weight))
     forest = forest.to_host()
     _check_distances(weight, distance)

@@ -10,6 +10,7 @@ from dfmst.cli import options as shared
 from dfmst.cli.console import plural
 from dfmst.cli.inputs import columns_by_option
 from dfmst.cli.outputs import TableJob, call, table_command
+from dfmst.errors import ColumnNotFoundError, or_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,7 +121,10 @@ def hdbscan(
         job.run({}, "clustering", cluster, _summary, points=(columns, ids))
     else:
         cluster = call("hdbscan", source, target, weight, **options)
-        job.run(columns_by_option(source, target, weight), "clustering", cluster, _summary)
+        try:
+            job.run(columns_by_option(source, target, weight), "clustering", cluster, _summary)
+        except ColumnNotFoundError as error:
+            raise or_points(error, (source, target, weight)) from None
 
 
 def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:

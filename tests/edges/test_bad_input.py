@@ -65,7 +65,9 @@ def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) 
     ("edges", "hint"),
     [
         (nx.path_graph(2), "networkx.to_pandas_edgelist(edges)"),
+        (nx.MultiDiGraph(), "no direction: networkx.to_pandas_edgelist(edges)"),
         ({"source": [1]}, "pandas.DataFrame(edges)"),
+        ([{"source": 1, "target": 2}], "pandas.DataFrame(edges)"),
         ([(1, 2, 3)], "pandas.DataFrame(edges, columns=['source', 'target', 'weight'])"),
         (np.eye(2), "dfmst.from_matrix(edges)"),
         ("roads.csv", "dfmst.read_edges('roads.csv')"),

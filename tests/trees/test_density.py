@@ -246,6 +246,15 @@ def test_bad_arguments(edges, options, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("find", [dfmst.hdbscan, dfmst.condensed_tree])
+def test_points_without_names_of_columns(find):
+    frame = pd.DataFrame(blobs(9), columns=["x", "y"])
+    with pytest.raises(dfmst.ColumnNotFoundError, match=r"For points, name the coordinates: columns=\['x', 'y'\]$"):
+        find(frame)
+    with pytest.raises(dfmst.ColumnNotFoundError, match=r"name your columns, for example source='x'[^.]*$"):
+        find(frame, "a")
+
+
 def test_a_cold_start(tmp_path):
     """No compiler runs: 400 points take less than a CPU-second, the start of Python included."""
     path = tmp_path / "points.csv"
