@@ -188,8 +188,11 @@ def missing_columns(
     command = " ".join(
         f"{_OPTIONS.get(argument, f'--{argument}')} {shlex.quote(str(name))}" for argument, name in pairs
     )
-    if not pairs:
+    if not pairs:  # no column is left to suggest
         start, call, command = "name your columns with {}", *NAMES_OPTION
+        if not {"source", "target", "weight"} & {arguments[name] for name in missing}:
+            call = ", ".join(f"{arguments[name]}=" for name in missing)
+            command = ", ".join(_OPTIONS.get(arguments[name], f"--{arguments[name]}") for name in missing)
     weighted = "weight" in map(arguments.get, missing)
     equal = "; {} if all weights are equal" if weighted and start[-1] != "?" else ""
     hint, words = start.format(call) + equal.format("weight=None"), start.format(command) + equal.format("--unweighted")

@@ -154,7 +154,7 @@ def _booleans(name: Any, column: Any) -> Any:
 
 
 def _no_flags(name: Any, kind: object) -> InvalidEdgesError:
-    message = f"column {name!r} holds {kind} values; keep= and drop= take booleans"
+    message = f"column {name!r} holds {kind} values; keep and drop take booleans"
     return InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
 
 

@@ -83,6 +83,8 @@ class ForestJob:
         if self.gpu_memory_limit is not None and option is None and self.engine != "cuda":
             raise click.UsageError("--gpu-memory-limit needs --engine cuda, or --gpus on a cluster.")
         if option is None:
+            if self.strategy != "auto":
+                raise click.UsageError("--strategy is for a cluster: give --workers, --scheduler or --gpus, too.")
             return
         if self.workers is not None and self.scheduler is not None:
             raise click.UsageError("--workers and --scheduler cannot be combined.")

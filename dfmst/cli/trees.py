@@ -25,7 +25,8 @@ def _distance(text: str) -> float:
     """Read a distance; one without a fraction stays an integer, so that large ones are exact."""
     for kind in (int, float):
         with suppress(ValueError):
-            return kind(text)
+            if (number := kind(text)) == number:
+                return number
     raise click.BadParameter(f"{text!r} is not a number.")
 
 

@@ -45,6 +45,11 @@ def test_unweighted_contradicts(dfmst, roads, extra):
     assert result.stderr.endswith(f"Error: --unweighted and {option} cannot be combined.\n")
 
 
+def test_a_strategy_needs_a_cluster(dfmst, roads):
+    result = dfmst("forest", roads, "--strategy", "merge", code=2)
+    assert result.stderr.endswith("Error: --strategy is for a cluster: give --workers, --scheduler or --gpus, too.\n")
+
+
 def test_names_of_columns(dfmst, parquet, rows):
     parquet("roads.parquet", {"from": [1, 2, 1], "km": [3.5, 1.0, 2.0], "to": [2, 3, 3]})
     dfmst("forest", "roads.parquet", "-s", "from", "-t", "to", "-w", "km", "-o", "out.parquet")

@@ -53,6 +53,7 @@ def test_labels_of_a_dendrogram(dfmst, parquet):
         ((), "Give -k N (number of clusters) or -d D (heaviest weight to join), one of them."),
         (("-k", "1", "-d", "1"), "Give -k N (number of clusters) or -d D (heaviest weight to join), not both."),
         (("-d", "far"), "'far' is not a number."),
+        (("-d", "nan"), "'nan' is not a number."),
         (("-d", "1", "--unweighted"), "-d and --unweighted cannot be combined."),
         (("-k", "6"), "6 clusters cannot be made of 5 vertices in 1 component"),
     ],

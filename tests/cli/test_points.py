@@ -107,6 +107,7 @@ def test_newick(dfmst, parquet):
             ("hdbscan", "towns.csv", "--id", "name"),
             "--id, --metric and --box are for points; name their coordinates with -c.",
         ),
+        (("points", "towns.csv", "--box", "1", "--metric", "cosine"), "is 'cosine'\nHint: leave out --box"),
         (("hdbscan", "towns.csv"), "For points, name the coordinates: -c x -c y"),
         (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
         (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),

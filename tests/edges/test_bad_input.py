@@ -53,6 +53,11 @@ def test_missing_column() -> None:
             "columns 'weigth' and 'none' not found; the frame's columns: 'source', 'target', 'weight'\n"
             "Hint: name your columns, for example by='weight'",
         ),
+        (
+            {"by": "country", "keep": "built"},
+            "columns 'country' and 'built' not found; the frame's columns: 'source', 'target', 'weight'\n"
+            "Hint: name your columns with by=, keep=",
+        ),
     ],
 )
 def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) -> None:

@@ -142,7 +142,7 @@ BAD: dict[str, tuple[pd.DataFrame, dict[str, Any], str]] = {
     "cycle": (broken(built=[False, True, True, True]), {"keep": "built"}, r"form cycles: 1 of them close one, in row"),
     "loop": (broken(target=[1, 2, 3, 1], built=[False, False, False, True]), {"keep": "built"}, "1 of them close one"),
     "nulls": (broken(built=[True, False, None, False]), {"keep": "built"}, "column 'built' has 1 nulls"),
-    "no booleans": (broken(), {"drop": "t"}, "column 't' holds .* values; keep= and drop= take booleans"),
+    "no booleans": (broken(), {"drop": "t"}, "column 't' holds .* values; keep and drop take booleans"),
     "both": (broken(built=[True] * 4), {"keep": "built", "drop": "built"}, "are to be kept by column"),
     "null id": (broken(source=pd.array([0, 1, None, 1])), {"by": "t"}, "column 'source' has 1 null id, in row"),
     "null weight": (broken(w=[0.5, 1, np.nan, 2]), {"weight": ["w"]}, r"has 1 weight that is NaN or null, in row"),

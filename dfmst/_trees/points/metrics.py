@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfmst._common.arguments import check_choice, is_several, real_number
+from dfmst._common.arguments import check_choice, is_several, plural, real_number
 from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._trees.points.read import Points
@@ -47,7 +47,8 @@ def measure(engine: Engine, points: Points, metric: str, box: Any) -> Measured:
         coordinates = points.coordinates if period is None else _wrapped(points.coordinates, period)
         return Measured(coordinates, Space(_NORMS[metric], period), metric)
     if box is not None:
-        raise ValueError(f"box= is for the metrics {', '.join(map(repr, _NORMS))}, and metric is {metric!r}")
+        message = f"a box is for the metrics {', '.join(map(repr, _NORMS))}, and metric is {metric!r}"
+        raise InvalidEdgesError(message, "leave out box=", option=("box=", "--box"))
     if metric == "haversine":
         return Measured(_on_sphere(engine, points), EUCLID, metric)
     return Measured(_directions(points, centered=metric == "correlation"), EUCLID, metric)
@@ -64,7 +65,7 @@ def _period(box: Any, axes: int) -> Array | None:
     lengths = [0.0 if length is None else real_number("box", length) for length in (box if is_several(box) else [box])]
     lengths = lengths * axes if not is_several(box) else lengths
     if len(lengths) != axes:
-        message = f"box has {len(lengths)} lengths, and the points have {axes} axes"
+        message = f"box has {plural(len(lengths), 'length')}, and the points have {plural(axes, 'axis', 'axes')}"
         raise InvalidEdgesError(message, "pass a length for each axis, 0 if the axis is not periodic")
     for length in lengths:
         if not 0 <= length < math.inf:

@@ -204,7 +204,7 @@ def test_columns_by_correlation():
         ([[0.0, 1.0], [91.0, 0.0]], {"metric": "haversine"}, "column 0 of the array has 1 latitudes beyond 90 degrees"),
         ([[0.0, 361.0]], {"metric": "haversine"}, "column 1 of the array has 1 longitudes beyond 360 degrees"),
         ([[0.0, 1.0, 2.0]], {"metric": "haversine"}, "haversine takes two columns, latitude and longitude"),
-        ([[0.0, 1.0]], {"box": [1.0]}, "box has 1 lengths, and the points have 2 axes"),
+        ([[0.0, 1.0]], {"box": [1.0]}, "box has 1 length, and the points have 2 axes"),
         ([[0.0, 1.0]], {"box": [1.0, -1.0]}, "box holds the length -1; it must be positive"),
     ],
 )
@@ -221,7 +221,7 @@ def test_bad_points_have_names():
         dfmst.points_forest(frame, ids="name", metric="cosine")
     with pytest.raises(ValueError, match="metric is 'l2'; it must be 'euclidean' or 'haversine' or"):
         dfmst.points_forest(frame, ids="name", metric="l2")
-    with pytest.raises(ValueError, match="box= is for the metrics 'euclidean', 'manhattan', 'chebyshev'"):
+    with pytest.raises(ValueError, match="a box is for the metrics 'euclidean', 'manhattan', 'chebyshev'"):
         dfmst.points_forest(frame, ids="name", metric="cosine", box=1)
 
 
