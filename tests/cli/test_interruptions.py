@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import signal
 import struct
 import subprocess
-import termios
 import time
 from pathlib import Path
 
@@ -18,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 pty = pytest.importorskip("pty", reason="signals, pipes and terminals are those of POSIX")
+fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
 
 #: Runs in the process under test: it says that the output is about to be renamed, and waits there.
 AT_THE_RENAME = """

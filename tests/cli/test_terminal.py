@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import struct
-import termios
 from decimal import Decimal
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from dfmst._common.progress import RowBar, showing
 from tests.cli.test_interruptions import drain
 
 pty = pytest.importorskip("pty", reason="terminals are those of POSIX")
+fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
 
 
 def on_a_terminal(start, columns: int, *arguments) -> list[str]:
