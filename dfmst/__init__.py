@@ -157,7 +157,8 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module("dfmst._trees.components" if name == "components" else f"dfmst.{name}")
     else:
-        hint = "" if name.startswith("_") else errors.did_you_mean(name, __all__)
+        meant = "minimum_spanning_forest" if name.lower() in ("mst", "msf", "kruskal", "prim", "boruvka") else name
+        hint = "" if name.startswith("_") else errors.did_you_mean(meant, __all__)
         raise AttributeError(f"module 'dfmst' has no attribute {name!r}" + (f"; {hint}" if hint else ""), name=name)
     globals()[name] = value
     return value

@@ -81,8 +81,12 @@ def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) 
 def test_other_objects_are_made_tables(edges: Any, hint: str) -> None:
     with pytest.raises(dfmst.UnsupportedFrameError, match=re.escape(hint)):
         dfmst.minimum_spanning_forest(edges)
+
+
+@pytest.mark.parametrize("name", ["minimum_spanning_tree", "MST", "kruskal"])
+def test_other_names_of_the_forest(name: str) -> None:
     with pytest.raises(AttributeError, match="did you mean 'minimum_spanning_forest'"):
-        dfmst.minimum_spanning_tree(edges)
+        getattr(dfmst, name)
 
 
 def test_null_ids() -> None:

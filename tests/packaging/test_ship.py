@@ -47,6 +47,7 @@ def test_the_source_distribution_builds_itself_in_a_clean_folder(tmp_path):
         "LICENSE",
         "README.md",
         "build_support/backend.py",
+        "build_support/index_page.py",
         "dfmst/_engines/kernels/cpu/native.cpp",
     }
     needed |= {f"examples/data/{name}.parquet" for name in ("cities", "city_points")}
