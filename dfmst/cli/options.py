@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -222,12 +222,14 @@ GROUPS = {
 class GroupedCommand(click.Command):
     """A command that lists its options in groups."""
 
+    groups: ClassVar[dict[str, tuple[str, ...]]] = GROUPS
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group by group."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         entries = {param.name: param.get_help_record(ctx) for param in options}
-        named = {name for names in GROUPS.values() for name in names}
-        groups = {**GROUPS, "Other": tuple(name or "" for name in entries if name not in named)}
+        named = {name for names in self.groups.values() for name in names}
+        groups = {**self.groups, "Other": tuple(name or "" for name in entries if name not in named)}
         for title, names in groups.items():
             rows = [record for name in names if (record := entries.get(name)) is not None]
             if rows:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from dfmst.cli.console import Progress, note, print_json, print_text
 from dfmst.cli.drivers import memory_bytes
 from dfmst.cli.inputs import check_inputs, open_inputs
-from dfmst.cli.options import json_option, to_path, vertex_options
+from dfmst.cli.options import GroupedCommand, json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
 
 _STREAMS = ("stream", "spill", "components", "clusters")
 _COUNT = click.IntRange(1, (1 << 63) - 1)
 
 
-@click.command(short_help="Say what a forest takes on a cluster, or streamed.")
+class _Plan(GroupedCommand):
+    """The command, whose limits are those of the workers."""
+
+    groups: ClassVar[dict[str, tuple[str, ...]]] = {
+        "Graph": ("n_vertices", "n_edges", "partitions", "id_bytes", "source", "target", "weight"),
+        "Cluster": ("workers", "memory_limit", "gpus", "gpu_memory_limit", "protocol", "strategy"),
+    }
+
+
+@click.command(cls=_Plan, short_help="Say what a forest takes on a cluster, or streamed.")
 @click.argument("inputs", nargs=-1, metavar="[IN]...", callback=to_path)
 @click.option("--n-vertices", type=_COUNT, metavar="N", help="Number of vertices (of IN: from its footers).")
 @click.option("--n-edges", type=_COUNT, metavar="M", help="Number of rows (of IN: from its footers).")

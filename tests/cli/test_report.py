@@ -107,3 +107,12 @@ def test_help_of_forest_stands_in_groups(dfmst):
     assert "\nOptions:\n" not in text
     for option in ("--spill-dir", "--strategy", "--keep", "--ignore-counts", "--debug", "--help"):
         assert text.count(f"  {option}") + text.count(f", {option}") >= 1
+
+
+def test_help_of_plan_has_the_memory_of_workers_in_the_group_of_the_cluster(dfmst):
+    graph, _, cluster = dfmst("plan", "--help").stdout.partition("\nCluster:\n")
+    assert "\nGraph:\n" in graph
+    cluster, _, other = cluster.partition("\nOther:\n")
+    for option in ("--workers", "--memory-limit", "--gpus", "--gpu-memory-limit", "--strategy"):
+        assert f"\n  {option} " in f"\n{cluster}"
+    assert "--json" in other
