@@ -87,6 +87,8 @@ class FrameView:
 
     def to_arrow(self) -> pa.Table:
         """Return the frame as an Arrow table; an Arrow table is not copied."""
+        if isinstance(getattr(self.native, "active_geometry_name", None), str):  # geometries keep their name as such
+            return pa.table(self.native.to_arrow())
         return self.native if isinstance(self.native, pa.Table) else self.frame.to_arrow()
 
     def index(self) -> Array | None:

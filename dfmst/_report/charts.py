@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from dfmst._common.arguments import plural
 from dfmst._common.types import Array
 from dfmst._report.drawing import WIDTH, Drawing, LogScale, Scale, TimeScale, count_scale
 from dfmst._report.facts import ForestFacts, GraphFacts
@@ -27,12 +28,12 @@ _BOTTOM = _HEIGHT - 36
 
 
 def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
-    """Draw histograms of the weights; ``None`` if no weight is finite."""
+    """Draw histograms of the weights; ``None`` if there are no two finite ones."""
     if forest.weight_name is None:
         return None
     values = [forest.weight if graph.weight is None else graph.weight, forest.weight]
     finite = [weights[np.isfinite(weights)] for weights in values]
-    if not len(finite[0]):
+    if not len(finite[0]) or finite[0].min() == finite[0].max():
         return None
     name, words, timed = label(forest.weight_name), forest.weight_words, forest.weight_words is not grouped
     edges, logarithmic = _bins(finite[0], skewed=not timed)
@@ -43,7 +44,8 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
         drawing.text(_LEFT + 10, _BOTTOM + 15, f"<{grouped(float(edges[1]))}", "tick", "middle")
     else:
         span = (float(edges[0]), float(edges[-1]), _LEFT, _RIGHT)
-        scale = TimeScale(*span, words) if timed else Scale(*span)
+        whole = bool((finite[0] == np.round(finite[0])).all())
+        scale = TimeScale(*span, words) if timed else Scale(*span, step=1.0 if whole else 0.0)
     height = count_scale(int(counts[0].max()), _BOTTOM, _TOP)
     drawing.rows(height, _LEFT, _RIGHT)
     _weight_ticks(drawing, scale)
@@ -75,7 +77,7 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
 def _weight_titles(drawing: Drawing, counts: list[Array], places: list[float], words: list[str]) -> None:
     """Describe each bin when the pointer is on it."""
     for at, (rows, chosen) in enumerate(zip(*(each.tolist() for each in counts), strict=True)):
-        text = f"{words[at]} to {words[at + 1]}: {rows:,} rows, {chosen:,} of them in the forest"
+        text = f"{words[at]} to {words[at + 1]}: {plural(rows, 'row')}, {chosen:,} in the forest"
         wide = places[at + 1] - places[at]
         drawing.rect(places[at], _TOP, wide, _BOTTOM - _TOP, "hit", f"{text} ({percent(chosen, rows)})")
 
@@ -111,12 +113,14 @@ def _weight_ticks(drawing: Drawing, scale: Scale) -> None:
 
 
 def degree_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
-    """Draw the share of the vertices of each degree, the forest's bar in front of the graph's."""
+    """Draw the share of the vertices of each degree, the forest's bar in front; ``None`` if all have the same."""
     own = np.bincount(forest.degree) if forest.vertices else np.zeros(1, np.int64)
     own[0] += graph.vertices - forest.vertices
     if not own.sum():
         return None
     degrees = {"forest": own} if graph.degree is None else {"graph": graph.degree, "forest": own}
+    if len(set().union(*(np.flatnonzero(counts).tolist() for counts in degrees.values()))) == 1:
+        return None
     most = max(map(len, degrees.values())) - 1
     bounds = _degree_groups(max(most, 1), 0 if own[0] else 1)
     whole = {name: np.pad(counts, (0, bounds[-1] - len(counts))) for name, counts in degrees.items()}
@@ -132,7 +136,8 @@ def degree_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
             if count:
                 first, last = bounds[at], bounds[at + 1] - 1
                 span = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-                title = f"degree {span} in the {name}: {count:,} vertices ({percent(count, share.sum())})"
+                title = f"degree {span} in the {name}: {plural(count, 'vertex', 'vertices')}"
+                title += f" ({percent(count, share.sum())})"
                 y = height(100 * count / share.sum())
                 place = _LEFT + wide * (at + inset)
                 drawing.rect(place, y, wide * (1 - 2 * inset), _BOTTOM - y, f"bar {name[0]}", title)
@@ -171,12 +176,18 @@ def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
     drawing = Drawing(bottom + 24, "Vertices of the largest trees")
     scale = LogScale(1, max(10.0, 10.0 ** np.ceil(np.log10(sizes[0]))), left, right)
     drawing.columns(scale, 4, bottom)
-    names = forest.names(np.unique(forest.tree, return_index=True)[1][:_TREES])
+    names = forest.names(forest.hubs(forest.tree, len(forest.tree_sizes))[:_TREES])
     for at, (name, size) in enumerate(zip(names, sizes, strict=True)):
         y, end, kind = 4 + _ROW * (at + 0.5), scale(size), f"c{min(at, 2)}"
         drawing.text(left - 7, y + 4, clip(name, 18), "tick", "end")
         drawing.line(left, y, end, y, f"stem {kind}")
-        drawing.circle(end, y, 4.5, f"bar {kind}", f"tree of {name}: {size:,} vertices ({percent(size, vertices)})")
+        drawing.circle(
+            end,
+            y,
+            4.5,
+            f"bar {kind}",
+            f"tree of {name}: {plural(size, 'vertex', 'vertices')} ({percent(size, vertices)})",
+        )
         drawing.text(end + 9, y + 4, f"{size:,}", "val")
     return {"drawing": drawing.markup(), "count": len(forest.tree_sizes), "more": trees - len(sizes)}
 

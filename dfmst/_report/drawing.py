@@ -23,6 +23,7 @@ class Scale:
     start: float
     end: float
     words: Callable[[float], str] = tick
+    step: float = 0.0  # least distance of ticks: 1 for whole numbers
 
     def __call__(self, value: float) -> float:
         """Return the place of a value."""
@@ -37,7 +38,8 @@ class Scale:
             return [self.low]
         raw = 2 * (span / count)
         unit = 10.0 ** math.floor(math.log10(raw)) if raw > 1e-300 else raw
-        step = next((unit * one for one in (1, 2, 2.5, 5) if unit * one >= raw * 0.999), 10 * unit)
+        among = (1, 2, 5) if self.step else (1, 2, 2.5, 5)
+        step = max(self.step, next((unit * one for one in among if unit * one >= raw * 0.999), 10 * unit))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [at * step for at in range(first, last + 1)][: 4 * count]
 
@@ -77,7 +79,7 @@ class LogScale(Scale):
 def count_scale(most: int, start: float, end: float) -> Scale:
     """Return a scale for counts, logarithmic above 20."""
     if most <= 20:
-        return Scale(0, max(2, most + most % 2), start, end)
+        return Scale(0, max(2, most + most % 2), start, end, step=1.0)
     return LogScale(0.7, 10.0 ** math.ceil(math.log10(most)), start, end)
 
 

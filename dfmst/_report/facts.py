@@ -23,7 +23,10 @@ from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import order_forest
+from dfmst._trees.points.geometry import geometry_names
 from dfmst._trees.result import Forest, kind_of
+
+LONGEST = 5  # edges that a picture numbers
 
 
 def as_floats(name: Any, column: Any) -> Array:
@@ -46,6 +49,7 @@ class ForestFacts:
         self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
         self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest
         self.weight_name = columns.weight  # None: all weights are equal
+        self.maximum = columns.maximum
 
     @property
     def view(self) -> FrameView:
@@ -59,6 +63,11 @@ class ForestFacts:
         if self.weight_name is None:
             return np.empty(0)
         return as_floats(self.weight_name, self.ordered.weights(self.weight_name))
+
+    @cached_property
+    def ranked(self) -> bool:
+        """Whether some edges are heavier than others."""
+        return len(self.weight) > 0 and bool((self.weight != self.weight[0]).any())
 
     @cached_property
     def weight_words(self) -> Callable[[float], str]:
@@ -88,6 +97,15 @@ class ForestFacts:
         """Vertices of each tree, the largest first."""
         return np.bincount(self.tree)
 
+    def hubs(self, part: Array, count: int) -> Array:
+        """Return the vertex of most edges in each part, of equal ones the smallest."""
+        most = np.zeros(count, np.int64)
+        np.maximum.at(most, part, self.degree)
+        among = np.flatnonzero(self.degree == most[part])[::-1]
+        hub = np.empty(count, np.int64)
+        hub[part[among]] = among  # of equal parts the last one counts
+        return hub
+
     @cached_property
     def merges(self) -> Merges:
         """Merges of the dendrogram, in order."""
@@ -107,14 +125,17 @@ class ForestFacts:
         return np.arange(len(self.ordered) - 1, max(-1, len(self.ordered) - 1 - count), -1)
 
     def table(self, edges: Array, most: int) -> tuple[list[str], list[list[Any]], int]:
-        """Return names and values of columns for some edges, and how many columns were left out."""
+        """Return names and values of columns for some edges, and how many columns were left out.
+
+        Geometries are left out: they are drawn.
+        """
         view = self.view
         first = [name for name in (*self.ordered.listed.names, self.weight_name) if name is not None]
-        names = first + [name for name in view.frame.columns if name not in first]
+        drawn = {*first, *geometry_names(view.native)}
+        names = first + [name for name in view.frame.columns if name not in drawn]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
         values = [_listed(rows.get_column(name)) for name in names[:most]]
-        table = [list(row) for row in zip(*values, strict=True)]
-        return [label(name) for name in names[:most]], table, max(0, len(names) - most)
+        return [label(name) for name in names[:most]], values, len(view.frame.columns) - len(values)
 
 
 def _listed(series: nw.Series[Any]) -> list[Any]:

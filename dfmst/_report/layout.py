@@ -1,55 +1,131 @@
-"""Places for vertices that have no coordinates: each tree spread so that no two of its edges cross.
+"""Places for vertices, or for parts of a forest, that have no coordinates: each tree spread around its middle.
 
-A tree is drawn around its middle, on a circle for each number of steps from there: a vertex hands each of its subtrees
-a sector as wide as its share of the leaves (Eades: Drawing free trees. Bulletin of the ICA 5, 1992). Trees stand in
-rows.
+A tree is drawn on circles around its middle, and every subtree has a sector (Eades: Drawing free trees. Bulletin of the
+ICA 5, 1992). A leaf takes the angle that it needs on its own circle, so leaves near the middle get more of it, and a
+vertex stands in the middle of its children. Discs then move until their distances are about those along the tree
+(Gansner, Koren, North: Graph drawing by stress majorization. Graph Drawing 2004). Trees stand in rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._report.facts import ForestFacts
 
-MOST = 2_000  # vertices that are drawn
-_WIDER = 1.3
-_GAP = 0.06  # between trees, as a share of the larger one's side
+_LENGTH = 1.3  # of an edge between two discs
+_APART = 0.25  # least distance of discs
+_STEPS = 80  # of an improvement
+_GAP = 0.03  # between trees, as a share of the larger one's side
+_FLAT, _TALL = 0.42, 0.72  # a picture's height as a share of its width
 
+#: Pixels of a picture's width, of a letter and of a line, and the most letters of a word: on a screen, on a telephone.
+_SCREENS = ((860, 6.2, 15, 20), (350, 5.2, 12, 15))
+
+Tag = tuple[str, float, float]  # a word on the picture, at a place in percent from the left and from the top
+Name = tuple[str, float, float, str]  # the same, and the class of the word
 _Neighbors = Callable[[int], list[int]]  # of a vertex
 
 
-def lay_out(forest: ForestFacts) -> tuple[Array, Array, bool]:
-    """Return x and y (upwards) of each vertex, NaN if it is not drawn, and whether only a part of a tree is drawn.
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of whole units that the plane is drawn in."""
 
-    The largest trees are drawn that fit; if not even the largest fits, the part around its hub.
+    width: int
+    height: int
+    left: float
+    top: float
+    scale: float
+
+    @classmethod
+    def around(cls, x: Array, y: Array, width: int, margin: float) -> Box:
+        """Return the box around points of the plane, `width` units wide."""
+        wide, high = float(np.ptp(x)) or 1e-9, float(np.ptp(y)) or 1e-9
+        shape = min(max(high / wide, _FLAT), _TALL)
+        inner = width * (1 - 2 * margin)
+        scale = min(inner / wide, (width * shape - 2 * margin * width) / high)
+        height = round(width * shape)
+        return cls(width, height, x.min() - (width / scale - wide) / 2, y.max() + (height / scale - high) / 2, scale)
+
+    def place(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Return columns and rows of points."""
+        columns = np.rint((x - self.left) * self.scale)
+        rows = np.rint((self.top - y) * self.scale)
+        return columns.astype(np.int64), rows.astype(np.int64)
+
+    def tag(self, text: str, x: float, y: float) -> Tag:
+        """Return a word at a point."""
+        left, top = 100 * (x - self.left) * self.scale / self.width, 100 * (self.top - y) * self.scale / self.height
+        return text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2)
+
+
+def spaced(tags: list[Tag], taken: list[Tag], box: Box, lift: list[float]) -> list[Name]:
+    """Return the words that cover no earlier one; the class of one that only a wide picture has room for is "wide".
+
+    Each word stands `lift` lines above its point; those in `taken` stand on theirs.
     """
-    x, y = np.full(forest.vertices, np.nan), np.full(forest.vertices, np.nan)
-    whole = int(np.searchsorted(np.cumsum(forest.tree_sizes), MOST, side="right"))
-    cut = whole == 0
-    chosen = np.flatnonzero(forest.tree < max(whole, 1))
-    neighbors = _neighbors(forest)
-    hub = chosen[np.lexsort((chosen, -forest.degree[chosen], forest.tree[chosen]))]
-    _, first = np.unique(forest.tree[hub], return_index=True)
-    placed = [_place_tree(_middle(start, neighbors, cut), neighbors) for start in hub[first].tolist()]
-    _pack(placed, x, y)
-    return x, y, cut
+    filled: tuple[list[Tag], list[Tag]] = ([], [])
+
+    def fits(narrow: bool, text: str, left: float, top: float, lines: float) -> bool:
+        width, letter, line, most = _SCREENS[narrow]
+        high = 100 * line * box.width / (width * box.height)
+        top -= lines * high
+        wide = 100 * letter * min(len(text) + 1, most) / width
+        if not wide / 2 - 3 <= left <= 103 - wide / 2:
+            return False
+        for other, x, y in filled[narrow]:
+            apart = wide / 2 + 50 * letter * min(len(other) + 1, most) / width
+            if abs(left - x) < apart and abs(top - y) < high:
+                return False
+        filled[narrow].append((text, left, top))
+        return True
+
+    for text, left, top in taken:
+        for narrow in (False, True):
+            fits(narrow, text, left, top, 0.0)
+    shown = [(tag, up) for tag, up in zip(tags, lift, strict=False) if fits(False, *tag, up)]
+    return [(*tag, "" if fits(True, *tag, up) else " wide") for tag, up in shown]
 
 
-def _neighbors(forest: ForestFacts) -> _Neighbors:
-    source, target = forest.ordered.source, forest.ordered.target
-    others = np.concatenate([target, source])[np.argsort(np.concatenate([source, target]), kind="stable")]
-    first = np.concatenate([[0], np.cumsum(forest.degree)])
-    return lambda vertex: others[first[vertex] : first[vertex + 1]].tolist()
+def lay_out(source: Array, target: Array, radius: Array) -> tuple[Array, Array]:
+    """Return x and y (upwards) of the vertices of a forest, which are discs; a radius of NaN leaves a tree out.
+
+    Discs of one tree do not overlap. If all radii are 0, a tree's area follows its number of vertices.
+    """
+    count = len(radius)
+    ends = np.concatenate([source, target]).astype(np.int64)
+    others = np.concatenate([target, source])[np.argsort(ends, kind="stable")]
+    first = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=count))])
+    seen = np.isnan(radius)
+    placed = []
+    for start in range(count):
+        if not seen[start]:
+            vertices, own_x, own_y = _place_tree(start, lambda at: others[first[at] : first[at + 1]].tolist(), radius)
+            seen[vertices] = True
+            placed.append((vertices, own_x, own_y))
+    placed.sort(key=lambda tree: -len(tree[0]))
+    x, y = np.full(count, np.nan), np.full(count, np.nan)
+    if placed:
+        _pack(placed, radius, x, y)
+    return x, y
 
 
-def _middle(start: int, neighbors: _Neighbors, cut: bool) -> int:
-    """The middle of a tree's longest path; of a tree that is cut, its hub."""
-    if cut:
-        return start
+def _breadth_first(start: int, neighbors: _Neighbors) -> tuple[list[int], dict[int, int]]:
+    """Vertices of a tree from `start` on, and the parent of each."""
+    parent, order = {start: start}, [start]
+    for vertex in order:
+        for other in neighbors(vertex):
+            if other not in parent:
+                parent[other] = vertex
+                order.append(other)
+    return order, parent
+
+
+def _middle(start: int, neighbors: _Neighbors) -> int:
+    """The middle of a tree's longest path."""
     first = _breadth_first(start, neighbors)[0][-1]
     order, parent = _breadth_first(first, neighbors)
     path = [order[-1]]
@@ -58,54 +134,100 @@ def _middle(start: int, neighbors: _Neighbors, cut: bool) -> int:
     return path[len(path) // 2]
 
 
-def _breadth_first(start: int, neighbors: _Neighbors) -> tuple[list[int], dict[int, int]]:
-    """Vertices from `start` on, as many as are drawn, and the parent of each."""
-    parent, order = {start: start}, [start]
-    for vertex in order:
-        for other in neighbors(vertex) if len(order) < MOST else ():
-            if other not in parent and len(order) < MOST:
-                parent[other] = vertex
-                order.append(other)
-    return order, parent
-
-
-def _place_tree(root: int, neighbors: _Neighbors) -> tuple[list[int], Array, Array]:
+def _place_tree(start: int, neighbors: _Neighbors, radius: Array) -> tuple[list[int], Array, Array]:
+    root = _middle(start, neighbors)
     order, parent = _breadth_first(root, neighbors)
-    leaves = dict.fromkeys(order, 0)
-    for vertex in reversed(order):
-        leaves[vertex] = max(1, leaves[vertex])
-        if vertex != root:
-            leaves[parent[vertex]] += leaves[vertex]
-    middle, depth = {root: 0.0}, {root: 0}
-    begin, unit = {root: 0.0}, 2 * math.pi / leaves[root]
+    distance = {root: 0.0}
     for vertex in order[1:]:
-        above = parent[vertex]
-        middle[vertex], depth[vertex] = begin[above] + unit * leaves[vertex] / 2, depth[above] + 1
-        begin[vertex] = begin[above]
-        begin[above] += unit * leaves[vertex]
-    angle = np.array([middle[vertex] for vertex in order])
-    radius = np.array([depth[vertex] for vertex in order], float)
-    points = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+        distance[vertex] = distance[parent[vertex]] + 1 + float(radius[parent[vertex]] + radius[vertex])
+    middle = _angles(order, parent, {at: (1 + 2 * float(radius[at])) / (1 + distance[at]) for at in order})
+    angle, away = (np.array([each[vertex] for vertex in order]) for each in (middle, distance))
+    around, points = radius[order], np.column_stack([away * np.cos(angle), away * np.sin(angle)])
+    if around.any():
+        points = _push_apart(_relax(points, _distances(order, parent, radius)), around)
     # The longest side goes across: pictures are wider than high.
     if len(points) > 2:
         points = points @ np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2].T
-    return order, _WIDER * points[:, 0], points[:, 1]
+    return order, points[:, 0], points[:, 1]
 
 
-def _pack(placed: list[tuple[list[int], Array, Array]], x: Array, y: Array) -> None:
-    """Put the trees into rows, each in a box whose area follows its vertices."""
+def _distances(order: list[int], parent: dict[int, int], radius: Array) -> Array:
+    """Length of the path between each two discs of a tree."""
+    place = {vertex: at for at, vertex in enumerate(order)}
+    found = np.zeros((len(order), len(order)))
+    for at, vertex in enumerate(order[1:], 1):
+        above = parent[vertex]
+        found[at, :at] = found[:at, at] = found[place[above], :at] + _LENGTH + radius[above] + radius[vertex]
+    return found
+
+
+def _angles(order: list[int], parent: dict[int, int], own: dict[int, float]) -> dict[int, float]:
+    """Angle of each vertex, from the angle that it needs as a leaf (`own`)."""
+    children: dict[int, list[int]] = {vertex: [] for vertex in order}
+    for vertex in order[1:]:
+        children[parent[vertex]].append(vertex)
+    need: dict[int, float] = {}
+    for vertex in reversed(order):
+        need[vertex] = sum(need[child] for child in children[vertex]) or own[vertex]
+    begin, unit = {order[0]: 0.0}, 2 * math.pi / need[order[0]]
+    for vertex in order:
+        by_need = sorted(children[vertex], key=lambda child: (-need[child], child))
+        children[vertex] = by_need[::2] + by_need[1::2][::-1]  # the largest subtrees at the sides
+        at = begin[vertex]
+        for child in children[vertex]:
+            begin[child] = at
+            at += unit * need[child]
+    angle: dict[int, float] = {}
+    for vertex in reversed(order):
+        below = children[vertex]
+        middle = begin[vertex] + unit * need[vertex] / 2
+        angle[vertex] = sum(angle[child] for child in below) / len(below) if below else middle
+    return angle
+
+
+def _relax(points: Array, distance: Array) -> Array:
+    """Move points until those apart are about their distances, by majorization of the stress."""
+    weight = distance + np.eye(len(points))
+    weight = weight**-2 - np.eye(len(points))
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=0)) - weight)
+    for _ in range(_STEPS):
+        apart = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
+        pull = -weight * distance / np.maximum(apart, 1e-9)
+        points = inverse @ ((pull - np.diag(pull.sum(axis=0))) @ points)
+    return points
+
+
+def _push_apart(points: Array, radius: Array) -> Array:
+    """Move discs until no two overlap, a little at a time."""
+    need = radius[:, None] + radius[None] + _APART
+    np.fill_diagonal(need, 0.0)
+    for _ in range(_STEPS):
+        between = points[:, None] - points[None]
+        apart = np.hypot(*between.transpose(2, 0, 1))
+        lap = np.maximum(need - apart, 0.0)
+        if lap.max() < _APART / 4:
+            break
+        points = points + 0.5 * ((lap / np.maximum(apart, 1e-9))[:, :, None] * between).sum(axis=1)
+    return points
+
+
+def _pack(placed: list[tuple[list[int], Array, Array]], radius: Array, x: Array, y: Array) -> None:
+    """Put the trees into rows, each in a box whose area follows its vertices, or that holds its discs."""
     boxes = []
     for vertices, own_x, own_y in placed:
-        wide, high = float(np.ptp(own_x)) or 0.3, float(np.ptp(own_y)) or 0.3
-        scale = math.sqrt(len(vertices) ** 0.9 / (wide * high))
-        scale = min(scale, 3 * len(vertices) ** 0.5 / max(wide, high))
-        boxes.append((scale * wide, scale * high, scale))
-    gap = _GAP * max(max(wide, high) for wide, high, _ in boxes)
-    room = max(max(wide for wide, *_ in boxes), 1.35 * math.sqrt(sum((w + gap) * (h + gap) for w, h, _ in boxes)))
+        around = 2 * float(radius[vertices].max())
+        wide, high = (max(float(np.ptp(own)) + around, 0.8) for own in (own_x, own_y))
+        scale = 1.0
+        if not around:
+            scale = math.sqrt(len(vertices) ** 1.1 / (wide * high))
+            scale = min(scale, 3 * len(vertices) ** 0.5 / max(wide, high))
+        boxes.append((scale * wide, scale * high, scale, around / 2))
+    gap = _GAP * max(max(wide, high) for wide, high, *_ in boxes)
+    room = max(max(wide for wide, *_ in boxes), 1.35 * math.sqrt(sum((w + gap) * (h + gap) for w, h, *_ in boxes)))
     left = top = row = 0.0
-    for (vertices, own_x, own_y), (wide, high, scale) in zip(placed, boxes, strict=True):
+    for (vertices, own_x, own_y), (wide, high, scale, edge) in zip(placed, boxes, strict=True):
         if left and left + wide > room:
             left, top, row = 0.0, top - row - gap, 0.0
-        x[vertices] = left + scale * (own_x - own_x.min())
-        y[vertices] = top - high + scale * (own_y - own_y.min())
+        x[vertices] = left + edge + scale * (own_x - own_x.min())
+        y[vertices] = top - (high - scale * float(np.ptp(own_y))) / 2 - scale * (own_y.max() - own_y)
         left, row = left + wide + gap, max(row, high)

@@ -9,20 +9,20 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dfmst._common.arguments import plural
 from dfmst._common.types import Array
+from dfmst._report.colors import Colors, tree_colors
+from dfmst._report.contract import part_card
 from dfmst._report.drawing import Drawing, chains, polyline
-from dfmst._report.facts import ForestFacts
-from dfmst._report.layout import lay_out
+from dfmst._report.facts import LONGEST, ForestFacts
+from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
 from dfmst._report.points import Points
 from dfmst.errors import InvalidEdgesError
 
-LONGEST = 5  # edges that are numbered
 _CENTER = 11.0  # degrees east in the middle of the world: its edge at 169° W then crosses the least land
 _EDGE = 179.999  # degrees from the center
 _WIDE = 100.0  # degrees: a wider span is drawn as the world
@@ -30,12 +30,13 @@ _GRIDS = (4000, 2000, 1000)
 _LINKS = 60_000  # drawn at most; a coarser grid joins links that a finer one separates
 _FAR = 2.7  # degrees, 300 km: a longer link is drawn along its great circle
 _ARCS = 3_000  # drawn at most
-_FLAT, _TALL = 0.42, 0.72  # a picture's height as a share of its width
+_WIDER = 1.3  # a layout is stretched to the shape of a picture
+_LAID_OUT = 3_000  # vertices that are laid out; a larger tree is drawn in parts
+_HUBS = 60  # vertices of a layout that have a title
 _FEW = 600  # vertices that are drawn as dots, with bold links
 _NAMED = 40  # vertices whose names fit a picture
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
-_Tag = tuple[str, float, float]  # a word on the picture, at a place in percent from the left and from the top
 # "world", "region", "plane" or "layout", and the function from coordinates to x and y (upwards) in the plane.
 _Projection = tuple[str, Callable[[Array, Array], tuple[Array, Array]]]
 
@@ -87,54 +88,25 @@ def _pieces(longitude: Array, latitude: Array) -> Iterator[tuple[Array, Array]]:
             yield longitude[part], latitude[part]
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """A box of whole units that the plane is drawn in."""
-
-    width: int
-    height: int
-    left: float
-    top: float
-    scale: float
-
-    @classmethod
-    def around(cls, x: Array, y: Array, width: int, margin: float) -> _Frame:
-        wide, high = float(np.ptp(x)) or 1e-9, float(np.ptp(y)) or 1e-9
-        shape = min(max(high / wide, _FLAT), _TALL)
-        inner = width * (1 - 2 * margin)
-        scale = min(inner / wide, (width * shape - 2 * margin * width) / high)
-        height = round(width * shape)
-        return cls(width, height, x.min() - (width / scale - wide) / 2, y.max() + (height / scale - high) / 2, scale)
-
-    def place(self, x: Array, y: Array) -> tuple[Array, Array]:
-        columns = np.rint((x - self.left) * self.scale)
-        rows = np.rint((self.top - y) * self.scale)
-        return columns.astype(np.int64), rows.astype(np.int64)
-
-    def tag(self, text: str, x: float, y: float) -> _Tag:
-        left, top = 100 * (x - self.left) * self.scale / self.width, 100 * (self.top - y) * self.scale / self.height
-        return text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2)
-
-
-def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] | None:
+def picture_card(forest: ForestFacts, points: Points | None, colors: Colors | None) -> dict[str, Any] | None:
     """Draw the forest at the coordinates of its vertices, or lay it out; ``None`` if it has no edges."""
     if not len(forest.ordered):
         return None
+    colors = colors or tree_colors(forest)
     if points is not None:
-        picture, cut, title = _on_map(forest, points), False, "The forest on the map"
-        note = f"{plural(len(forest.ordered), 'link')} in {plural(len(forest.tree_sizes), 'tree')}"
+        picture = _on_map(forest, points, colors)
+        links, trees = plural(len(forest.ordered), "link"), plural(len(forest.tree_sizes), "tree")
+        title, note = "The forest on the map", f"{links} in {trees}"
         missing = forest.vertices - picture.drawn
         note += f"; {plural(missing, 'vertex has', 'vertices have')} no coordinates" if missing else ""
+    elif forest.tree_sizes[0] > _LAID_OUT:
+        return part_card(forest, colors)
     else:
-        x, y, cut = lay_out(forest)
-        there = np.isfinite(x)
-        projection: _Projection = "layout", lambda one, other: (one, other)
-        picture = _Picture(forest, (x, y, there), projection, (x[there], y[there]), 0.04)
+        picture = _laid_out(forest, colors)
         whole = picture.drawn == forest.vertices
-        title = "The forest, laid out" if whole else "A part of the forest"
-        note = f"{picture.drawn:,} of {forest.vertices:,} vertices"
-        note += ", those nearest the vertex of most edges in the largest tree" if cut else ""
-        note += ", in the largest trees" if not (cut or whole) else ""
+        title = "The forest, laid out" if whole else "The largest trees, laid out"
+        note = plural(forest.vertices, "vertex", "vertices")
+        note = note if whole else f"{picture.drawn:,} of {note}, in the largest trees"
     picture.draw()
     return {
         "kind": picture.kind,
@@ -142,23 +114,35 @@ def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] |
         "tags": picture.tags,
         "names": picture.names,
         "few": picture.drawn <= _FEW,
-        "cut": cut,
+        "legend": colors.legend,
         "title": title,
-        "note": note,
+        "note": f"{note}. {colors.words}" if colors.words else note,
     }
 
 
-def _on_map(forest: ForestFacts, points: Points) -> _Picture:
+def _laid_out(forest: ForestFacts, colors: Colors) -> _Picture:
+    """Lay out the largest trees that have 3,000 vertices together."""
+    whole = int(np.searchsorted(np.cumsum(forest.tree_sizes), _LAID_OUT, side="right"))
+    there = forest.tree < whole
+    edges = np.flatnonzero(there[forest.ordered.source])
+    source, target = forest.ordered.source[edges], forest.ordered.target[edges]
+    x, y = lay_out(source, target, np.where(there, 0.0, np.nan))
+    x *= _WIDER
+    projection: _Projection = "layout", lambda one, other: (one, other)
+    return _Picture(forest, colors, (x, y, there), projection, (x[there], y[there]), 0.04)
+
+
+def _on_map(forest: ForestFacts, points: Points, colors: Colors) -> _Picture:
     x, y = points.of(forest.ordered.listed.values())
     there = np.isfinite(x) & np.isfinite(y)
     if not there.any():
         raise InvalidEdgesError("no vertex has coordinates that are numbers", "name other columns with coordinates=")
     projection = kind, to_plane = _project(x[there], y[there], points.geographic)
     if kind != "world":
-        return _Picture(forest, (x, y, there), projection, to_plane(x[there], y[there]), 0.03)
+        return _Picture(forest, colors, (x, y, there), projection, to_plane(x[there], y[there]), 0.03)
     sides = to_plane(np.array([_CENTER - _EDGE, _CENTER + _EDGE]), np.zeros(2))[0]
     limits = to_plane(np.full(2, _CENTER), np.array(_latitudes(y[there])))[1]
-    return _Picture(forest, (x, y, there), projection, (sides, limits), 0.0)
+    return _Picture(forest, colors, (x, y, there), projection, (sides, limits), 0.0)
 
 
 def _latitudes(y: Array) -> tuple[float, float]:
@@ -172,24 +156,26 @@ class _Picture:
     def __init__(
         self,
         forest: ForestFacts,
+        colors: Colors,
         coordinates: tuple[Array, Array, Array],  # x, y and whether a vertex has both
         projection: _Projection,
         box: tuple[Array, Array],
         margin: float,
     ) -> None:
-        self.forest, (self.kind, self.to_plane) = forest, projection
+        self.forest, self.colors, (self.kind, self.to_plane) = forest, colors, projection
         self.x, self.y, self.there = coordinates
         self.drawn = int(self.there.sum())
         source, target = forest.ordered.source, forest.ordered.target
         rows = np.flatnonzero(self.there[source] & self.there[target])
+        self.style = colors.edge[rows]
         self.source, self.target = source[rows].astype(np.int64), target[rows].astype(np.int64)
         self.plane = self.to_plane(np.nan_to_num(self.x), np.nan_to_num(self.y))
-        self.frame, self.places = self._grid([_Frame.around(*box, width, margin) for width in _GRIDS])
+        self.frame, self.places = self._grid([Box.around(*box, width, margin) for width in _GRIDS])
         self.drawing = Drawing(self.frame.height, "The minimum spanning forest", self.frame.width)
-        self.tags: list[_Tag] = []
-        self.names: list[_Tag] = []
+        self.tags: list[Tag] = []
+        self.names: list[Name] = []
 
-    def _grid(self, frames: list[_Frame]) -> tuple[_Frame, tuple[Array, Array]]:
+    def _grid(self, frames: list[Box]) -> tuple[Box, tuple[Array, Array]]:
         """Return the finest grid on which at most 60,000 links differ."""
         for frame in frames[:-1]:
             places = frame.place(*self.plane)
@@ -203,16 +189,16 @@ class _Picture:
         if self.kind == "world":
             self._draw_world(*_latitudes(self.y[self.there]))
         far, straight = self._far()
-        rank = np.minimum(self.forest.tree[self.source], 2)
-        for kind in (2, 1, 0):
-            shape = chains(*self.places, *(end[(rank == kind) & straight] for end in (self.source, self.target)))
-            for at in np.flatnonzero((rank == kind) & far).tolist():
+        for style in self.colors.order():
+            own = self.style == style
+            shape = chains(*self.places, *(end[own & straight] for end in (self.source, self.target)))
+            for at in np.flatnonzero(own & far).tolist():
                 lines = self._lines(self.source[at], self.target[at])
                 shape += "".join(polyline(*self.frame.place(*line)) for line in lines)
-            self.drawing.path(shape, f"link c{kind}")
-        if self.forest.weight_name is not None:
+            self.drawing.path(shape, f"link {self.colors.family}{style}")
+        if self.forest.ranked:
             self._number()
-        if self.drawn <= _FEW:
+        if self.drawn <= _FEW or self.kind == "layout":
             self._dot(np.flatnonzero(self.there))
 
     def _draw_world(self, south: float, north: float) -> None:
@@ -267,10 +253,27 @@ class _Picture:
                 self.tags.append(self.frame.tag(str(number), *halfway))
 
     def _dot(self, vertices: Array) -> None:
-        """Draw vertices as dots, and name them if they are few."""
-        radius = self.frame.width / (160 if len(vertices) <= _NAMED else 320)
-        for name, vertex in zip(self.forest.names(vertices), vertices.tolist(), strict=True):
-            kind = f"node c{min(int(self.forest.tree[vertex]), 2)}"
-            self.drawing.circle(int(self.places[0][vertex]), int(self.places[1][vertex]), radius, kind, name)
-            if len(vertices) <= _NAMED:
-                self.names.append(self.frame.tag(name, float(self.plane[0][vertex]), float(self.plane[1][vertex])))
+        """Draw vertices as dots, larger ones for more edges, and name all if they are few, else the hubs."""
+        degree = self.forest.degree[vertices]
+        by_degree = vertices[np.argsort(-degree, kind="stable")]
+        shown = by_degree if len(vertices) <= _FEW else by_degree[:_HUBS]
+        for style in self.colors.order() if len(vertices) > _FEW else ():
+            own = vertices[self.colors.vertex[vertices] == style]
+            places = zip(*(axis[own].tolist() for axis in self.places), strict=True)
+            self.drawing.path("".join(f"M{x} {y}h0" for x, y in places), f"dots {self.colors.family}{style}")
+        base = self.frame.width / (160 if len(vertices) <= _NAMED else 450)
+        words = self.forest.names(shown)
+        for name, vertex in zip(words, shown.tolist(), strict=True):
+            radius = base * (1 if len(vertices) <= _NAMED else min(4.0, float(self.forest.degree[vertex]) ** 0.5))
+            place = int(self.places[0][vertex]), int(self.places[1][vertex])
+            kind = f"node {self.colors.family}{int(self.colors.vertex[vertex])}"
+            self.drawing.circle(*place, round(radius, 1), kind, name)
+        named = by_degree if len(vertices) <= _NAMED else by_degree[: _NAMED // 2]
+        tags = [
+            self.frame.tag(name, float(self.plane[0][vertex]), float(self.plane[1][vertex]))
+            for name, vertex in zip(words, named.tolist(), strict=False)
+        ]
+        if self.kind == "layout":
+            self.names = spaced(tags, self.tags, self.frame, [1.2] * len(tags))
+        elif len(vertices) <= _NAMED:
+            self.names = [(*tag, "") for tag in tags]

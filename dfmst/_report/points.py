@@ -45,25 +45,28 @@ class Points:
 
     def of(self, values: pa.Array) -> tuple[Array, Array]:
         """Return x and y of vertices, NaN for vertices without coordinates."""
-        try:
-            match = pc.index_in(values, value_set=self.ids.cast(values.type))
-        except (pa.ArrowException, NotImplementedError):
-            match = pa.nulls(len(values), pa.int32())
-        there = match.is_valid().to_numpy(zero_copy_only=False)
-        if len(values) and not there.any():
-            message = f"none of the {len(values):,} vertices is among the {len(self.ids):,} points"
-            example = f"a vertex is {label(values[0].as_py())!r}"
-            raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with id=")
-        at = pc.fill_null(match, 0).to_numpy()
-        # A further NaN, for a table without points.
-        x, y = (np.where(there, np.append(axis, np.nan)[at], np.nan) for axis in (self.x, self.y))
+        at = pc.fill_null(match_ids(values, self.ids, "points"), -1).to_numpy()
+        x, y = (np.append(axis, np.nan)[at] for axis in (self.x, self.y))
         return x, y
+
+
+def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> pa.Array:
+    """Return the place of each vertex among ids, null if it is not there."""
+    try:
+        match = pc.index_in(values, value_set=ids.cast(values.type))
+    except (pa.ArrowException, NotImplementedError):
+        match = pa.nulls(len(values), pa.int32())
+    if len(values) and match.null_count == len(values):
+        message = f"none of the {len(values):,} vertices is among the {len(ids):,} {kind}"
+        example = f"a vertex is {label(values[0].as_py())!r}"
+        raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with id=")
+    return match
 
 
 def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
     """Read a table of points."""
     view = open_host_frame(points, "points")
-    ids = _arrow(view, view.frame.columns[0] if id is None else id, "id=")
+    ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
     if len(names) == 2:
         return _of_columns(ids, _numbers(view, names[0]), _numbers(view, names[1]), str(names[0]), str(names[1]))
@@ -86,9 +89,9 @@ def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Poi
     if len(names) == 1:
         return _of_lines(view, ends, names[0])
     columns = [_numbers(view, f"{end}_{name}") for name in names for end in ends]
-    ids = [_arrow(view, end, "") for end in ends]
-    one = pa.chunked_array([chunk for column in ids for chunk in column.cast(ids[0].type).chunks], ids[0].type)
-    return _of_columns(one, np.concatenate(columns[:2]), np.concatenate(columns[2:]), str(names[0]), str(names[1]))
+    return _of_columns(
+        both_ends(view, ends), np.concatenate(columns[:2]), np.concatenate(columns[2:]), str(names[0]), str(names[1])
+    )
 
 
 def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
@@ -98,10 +101,15 @@ def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
         message = f"column {name!r} holds no lines"
         raise InvalidEdgesError(message, "name a column of LineStrings from source to target, or two columns")
     first, last = (np.where(lines.kind == LINE, places, np.nan) for places in (lines.first, lines.last))
-    ids = [_arrow(view, end, "") for end in ends]
-    both = pa.chunked_array([chunk for column in ids for chunk in column.cast(ids[0].type).chunks], ids[0].type)
     x, y = np.concatenate([first, last], axis=1)
-    return Points(both, x, y, is_degrees(view.native, name))
+    return Points(both_ends(view, ends), x, y, is_degrees(view.native, name))
+
+
+def both_ends(view: FrameView, names: tuple[Any, ...]) -> pa.ChunkedArray:
+    """Return the values of two columns, one after the other, in the type of the first."""
+    columns = [column_of(view, name, "") for name in names]
+    kind = columns[0].type
+    return pa.chunked_array([chunk for column in columns for chunk in column.cast(kind).chunks], kind)
 
 
 def _names(coordinates: Any) -> list[Any]:
@@ -122,7 +130,8 @@ def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points
     return Points(ids, x, y, first.lower() in _EAST and second.lower() in _NORTH)
 
 
-def _arrow(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
+def column_of(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
+    """Return a column as Arrow; `argument` named it."""
     check_column_name(argument or "id", name)
     if name not in view.frame.columns:
         hint = f"name the column with {argument}" if argument else ""
@@ -132,7 +141,7 @@ def _arrow(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
 
 
 def _numbers(view: FrameView, name: Any) -> Array:
-    return _as_floats(_arrow(view, name, "coordinates="), name)
+    return _as_floats(column_of(view, name, "coordinates="), name)
 
 
 def _as_floats(column: Any, name: Any) -> Array:

@@ -15,16 +15,17 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from dfmst._common.arguments import check_text
+from dfmst._common.arguments import check_text, plural
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
-from dfmst._report.facts import ForestFacts, GraphFacts, of_solution, of_summary
-from dfmst._report.picture import LONGEST, picture_card
+from dfmst._report.colors import Colors, read_colors
+from dfmst._report.facts import LONGEST, ForestFacts, GraphFacts, of_solution, of_summary
+from dfmst._report.picture import picture_card
 from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
-from dfmst._report.words import clip, duration, grouped, label, percent, rate
+from dfmst._report.words import alike, clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import solve
 from dfmst._trees.points.geometry import geometry_name
 from dfmst._trees.result import Forest
@@ -33,6 +34,7 @@ from dfmst.errors import InvalidEdgesError
 from dfmst.formats.atomic import atomic_path
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
+_WEIGHT = 2  # place of the weights in that table
 
 
 class Report:
@@ -83,6 +85,7 @@ def report(
     points: Any = None,
     id: Any = None,
     coordinates: Any = None,
+    color: Any = None,
     title: str | None = None,
     note: str = "",
     run: Mapping[str, Any] | None = None,
@@ -102,8 +105,8 @@ def report(
         As for :func:`dfmst.forest.solve`.
     points
         A frame with the vertices' coordinates, for a map: columns of numbers, or points of GeoPandas, GeoParquet (as
-        a ``pyarrow.Table``) or GeoArrow. ``None``: the forest is laid out without coordinates, at most 2,000 vertices
-        of it.
+        a ``pyarrow.Table``) or GeoArrow. ``None``: the forest is laid out without coordinates. A tree of more than
+        3,000 vertices is cut into 40 to 90 parts, which are drawn as discs.
     id
         Column of `points` with the vertices; ``None``: its first.
     coordinates
@@ -111,6 +114,11 @@ def report(
         `points` the columns are those of the edges: for ``("lon", "lat")`` and ends ``"a"`` and ``"b"`` they are
         ``a_lon``, ``b_lon``, ``a_lat`` and ``b_lat``; or one column of LineStrings from `source` to `target`, which
         is found if the edges are a GeoDataFrame, GeoParquet or GeoArrow.
+    color
+        Categories that give vertices and links their colors: the name of a column of `points`, of two columns of the
+        edges (for ``"sector"`` and ends ``"a"`` and ``"b"``: ``a_sector``, ``b_sector``), or of one column of the
+        edges; or a frame of vertices and their groups, as :func:`dfmst.clusters` returns. The seven most frequent
+        values have a color each. ``None``: the colors show the largest trees. `points` then need no coordinates.
     title
         Name of the graph; ``None``: the names of its columns.
     note
@@ -127,7 +135,7 @@ def report(
     Raises
     ------
     ColumnNotFoundError
-        A column is missing, one of `points` or of `coordinates` included.
+        A column is missing, one of `points`, `coordinates` or `color` included.
     InvalidEdgesError
         As for :func:`dfmst.forest.solve`; no vertex has coordinates; a solution has groups.
     UnsupportedFrameError, EngineUnavailableError, CapacityError
@@ -165,10 +173,13 @@ def report(
         with step("gather"):
             graph, forest = of_solution(solution, title)
         facts = run_facts({"seconds": seconds, **solution.summary(), **summary}, columns.weight, solution)
-    places = _points(forest, columns, points, id, coordinates)
+    places = _points(forest, columns, points, id, coordinates, color)
+    colors = None if color is None else read_colors(forest, columns, points, id, color)
     version = version_of("dfmst")
     footer = note or f"Made by dfmst {version}."
-    return Report(_template().render(_page(graph, forest, facts, places), version=version, footer=label(footer)))
+    return Report(
+        _template().render(_page(graph, forest, facts, places, colors), version=version, footer=label(footer))
+    )
 
 
 def _check_words(title: Any, note: Any, run: Any) -> None:
@@ -178,9 +189,12 @@ def _check_words(title: Any, note: Any, run: Any) -> None:
         raise TypeError(f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints")
 
 
-def _points(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coordinates: Any) -> Points | None:
+def _points(
+    forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coordinates: Any, color: Any
+) -> Points | None:
     if points is not None:
-        return frame_points(points, id, coordinates)
+        colored = color is not None and coordinates is None and geometry_name(points) is None
+        return None if colored else frame_points(points, id, coordinates)
     if coordinates is None:
         coordinates = geometry_name(forest.view.native)
     if coordinates is None:
@@ -195,12 +209,17 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, loader=jinja2.DictLoader(texts), undefined=jinja2.StrictUndefined, trim_blocks=True
     )
+    environment.filters["plural"] = plural
     return environment.get_template("report.html", globals={"style": Markup(texts["style.css"].strip())})
 
 
-def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points | None) -> dict[str, Any]:
+def _page(
+    graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points | None, colors: Colors | None
+) -> dict[str, Any]:
     """Return the words and the drawings of the template."""
     trees = graph.vertices - len(forest.ordered)
+    weights, degrees, merges = weight_card(graph, forest), degree_card(graph, forest), dendrogram(forest)
+    sizes = tree_card(forest, trees, graph.vertices)
     return {
         "title": label(f"{graph.name} · {graph.kind}"),
         "heading": label(graph.kind[:1].upper() + graph.kind[1:]),
@@ -208,13 +227,15 @@ def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points 
         "verified": bool(run.summary.get("verified")),
         "about": [label(word) for word in run.about],
         "keys": _key_figures(graph, forest, run, trees),
+        "ranked": forest.ranked,
         "longest": _longest(forest),
         "heaviest": "lightest" if graph.maximum else "heaviest",
-        "picture": picture_card(forest, points),
-        "weights": weight_card(graph, forest),
-        "degrees": degree_card(graph, forest),
-        "trees": tree_card(forest, trees, graph.vertices),
-        "dendrogram": dendrogram(forest),
+        "picture": picture_card(forest, points, colors),
+        "cards": sum(card is not None for card in (weights, degrees, sizes["drawing"], merges)),
+        "weights": weights,
+        "degrees": degrees,
+        "trees": sizes,
+        "dendrogram": merges,
         "rounds": round_card(run),
         "edges": _edge_table(forest),
         "run": run_card(run, graph.rows),
@@ -223,15 +244,19 @@ def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points 
 
 def _longest(forest: ForestFacts) -> list[tuple[str, ...]]:
     """Both ends and the weight of the edges that the picture numbers."""
-    edges, words = [] if forest.weight_name is None else forest.extreme(LONGEST).tolist(), forest.weight_words
+    if not forest.ranked:
+        return []
+    edges, words = forest.extreme(LONGEST).tolist(), forest.weight_words
+    words = alike(forest.weight[forest.extreme(_EDGES)].tolist()) if words is grouped else words
     return [(*(clip(end, 60) for end in forest.ends(at)), words(float(forest.weight[at]))) for at in edges]
 
 
 def _edge_table(forest: ForestFacts) -> Card | None:
     if forest.weight_name is None or not len(forest.ordered):
         return None
-    head, rows, more = forest.table(forest.extreme(_EDGES), _COLUMNS)
-    cells = [[grouped(value) if isinstance(value, float) else label(value) for value in row] for row in rows]
+    head, columns, more = forest.table(forest.extreme(_EDGES), _COLUMNS)
+    rows = list(zip(*columns, strict=True))
+    cells = list(zip(*(_cells(column, at) for at, column in enumerate(columns)), strict=True))
     return {
         "count": f"{len(forest.ordered):,}",
         "more": more,
@@ -241,22 +266,28 @@ def _edge_table(forest: ForestFacts) -> Card | None:
     }
 
 
+def _cells(column: list[Any], at: int) -> list[str]:
+    """Return the words of a column, of which the third holds weights; fractions have the same decimals."""
+    if at == _WEIGHT or any(isinstance(value, float) for value in column):
+        words = alike(column)
+        return [words(value) for value in column]
+    return [plural(len(value), "byte") if isinstance(value, bytes) else label(value) for value in column]
+
+
 def _key_figures(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: int) -> list[Card]:
     """Return name, value and note of each figure, and whether it stands out in green."""
     rows, count = len(forest.ordered), graph.vertices
     largest = int(forest.tree_sizes[0]) if rows else min(1, count)
-    dropped = f"{graph.dropped:,} dropped" if graph.dropped else "edges, none dropped"
+    dropped = f"{graph.dropped:,} dropped" if graph.dropped else "none dropped"
     degree = f"mean degree {2 * (graph.rows - graph.dropped) / count:,.2f}" if count else ""
     solved = run.seconds.get("solve", run.seconds.get("fold", run.total))
-    rounds = len(run.trace.get("round", ()))
-    speed = ", ".join(word for word in (f"{rounds} rounds" if rounds > 1 else "", rate(graph.rows, solved)) if word)
     cards = (
         ("Rows in", f"{graph.rows:,}", dropped),
         ("Vertices", f"{count:,}", degree),
         ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows"),
         ("Total weight", "–" if graph.total is None else grouped(graph.total), _share_of_weight(graph, forest)),
         ("Trees", f"{trees:,}", f"largest {largest:,}, {percent(largest, count)}"),
-        ("Solved in", duration(solved), speed),
+        ("Solved in", duration(solved), rate(graph.rows, solved)),
     )
     green = ("Forest", "Total weight")
     return [{"name": name, "value": value, "note": note, "green": name in green} for name, value, note in cards]

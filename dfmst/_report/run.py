@@ -95,10 +95,11 @@ def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
         kind = "won" if name in ("solve", "fold") else f"w{at % 7}{' patterned' * (at % 2)}"
         shown.append((label(name), duration(value), f"{max(value / run.total, 1e-4):.5f}", kind))
     plan = [[label(word) for word in row] for row in run.summary.get("plan", ())]
-    return {"note": f"{note}.", "steps": shown, "facts": _machine_facts(run, rows), "plan": plan}
+    internals = _bandwidth_words(run, rows)
+    return {"note": f"{note}.", "steps": shown, "facts": _machine_facts(run), "plan": plan, "internals": internals}
 
 
-def _machine_facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
+def _machine_facts(run: RunFacts) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = []
     peak, limit, of = run.summary.get("peak_memory") or peak_memory(), run.summary.get("memory_limit"), "the limit"
     if peak is not None:
@@ -106,13 +107,18 @@ def _machine_facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
         text = f"{size(peak)} of the {size(limit)} of {of}" if limit else size(peak)
         share = round(min(100.0, 100 * peak / limit), 1) if limit else None
         facts.append({"name": "Peak memory of the process", "text": text, "share": share})
-    solved = run.seconds.get("solve", run.seconds.get("fold"))
-    if solved and rows:
-        speed = _bandwidth()
-        once = rows * _ROW / speed
-        text = f"{duration(once)} for the ids and weights, {percent(once, solved)} of the time to solve"
-        facts.append({"name": f"One pass at {speed / 1e9:.1f} GB/s", "text": text, "share": None})
     return facts
+
+
+def _bandwidth_words(run: RunFacts, rows: int) -> str:
+    """Compare the time to solve with one pass over the ids and weights."""
+    solved = run.seconds.get("solve", run.seconds.get("fold"))
+    if not solved or not rows:
+        return ""
+    speed = _bandwidth()
+    once = rows * _ROW / speed
+    words = f"One pass over the ids and weights takes {duration(once)} at {speed / 1e9:.1f} GB/s"
+    return f"{words}, {percent(once, solved)} of the time to solve."
 
 
 @cache
@@ -180,8 +186,8 @@ def round_card(run: RunFacts) -> dict[str, Any] | None:
     head, rows = rounds.table()
     more = f" {rounds.more:,} more rounds are not shown." if rounds.more else ""
     return {
-        "drawing": round_chart(rounds),
-        "times": _time_chart(rounds),
+        "drawing": round_chart(rounds) if len(rows) > 1 else None,
+        "times": _time_chart(rounds) if len(rows) > 1 else None,
         "steps": [(at % 8, name, duration(sum(values))) for at, (name, values) in enumerate(rounds.steps.items())],
         "total": duration(sum(rounds.seconds)),
         "head": head,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import accumulate
 from typing import Any
@@ -29,6 +30,23 @@ def grouped(value: Any) -> str:
     if number == int(number):
         return f"{int(number):,}"
     return f"{number:,.2f}" if abs(number) >= 1 else f"{number:.4g}"
+
+
+def alike(values: Sequence[Any]) -> Callable[[Any], str]:
+    """Return a format for the numbers of a column: all with the same number of decimals."""
+    floats = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
+    most = max(floats, default=0.0)
+    if not 1e-3 <= most < 1e15:
+        return grouped
+    decimals = 0 if all(value == int(value) for value in floats) else 2 if most >= 1 else 4
+
+    def words(value: Any) -> str:
+        if not isinstance(value, float) or not math.isfinite(value):
+            return grouped(value)
+        lost = value and abs(value) < 0.5 * 10.0**-decimals
+        return f"{value:.2g}" if lost else f"{value:,.{decimals}f}"
+
+    return words
 
 
 def tick(value: float) -> str:
@@ -68,6 +86,8 @@ def rate(rows: float, seconds: float) -> str:
     if not seconds:
         return ""
     each = rows / seconds
+    if each < 1e4:
+        return f"{each:,.0f} rows/s"
     return f"{each / 1e6:,.1f} M rows/s" if each >= 1e6 else f"{each / 1e3:,.0f} k rows/s"
 
 

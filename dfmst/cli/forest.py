@@ -98,6 +98,7 @@ def report(inputs: tuple[Path, ...], output: Path | None, weight: str | None, un
     \b
       dfmst report roads.parquet -w km
       dfmst report roads.csv -s a -t b -w km --points towns.csv --coordinates lon lat
+      dfmst report stocks.csv -w distance --points sectors.csv --color sector
       dfmst report demo:cities -w km -o cities.html
     """  # noqa: D301 - click's mark for lines that stay as they are
     page = output or Path(f"{inputs[0].name.split('.')[0].removeprefix('demo:') or 'report'}.html")

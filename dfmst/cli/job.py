@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ class ForestJob:
     points: Path | None
     id: str | None
     coordinates: tuple[str, str] | None
+    color: str | None = None
     to: str | None = None
     trace: Path | None = None
     json: bool = False
@@ -100,8 +101,8 @@ class ForestJob:
     def check_report(self, target: Path | None) -> None:
         """Raise before any file is read if the report cannot be made."""
         if self.report is None:
-            for option, value in (("--points", self.points), ("--id", self.id), ("--coordinates", self.coordinates)):
-                if value:
+            for option in ("--points", "--id", "--coordinates", "--color"):
+                if getattr(self, option[2:]):
                     raise click.UsageError(f"{option} is for the picture of a report: name its page with --report.")
             return
         if self.by:
@@ -136,20 +137,26 @@ def write_report(job: ForestJob, page: Path, forest: Forest, points: Any, summar
     """Draw the page of a forest, and write it."""
     import dfmst
 
-    more = "" if len(job.inputs) == 1 else f" and {plural(len(job.inputs) - 1, 'file')} more"
-    inputs = " ".join(str(path) for path in job.inputs)
+    title = named_after(job.inputs)
     drawn = forest.report(
         points=points,
         id=job.id,
         coordinates=job.coordinates or None,
-        title=job.title or f"{job.inputs[0].name}{more}",
-        note=f"Made by dfmst {dfmst.__version__} from {inputs}",
+        color=job.color,
+        title=job.title or title,
+        note=f"Made by dfmst {dfmst.__version__} from {title}",
         run=summary,
     )
     if str(page) == "-":
         standard_output().write(drawn.html.encode())  # the page says that it is UTF-8
     else:
         drawn.save(page)
+
+
+def named_after(inputs: Sequence[Path]) -> str:
+    """Name files on a page, without the directories of this machine."""
+    more = "" if len(inputs) == 1 else f" and {plural(len(inputs) - 1, 'file')} more"
+    return f"{inputs[0].name}{more}"
 
 
 def print_summary(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:

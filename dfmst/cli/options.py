@@ -176,6 +176,7 @@ picture_options = several(
         metavar="X Y",
         help="Columns with longitude and latitude, or x and y: of FILE, or of the edges (a_X, b_X for ends a and b).",
     ),
+    _column("--color", help="Column that gives the colors: of FILE, or of the edges (also a_COLUMN, b_COLUMN)."),
 )
 _axes = "Column with coordinates, one for each axis (default: all but that of --id)."
 point_options = several(
@@ -212,7 +213,7 @@ def demo_path(name: str) -> Path:
 GROUPS = {
     "Input": ("format", "ignore_counts", "source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop"),
     "Output": ("output", "to", "json", "trace", "report"),
-    "Picture of the report": ("points", "id", "coordinates", "title"),
+    "Picture of the report": ("points", "id", "coordinates", "color", "title"),
     "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),
     "Files larger than memory": ("memory_limit", "gpu_memory_limit", "checkpoint", "spill_dir"),
     "Cluster": ("workers", "scheduler", "gpus", "strategy"),

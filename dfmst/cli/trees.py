@@ -14,7 +14,7 @@ from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_run, standard_output
 from dfmst.cli.drivers import is_streamed, label_stream, memory_bytes
 from dfmst.cli.inputs import columns_by_option, load_libraries
-from dfmst.cli.job import weight_name
+from dfmst.cli.job import named_after, weight_name
 from dfmst.cli.outputs import TableJob, call, check_output, output_path, table_command, write_rows
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def _distance(text: str) -> float:
 @click.option(
     "-d", "--distance", "distances", type=_distance, multiple=True, metavar="D", help="Heaviest weight to join."
 )
+@shared.path_option("--report", metavar="FILE", help="Write a page with the forest in the clusters' colors (HTML).")
 @shared.algorithm_option
 @shared.invalid_option
 @shared.memory_option
@@ -52,6 +53,7 @@ def clusters(
     maximum: bool,
     counts: tuple[int, ...],
     distances: tuple[float, ...],
+    report: Path | None,
     memory_limit: str | None,
     checkpoint: Path | None,
     spill_dir: Path | None,
@@ -67,9 +69,10 @@ def clusters(
       dfmst clusters roads.parquet -k 10 -o clusters.parquet
       dfmst clusters roads.parquet -d 5 -d 10 -d 20 -o clusters.csv
       dfmst clusters part-*.parquet -d 5 -o clusters.parquet --memory-limit 2GiB
+      dfmst clusters roads.parquet -k 10 -o clusters.csv --report clusters.html
 
-    With --memory-limit, Parquet that exceeds the limit is read in batches; --checkpoint and --spill-dir are those of
-    `dfmst forest`.
+    The page of --report shows the clusters of the first -k or -d. With --memory-limit, Parquet that exceeds the limit
+    is read in batches; --checkpoint and --spill-dir are those of `dfmst forest`.
     """  # noqa: D301 - click's mark for lines that stay as they are
     if bool(counts) == bool(distances):
         both = "not both" if counts else "one of them"
@@ -81,7 +84,10 @@ def clusters(
     options["n_clusters" if counts else "distance"] = wanted[0] if len(wanted) == 1 else wanted
     options["maximum"] = maximum
     named = columns_by_option(source, target, column)
-    if is_streamed(job.inputs, memory_limit, None, checkpoint, spill_dir):
+    streamed = is_streamed(job.inputs, memory_limit, None, checkpoint, spill_dir)
+    if report is not None:
+        _check_page(job, report, streamed)
+    if streamed:
         names = {"source": source, "target": target, "weight": column}
         options |= {"memory_limit": memory_limit, "checkpoint": checkpoint, "spill_dir": spill_dir}
         label_stream(
@@ -89,7 +95,33 @@ def clusters(
         )
         return
     cut = call("clusters", source, target, column, **options)
-    job.run(named, "finding the clusters of", cut, _cluster_summary)
+    columns = {"source": source, "target": target, "weight": column, "maximum": maximum}
+
+    def cut_and_draw(table: pa.Table) -> Any:
+        labels = cut(table)
+        if report is not None:
+            _draw_clusters(job, table, labels, report, {**columns, "invalid": options["invalid"]})
+        return labels
+
+    job.run(named, "finding the clusters of", cut_and_draw, _cluster_summary)
+
+
+def _check_page(job: TableJob, page: Path, streamed: bool) -> None:
+    """Raise before any file is read if the page cannot be written."""
+    if streamed:
+        raise click.UsageError("--report needs the rows in memory; leave --memory-limit and --checkpoint out.")
+    if job.output is not None and job.output.resolve() == page.resolve():
+        raise click.UsageError("--report names the file of the page, another one than -o.")
+    check_output(page, "csv", job.inputs)
+
+
+def _draw_clusters(job: TableJob, table: pa.Table, labels: pa.Table, page: Path, columns: dict[str, Any]) -> None:
+    """Write the page of a forest in the colors of its clusters."""
+    import dfmst
+
+    title = named_after(job.inputs)
+    note_ = f"Made by dfmst {dfmst.__version__} from {title}"
+    dfmst.report(table, **columns, color=labels, title=title, note=note_).save(page)
 
 
 def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:

@@ -21,6 +21,7 @@ from dfmst.formats.atomic import atomic_path
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
 from dfmst.formats.read import format_of_suffix
+from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
 
 STREAM_SUFFIX = ".arrows"
 _PLAIN = pyarrow.ipc.IpcWriteOptions(compression="zstd")
@@ -182,7 +183,31 @@ class _OneDictionary:
 
 
 def _separated(separator: str, sink: Any, schema: pa.Schema, target: Path) -> Any:
-    return pyarrow.csv.CSVWriter(sink, schema, write_options=pyarrow.csv.WriteOptions(delimiter=separator))
+    options = pyarrow.csv.WriteOptions(delimiter=separator)
+    names = [name for name in geometry_fields(schema) if is_wkb(schema.field(name).type)]
+    if names:
+        return _Text(sink, schema, target, names, options)
+    return pyarrow.csv.CSVWriter(sink, schema, write_options=options)
+
+
+class _Text:
+    """Writes separated text, geometries as WKT."""
+
+    def __init__(self, sink: Any, schema: pa.Schema, target: Path, names: list[str], options: Any) -> None:
+        self._names, self._target = names, target
+        for name in names:
+            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        self._writer = pyarrow.csv.CSVWriter(sink, schema, write_options=options)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Write rows."""
+        self._writer.write_batch(with_text(batch, self._names, self._target))
+
+    def __enter__(self) -> _Text:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
 
 
 WRITERS: dict[str, Callable[[Any, pa.Schema, Path], Any]] = {

@@ -27,6 +27,38 @@ def test_a_page_named_after_the_input(dfmst, roads):
     assert dfmst("report", roads, "-o", "-").stdout.startswith("<!doctype html>")
 
 
+def test_a_page_does_not_name_the_directory_of_the_input(dfmst, roads):
+    dfmst("report", roads.resolve(), "-o", "page.html")
+    assert f"{roads.resolve().parent}" not in page("page.html")
+    assert "from roads.parquet" in page("page.html")
+
+
+def test_colors(dfmst, roads):
+    Path("sectors.csv").write_text("town,sector\n" + "".join(f"{town},{town in 'abc'}\n" for town in "abcdxy"))
+    dfmst("report", roads, "-o", "colors.html", "--points", "sectors.csv", "--color", "sector")
+    assert "Vertices by sector" in text_of(check_page(page("colors.html")), "picture")
+    result = dfmst("report", roads, "-o", "none.html", "--color", "sectr", code=2)
+    assert "--color" in result.stderr
+    assert not Path("none.html").exists()
+
+
+def test_a_page_of_clusters(dfmst, roads):
+    result = dfmst("clusters", roads, "-k", "3", "-o", "clusters.csv", "--report", "clusters.html")
+    assert "3 clusters of 6 vertices" in result.stderr
+    words = text_of(check_page(page("clusters.html")), "picture")
+    assert "Vertices by cluster" in words
+    labels = [line.split(",")[1].strip('"') for line in Path("clusters.csv").read_text().splitlines()[1:]]
+    for name in set(labels):
+        assert re.search(rf"\b{name}: {labels.count(name)} ", words)
+    dfmst("clusters", roads, "-k", "3", "-k", "4", "--report", "several.html")
+    assert "Vertices by k3" in page("several.html")
+    unwritten = [(["--report", "same.csv", "-o", "same.csv"], "another one than -o")]
+    unwritten += [(["--report", "x.html", "--checkpoint", "saved"], "needs the rows in memory")]
+    unwritten += [(["--report", "missing/x.html"], "missing does not exist")]
+    for arguments, words in unwritten:
+        assert words in dfmst("clusters", roads, "-k", "3", *arguments, code=2).stderr
+
+
 def test_a_map_from_a_file_of_points(dfmst, roads):
     lines = [f"{name},{at},{50 - at}" for at, name in enumerate("abcdxy")]
     Path("points.csv").write_text("\n".join(["town,lon,lat", *lines]) + "\n")

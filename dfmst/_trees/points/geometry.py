@@ -13,6 +13,7 @@ from dfmst._common.types import Array
 from dfmst._edges.host_frame import FrameView
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.provenance import check_fields, read_record
+from dfmst.formats.wkt import extension_name, geometry_fields, is_wkb
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "primary_column": lambda value: isinstance(value, (str, NoneType)),
@@ -39,15 +40,17 @@ def geometry_name(frame: Any) -> Any:
     if not isinstance(frame, pa.Table):
         return None
     name = geo_metadata(frame).get("primary_column")
-    arrow = (field.name for field in frame.schema if _extension(field).startswith("geoarrow."))
+    arrow = (field.name for field in frame.schema if extension_name(field).startswith("geoarrow."))
     return name or next(arrow, None)
 
 
-def _extension(field: pa.Field) -> str:
-    """The name of a field's extension type, registered or not."""
-    if isinstance(field.type, pa.BaseExtensionType):
-        return str(field.type.extension_name)
-    return str((field.metadata or {}).get(b"ARROW:extension:name", b""), "utf-8", "replace")
+def geometry_names(frame: Any) -> list[Any]:
+    """Return the columns that are known to hold geometries."""
+    if isinstance(frame, pa.Table):
+        return geometry_fields(frame.schema)
+    if isinstance(getattr(frame, "active_geometry_name", None), str):
+        return [name for name, kind in frame.dtypes.items() if type(kind).__name__ == "GeometryDtype"]
+    return []
 
 
 def geo_metadata(frame: Any) -> dict[str, Any]:
@@ -85,11 +88,6 @@ def geometry_column(view: FrameView, name: Any) -> pa.ChunkedArray | None:
     while pa.types.is_list(kind) or pa.types.is_large_list(kind):
         kind = kind.value_type
     return column if is_wkb(column.type) or _is_pair(kind) else None
-
-
-def is_wkb(kind: pa.DataType) -> bool:
-    """Whether a type holds bytes."""
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view())
 
 
 def _is_pair(kind: pa.DataType) -> bool:

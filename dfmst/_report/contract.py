@@ -1,0 +1,162 @@
+"""A large forest in few parts: its heaviest edges with many vertices on both sides are cut, and join the parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dfmst._common.arguments import plural
+from dfmst._common.types import Array
+from dfmst._engines.primitives.tour import RootedTrees, root_trees
+from dfmst._report.colors import Colors
+from dfmst._report.drawing import Drawing
+from dfmst._report.facts import LONGEST, ForestFacts
+from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
+from dfmst._report.words import clip
+
+_FEWEST, _MOST = 40, 90  # parts that are wanted, and that are made by weight
+_WIDTH = 1000  # of the drawing
+_RADIUS, _SMALLEST = 3.0, 0.12  # of discs, in lengths of an edge between two of them
+_NARROW = 22  # units: the radius of a disc that has room for a name
+_NAMED = 40  # discs whose hubs are named if there is room
+_SHARES = (100, 200, 400, 800, 1600, 3200)  # of the vertices: the least part is one of these
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Connected parts of a forest, and the edges between them."""
+
+    of: Array  # part of each vertex, ``int64``
+    size: Array  # vertices of each part
+    edges: Array  # places of the edges between parts in the forest's order
+    least: int  # vertices on both sides of an edge that was cut for its weight
+    drawn: Array  # whether a part is drawn: those of small trees are not
+
+
+def contract(forest: ForestFacts, always: Array) -> Parts:
+    """Cut a forest into parts; the edges in `always`, places in its order, are cut in any case."""
+    ordered = forest.ordered
+    root = ordered.labels()
+    trees = root_trees(ordered.engine, ordered.source, ordered.target, root)
+    cuts, least = np.empty(0, np.int64), 0
+    for share in _SHARES:
+        least = max(2, forest.vertices // share)
+        cuts = _heavy_cuts(trees, root, least)
+        if len(cuts) >= _FEWEST or least == 2:
+            break
+    cut = np.zeros(len(ordered), bool)
+    cut[cuts] = cut[always] = True
+    label = ordered.labels(~cut)
+    first = label == np.arange(forest.vertices)
+    part = (np.cumsum(first) - 1)[label]
+    drawn = forest.tree_sizes >= least
+    drawn[forest.tree[ordered.source[always]]] = True
+    return Parts(part, np.bincount(part), np.flatnonzero(cut), least, drawn[forest.tree[first]])
+
+
+def _heavy_cuts(trees: RootedTrees, root: Array, least: int) -> Array:
+    """Cut the heaviest edge that leaves `least` vertices on both sides, and so on; return the edges."""
+    size = trees.size.astype(np.int64)
+    whole = size[root]
+    vertex = np.flatnonzero((size >= least) & (whole - size >= least))
+    vertex = vertex[np.argsort(trees.edge[vertex])]
+    begin, below, part = trees.order[vertex].astype(np.int64), size[vertex], root[vertex].astype(np.int64)
+    end, left = begin + below, size.copy()  # `left`: vertices of each part, which has the number of its top vertex
+    cuts: list[int] = []
+    while len(cuts) < _MOST:
+        fitting = np.flatnonzero((below >= least) & (left[part] - below >= least))
+        if not len(fitting):
+            break
+        at = int(fitting[-1])
+        amount, top, same = int(below[at]), int(vertex[at]), part == part[at]
+        left[part[at]] -= amount
+        left[top] = amount
+        below[same & (begin < begin[at]) & (begin[at] < end)] -= amount
+        part[same & (begin >= begin[at]) & (begin < end[at])] = top
+        cuts.append(int(trees.edge[top]))
+    return np.array(cuts, np.int64)
+
+
+def part_card(forest: ForestFacts, colors: Colors) -> dict[str, Any]:
+    """Draw the parts as discs, and the edges between them, the heaviest ones numbered."""
+    heaviest = forest.extreme(LONGEST if forest.ranked else 0)
+    between = np.flatnonzero(colors.vertex[forest.ordered.source] != colors.vertex[forest.ordered.target])
+    parts = contract(forest, np.concatenate([heaviest, between]) if len(between) <= _MOST else heaviest)
+    discs = _Discs(forest, parts)
+    tags = discs.join({int(at): rank for rank, at in enumerate(heaviest, 1)})
+    return {
+        "kind": "parts",
+        "names": discs.fill(colors, tags),
+        "drawing": discs.drawing.markup(),
+        "tags": tags,
+        "few": True,
+        "legend": colors.legend if colors.words or len(np.unique(forest.tree[parts.drawn[parts.of]])) > 1 else [],
+        "title": "The forest in parts",
+        "note": _note(forest, parts, colors),
+    }
+
+
+class _Discs:
+    """A drawing of parts."""
+
+    def __init__(self, forest: ForestFacts, parts: Parts) -> None:
+        self.forest, self.parts = forest, parts
+        source, target = forest.ordered.source, forest.ordered.target
+        self.edges = parts.edges[parts.drawn[parts.of[source[parts.edges]]]]
+        shown = np.cumsum(parts.drawn) - 1
+        self.source, self.target = (shown[parts.of[end[self.edges]]] for end in (source, target))
+        size = parts.size[parts.drawn]
+        radius = self.radius = np.maximum(_RADIUS * np.sqrt(size / size.max()), _SMALLEST)
+        x, y = self.x, self.y = lay_out(self.source, self.target, radius)
+        across, up = (np.concatenate([axis - radius, axis + radius]) for axis in (x, y))
+        self.box = Box.around(across, up, _WIDTH, 0.02)
+        self.places = np.column_stack(self.box.place(x, y)).tolist()
+        self.drawing = Drawing(self.box.height, "The forest in parts", self.box.width)
+
+    def join(self, number: dict[int, int]) -> list[Tag]:
+        """Draw the edges, and return the tags of those that have a number."""
+        forest, tags = self.forest, list[Tag]()
+        columns = (self.edges, self.source, self.target)
+        for at, one, other in zip(*(column.tolist() for column in columns), strict=True):
+            title = " – ".join(forest.ends(at))
+            if forest.weight_name is not None:
+                title += f": {forest.weight_words(float(forest.weight[at]))}"
+            (x1, y1), (x2, y2) = self.places[one], self.places[other]
+            self.drawing.path(f"M{x1} {y1}L{x2} {y2}", "long" if at in number else "join", title)
+            if at in number:
+                middle = ((axis[one] + axis[other]) / 2 for axis in (self.x, self.y))
+                tags.append(self.box.tag(str(number[at]), *middle))
+        return tags
+
+    def fill(self, colors: Colors, tags: list[Tag]) -> list[Name]:
+        """Draw the discs, and return the names of hubs that have room."""
+        forest, parts = self.forest, self.parts
+        hubs = forest.names(forest.hubs(parts.of, len(parts.size))[parts.drawn])
+        style = colors.of_parts(parts.of, len(parts.size))[parts.drawn]
+        size = parts.size[parts.drawn]
+        for at, (hub, count) in enumerate(zip(hubs, size.tolist(), strict=True)):
+            title = f"{plural(count, 'vertex', 'vertices')} around {hub}"
+            radius = round(float(self.radius[at]) * self.box.scale, 1)
+            x, y = self.places[at]
+            self.drawing.circle(x, y, radius, f"disc {colors.family}{style[at]}", title)
+        order = np.argsort(-size, kind="stable")[:_NAMED]
+        small = self.radius[order] * self.box.scale < _NARROW
+        above = self.y[order] + np.where(small, self.radius[order], 0.0)  # the name of a small disc stands above it
+        places = zip(order.tolist(), self.x[order].tolist(), above.tolist(), strict=True)
+        words = [self.box.tag(clip(hubs[at], 24), left, top) for at, left, top in places]
+        names = spaced(words, tags, self.box, np.where(small, 0.5, 0.0).tolist())
+        lifted = {word for word, up in zip(words, small.tolist(), strict=True) if up}
+        return [(*name[:3], f"{name[3]}{' up' * (name[:3] in lifted)}") for name in names]
+
+
+def _note(forest: ForestFacts, parts: Parts, colors: Colors) -> str:
+    """Say what discs and lines are."""
+    count, kind = int(parts.size[parts.drawn].sum()), "lightest" if forest.maximum else "heaviest"
+    note = f"{plural(forest.vertices, 'vertex', 'vertices')} in {plural(int(parts.drawn.sum()), 'part')}"
+    note = f"{count:,} of {note}, in the largest trees" if count < forest.vertices else note
+    if forest.ranked:
+        note += f", joined by the {kind} edges with {parts.least:,} vertices or more on both sides"
+    note += ". The area of a disc shows its vertices; it is named after the one with most edges"
+    return f"{note}. {colors.words}" if colors.words else note
