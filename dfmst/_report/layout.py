@@ -63,7 +63,7 @@ class Box:
 
 
 def spaced(tags: list[Tag], taken: list[Tag], box: Box, lift: list[float]) -> list[Name]:
-    """Return the words that cover no earlier one; the class of one that only a wide picture has room for is "wide".
+    """Return the words that cover no earlier one; the class of one that only a wide picture has room for is "spare".
 
     Each word stands `lift` lines above its point; those in `taken` stand on theirs.
     """
@@ -87,7 +87,7 @@ def spaced(tags: list[Tag], taken: list[Tag], box: Box, lift: list[float]) -> li
         for narrow in (False, True):
             fits(narrow, text, left, top, 0.0)
     shown = [(tag, up) for tag, up in zip(tags, lift, strict=False) if fits(False, *tag, up)]
-    return [(*tag, "" if fits(True, *tag, up) else " wide") for tag, up in shown]
+    return [(*tag, "" if fits(True, *tag, up) else " spare") for tag, up in shown]
 
 
 def lay_out(source: Array, target: Array, radius: Array) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from dfmst._report.drawing import Drawing, chains, polyline
 from dfmst._report.facts import LONGEST, ForestFacts
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
 from dfmst._report.points import Points
+from dfmst._trees.points.geometry import Lines
 from dfmst.errors import InvalidEdgesError
 
 _CENTER = 11.0  # degrees east in the middle of the world: its edge at 169° W then crosses the least land
@@ -139,7 +140,9 @@ def _on_map(forest: ForestFacts, points: Points, colors: Colors) -> _Picture:
         raise InvalidEdgesError("no vertex has coordinates that are numbers", "name other columns with coordinates=")
     projection = kind, to_plane = _project(x[there], y[there], points.geographic)
     if kind != "world":
-        return _Picture(forest, colors, (x, y, there), projection, to_plane(x[there], y[there]), 0.03)
+        bends = (x[:0], y[:0]) if points.lines is None else points.lines[1:]
+        box = to_plane(np.append(x[there], bends[0]), np.append(y[there], bends[1]))
+        return _Picture(forest, colors, (x, y, there), projection, box, 0.03, points.lines)
     sides = to_plane(np.array([_CENTER - _EDGE, _CENTER + _EDGE]), np.zeros(2))[0]
     limits = to_plane(np.full(2, _CENTER), np.array(_latitudes(y[there])))[1]
     return _Picture(forest, colors, (x, y, there), projection, (sides, limits), 0.0)
@@ -161,13 +164,15 @@ class _Picture:
         projection: _Projection,
         box: tuple[Array, Array],
         margin: float,
+        lines: Lines | None = None,
     ) -> None:
         self.forest, self.colors, (self.kind, self.to_plane) = forest, colors, projection
         self.x, self.y, self.there = coordinates
         self.drawn = int(self.there.sum())
         source, target = forest.ordered.source, forest.ordered.target
         rows = np.flatnonzero(self.there[source] & self.there[target])
-        self.style = colors.edge[rows]
+        self.style, self.lines = colors.edge[rows], lines
+        self.edges, self.bent = rows, self._bent()  # whether an edge is drawn as the line of its row
         self.source, self.target = source[rows].astype(np.int64), target[rows].astype(np.int64)
         self.plane = self.to_plane(np.nan_to_num(self.x), np.nan_to_num(self.y))
         self.frame, self.places = self._grid([Box.around(*box, width, margin) for width in _GRIDS])
@@ -189,12 +194,15 @@ class _Picture:
         if self.kind == "world":
             self._draw_world(*_latitudes(self.y[self.there]))
         far, straight = self._far()
+        bent = self.bent[self.edges]
+        straight &= ~bent
         for style in self.colors.order():
             own = self.style == style
             shape = chains(*self.places, *(end[own & straight] for end in (self.source, self.target)))
             for at in np.flatnonzero(own & far).tolist():
                 lines = self._lines(self.source[at], self.target[at])
                 shape += "".join(polyline(*self.frame.place(*line)) for line in lines)
+            shape += self._bends(self.edges[own & bent])
             self.drawing.path(shape, f"link {self.colors.family}{style}")
         if self.forest.ranked:
             self._number()
@@ -228,6 +236,28 @@ class _Picture:
         least = max(_FAR, float(np.partition(angle, -_ARCS)[-_ARCS]) if len(angle) > _ARCS else 0.0)
         return angle > least, (angle <= least) & ~cut
 
+    def _bent(self) -> Array:
+        """Edges whose lines have more than two positions; none if there are too many to draw, or on a world map."""
+        if self.lines is None or self.kind == "world":
+            return np.zeros(len(self.forest.ordered), bool)
+        count = np.diff(self.lines.offset)[self.forest.ordered.rows]
+        bent = count > 2
+        return bent & bool(count[bent].sum() <= _LINKS)
+
+    def _bends(self, edges: Array) -> str:
+        """Return the lines of edges, without positions on the same spot."""
+        if self.lines is None or not len(edges):
+            return ""
+        offset, x, y = self.lines
+        rows = self.forest.ordered.rows[edges]
+        at = np.concatenate([np.arange(offset[row], offset[row + 1]) for row in rows.tolist()])
+        spots = np.column_stack(self.frame.place(*self.to_plane(x[at], y[at])))
+        first = np.zeros(len(at), bool)
+        first[np.cumsum(np.diff(offset)[rows])[:-1]] = first[0] = True
+        kept = first | np.append(True, (spots[1:] != spots[:-1]).any(axis=1))
+        words = zip(first[kept].tolist(), spots[kept].tolist(), strict=True)
+        return "".join(f"{'M' if begin else 'L'}{column} {row}" for begin, (column, row) in words)
+
     def _lines(self, source: int, target: int) -> list[tuple[Array, Array]]:
         """Return one link as lines in the plane: two if it crosses the edge of the map."""
         start, stop = ((float(self.x[end]), float(self.y[end])) for end in (source, target))
@@ -244,8 +274,9 @@ class _Picture:
             if not (self.there[source] and self.there[target]):
                 continue
             title = f"{number}: {' – '.join(forest.ends(at))}: {forest.weight_words(float(forest.weight[at]))}"
+            own = self._bends(np.array([at])) if self.bent[at] else ""
             for line in self._lines(source, target):
-                shape = polyline(*self.frame.place(*line))
+                shape = own or polyline(*self.frame.place(*line))
                 self.drawing.path(shape, "halo")
                 self.drawing.path(shape, "long", title)
                 middle = (len(line[0]) - 1) // 2

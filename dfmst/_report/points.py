@@ -16,11 +16,12 @@ from dfmst._report.words import label
 from dfmst._trees.points.geometry import (
     LINE,
     POINT,
-    Geometry,
+    Lines,
     geometry_column,
     geometry_name,
     is_degrees,
     read_geometry,
+    read_lines,
 )
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -36,6 +37,7 @@ class Points:
     x: Array  # coordinates, float64
     y: Array
     degrees: bool  # whether they are longitudes and latitudes, if their values may be
+    lines: Lines | None = None  # the lines of the forest's rows, if they have any
 
     @property
     def geographic(self) -> bool:
@@ -75,7 +77,7 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
         message = "the points have no geometry, and no columns of coordinates are named"
         option = "coordinates=('lon', 'lat')", "--coordinates lon lat"
         raise InvalidEdgesError(message, f"name two columns: {option[0]}", option=option)
-    geometry = _read(view, name)
+    geometry = read_geometry(_geometries(view, name), name)
     if not (geometry.kind == POINT).any() and len(ids):
         message = f"column {name!r} holds no points"
         raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
@@ -96,13 +98,16 @@ def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Poi
 
 def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
     """Coordinates of both ends of edges that have lines from source to target."""
-    lines = _read(view, name)
+    column = _geometries(view, name)
+    lines = read_geometry(column, name)
     if not (lines.kind == LINE).any() and len(view):
         message = f"column {name!r} holds no lines"
         raise InvalidEdgesError(message, "name a column of LineStrings from source to target, or two columns")
     first, last = (np.where(lines.kind == LINE, places, np.nan) for places in (lines.first, lines.last))
     x, y = np.concatenate([first, last], axis=1)
-    return Points(both_ends(view, ends), x, y, is_degrees(view.native, name))
+    drawn = read_lines(column, name)
+    finite = bool(np.isfinite(drawn.x).all() and np.isfinite(drawn.y).all())
+    return Points(both_ends(view, ends), x, y, is_degrees(view.native, name), drawn if finite else None)
 
 
 def both_ends(view: FrameView, names: tuple[Any, ...]) -> pa.ChunkedArray:
@@ -153,7 +158,7 @@ def _as_floats(column: Any, name: Any) -> Array:
         raise InvalidEdgesError(message, "name columns of numbers with coordinates=", option=option) from error
 
 
-def _read(view: FrameView, name: Any) -> Geometry:
+def _geometries(view: FrameView, name: Any) -> pa.ChunkedArray:
     check_column_name("coordinates=", name)
     if name not in view.frame.columns:
         raise missing_column(name, view.frame.columns, "name the column with coordinates=")
@@ -161,4 +166,4 @@ def _read(view: FrameView, name: Any) -> Geometry:
     if column is None:
         kind = view.series(name).dtype
         raise UnsupportedFrameError(f"column {name!r} holds {kind} values, not points", "name two columns of numbers")
-    return read_geometry(column, name)
+    return column

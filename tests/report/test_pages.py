@@ -557,6 +557,41 @@ def test_geometries_and_bytes_are_not_printed():
     assert "\\x" not in "".join(root.itertext())
 
 
+def bent_roads(form: str, last: float) -> pa.Table:
+    """Two roads, of which the second has a bend."""
+    ways = [[(7.0, 50.0), (8.0, 50.0)], [(8.0, 50.0), (8.5, 52.0), (8.5, 52.0), (9.0, last)]]
+    heads = [struct.pack("<BII", 1, 2, len(way)) for way in ways]
+    cells = [
+        head + b"".join(struct.pack("<dd", *place) for place in way) for head, way in zip(heads, ways, strict=True)
+    ]
+    if form == "WKB":
+        geometry: Any = pa.array(cells)
+    else:
+        geometry = pa.array([[{"x": x, "y": y} for x, y in way] for way in ways])
+    about = {"version": "1.1.0", "primary_column": "way", "columns": {"way": {"encoding": form}}}
+    table = pa.table({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, 2.0], "way": geometry})
+    return table.replace_schema_metadata({"geo": json.dumps(about)})
+
+
+@pytest.mark.parametrize("form", ["WKB", "linestring"])
+@pytest.mark.parametrize("maximum", [False, True])
+def test_lines_are_drawn_with_their_bends(form, maximum):
+    picture = drawings(check_page(dfmst.report(bent_roads(form, 51.0), maximum=maximum).html))["picture"]
+    shapes = {shape.attrib["class"]: shape.attrib["d"] for shape in picture.iter(f"{SVG}path")}
+    bent = next(part for part in shapes["link c0"].split("M") if part.count("L") == 2)
+    places = [tuple(map(int, place.split())) for place in bent.split("L")]
+    assert places[0][0] < places[1][0] < places[2][0]
+    assert places[1][1] < places[2][1] < places[0][1]  # downwards: the bend is in the north
+    assert min(place[1] for place in places) >= 0  # and within the picture
+    world = dfmst.report(bent_roads(form, 51.0 - 130), maximum=maximum).html
+    assert 'class="map world' in world
+
+
+def test_lines_with_a_position_that_is_no_number():
+    page = dfmst.report(bent_roads("WKB", float("nan"))).html
+    assert "1 vertex has no coordinates" in text_of(check_page(page), "picture")
+
+
 def test_ticks_of_counts_are_whole():
     from dfmst._report.drawing import Scale, count_scale
 

@@ -32,6 +32,14 @@ class Geometry(NamedTuple):
     last: Array
 
 
+class Lines(NamedTuple):
+    """All positions of lines; other geometries have none."""
+
+    offset: Array  # first position of each row, and the number of positions
+    x: Array
+    y: Array
+
+
 def geometry_name(frame: Any) -> Any:
     """Return the column of a frame's geometries; ``None`` if nothing says that it has one."""
     name = getattr(frame, "active_geometry_name", None)  # of GeoPandas
@@ -97,11 +105,33 @@ def _is_pair(kind: pa.DataType) -> bool:
     return bool(pa.types.is_struct(kind)) and {"x", "y"} <= {kind.field(at).name for at in range(kind.num_fields)}
 
 
-def read_geometry(column: pa.ChunkedArray, name: Any) -> Geometry:
-    """Read the first and the last position of each geometry."""
+def _whole(column: pa.ChunkedArray) -> Any:
     whole = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(whole, pa.ChunkedArray):  # without chunks
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], column.type)
+    return whole
+
+
+def read_lines(column: pa.ChunkedArray, name: Any) -> Lines:
+    """Read all positions of lines."""
+    whole = _whole(column)
+    if _is_pair(whole.type):
+        return Lines(np.zeros(len(whole) + 1, np.int64), np.empty(0), np.empty(0))
+    if not is_wkb(whole.type):
+        offset = np.asarray(whole.offsets).astype(np.int64)
+        x, y = _positions(whole.values, name)[:, offset[0] : offset[-1]]
+        return Lines(offset - offset[0], x, y)
+    head = _read_heads(whole.cast(pa.large_binary()))
+    count = np.where(head.full & (head.kind == LINE), (head.end - head.first) // head.step, 0)
+    offset = np.concatenate([[0], np.cumsum(count)])
+    at = np.arange(offset[-1]) - np.repeat(offset[:-1], count)
+    begins = np.repeat(head.first, count) + at * np.repeat(head.step, count)
+    return Lines(offset, *_words(head.data, begins, np.repeat(head.little, count), "f8", 2).T)
+
+
+def read_geometry(column: pa.ChunkedArray, name: Any) -> Geometry:
+    """Read the first and the last position of each geometry."""
+    whole = _whole(column)
     if is_wkb(whole.type):
         return _of_wkb(whole.cast(pa.large_binary()))
     if _is_pair(whole.type):
@@ -142,8 +172,20 @@ def _of_lines(lines: Any, name: Any) -> Geometry:
     return Geometry(np.where(np.asarray(lines.is_null()), 0, LINE).astype(np.uint32), first, last)
 
 
-def _of_wkb(column: Any) -> Geometry:
-    """Points and lines as ISO's or PostGIS' WKB, of either byte order."""
+class _Heads(NamedTuple):
+    """What WKB says of each geometry before its coordinates."""
+
+    data: Array  # bytes of all geometries
+    kind: Array
+    little: Array  # whether numbers have the least byte first
+    first: Array  # place of the first coordinate
+    step: Array  # bytes of a position
+    end: Array
+    full: Array  # whether it is a point or a line that has positions
+
+
+def _read_heads(column: Any) -> _Heads:
+    """Read points and lines as ISO's or PostGIS' WKB, of either byte order."""
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     begins, ends = places[:-1], places[1:]
@@ -159,12 +201,17 @@ def _of_wkb(column: Any) -> Geometry:
     axes = axes + np.array([0, 1, 1, 2])[np.minimum(kind // 1000, 3)]
     kind = (kind % 1000).astype(np.uint32)
     first = begins + 5 + 4 * marked + 4 * (kind == LINE)
-    last = np.where(kind == LINE, ends - 8 * axes, first)
-    full = valid & ((kind == POINT) | (kind == LINE)) & (ends - first >= 16) & (last >= first)
+    full = valid & ((kind == POINT) | (kind == LINE)) & (ends - first >= 8 * axes)
+    return _Heads(data, kind, little, first, 8 * axes, ends, full)
+
+
+def _of_wkb(column: Any) -> Geometry:
+    head = _read_heads(column)
+    last = np.where(head.kind == LINE, head.end - head.step, head.first)
     found = np.full((2, 2, len(column)), np.nan)
-    for places, into in zip((first, last), found, strict=True):
-        into[:, full] = _words(data, places[full], little[full], "f8", 2).T
-    return Geometry(kind, *found)
+    for places, into in zip((head.first, last), found, strict=True):
+        into[:, head.full] = _words(head.data, places[head.full], head.little[head.full], "f8", 2).T
+    return Geometry(head.kind, *found)
 
 
 def _words(data: Array, begins: Array, little: Array, kind: str, count: int = 1) -> Array:
