@@ -32,11 +32,12 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
     if forest.weight_name is None:
         return None
     values = [forest.weight if graph.weight is None else graph.weight, forest.weight]
-    finite = [weights[np.isfinite(weights)] for weights in values]
+    finite = [weights[known] if not (known := np.isfinite(weights)).all() else weights for weights in values]
     if not len(finite[0]) or finite[0].min() == finite[0].max():
         return None
     name, words, timed = label(forest.weight_name), forest.weight_words, forest.weight_words is not grouped
-    edges, logarithmic = _bins(finite[0], skewed=not timed)
+    medians = [np.median(weights) if len(weights) else np.nan for weights in finite]
+    edges, logarithmic = _bins(finite[0], float(medians[0]), skewed=not timed)
     counts = [np.histogram(weights, edges)[0] for weights in finite]
     drawing = Drawing(_HEIGHT, f"Histogram of {name} in the graph and in the forest")
     if logarithmic:
@@ -58,7 +59,6 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
         drawing.path(f"{shape}V{_BOTTOM}Z", f"area {kind}")
     _weight_titles(drawing, counts, places, [words(float(edge)) for edge in edges])
     drawing.line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis")
-    medians = [np.median(weights) if len(weights) else np.nan for weights in finite]
     for kind, at in shown:
         if not np.isnan(medians[at]):
             place = min(max(scale(float(medians[at])), _LEFT), _RIGHT)
@@ -82,14 +82,14 @@ def _weight_titles(drawing: Drawing, counts: list[Array], places: list[float], w
         drawing.rect(places[at], _TOP, wide, _BOTTOM - _TOP, "hit", f"{text} ({percent(chosen, rows)})")
 
 
-def _bins(values: Array, *, skewed: bool) -> tuple[Array, bool]:
+def _bins(values: Array, median: float, *, skewed: bool) -> tuple[Array, bool]:
     """Return the bins' edges, and whether they are logarithmic: the first one then begins at the least weight."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         room = 0.5 if not skewed else max(0.5, abs(low) / 2) if abs(low) < 1e300 else 0.0
         return np.array([low - room, high + room]) if room else np.array([low * 0.9, high * 1.1]), False
-    positive = values[values > 0]
-    if skewed and low >= 0 and high > _SKEWED * float(np.median(positive)):
+    positive = values if low > 0 else values[values > 0]
+    if skewed and low >= 0 and high > _SKEWED * (median if low > 0 else float(np.median(positive))):
         least = max(float(np.quantile(positive, 0.002)), high * 1e-15)
         decade = 10.0 ** np.floor(np.log10(least))
         least = decade * (5 if least >= 5 * decade else 2 if least >= 2 * decade else 1)

@@ -12,7 +12,7 @@ from dfmst._common.types import Array
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._report.colors import Colors
 from dfmst._report.drawing import Drawing
-from dfmst._report.facts import LONGEST, ForestFacts
+from dfmst._report.facts import LONGEST, ForestFacts, number_of_root
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
 from dfmst._report.words import clip
 
@@ -38,22 +38,21 @@ class Parts:
 def contract(forest: ForestFacts, always: Array) -> Parts:
     """Cut a forest into parts; the edges in `always`, places in its order, are cut in any case."""
     ordered = forest.ordered
-    root = ordered.labels()
-    trees = root_trees(ordered.engine, ordered.source, ordered.target, root)
+    trees = root_trees(ordered.engine, ordered.source, ordered.target, forest.root)
     cuts, least = np.empty(0, np.int64), 0
     for share in _SHARES:
         least = max(2, forest.vertices // share)
-        cuts = _heavy_cuts(trees, root, least)
+        cuts = _heavy_cuts(trees, forest.root, least)
         if len(cuts) >= _FEWEST or least == 2:
             break
     cut = np.zeros(len(ordered), bool)
     cut[cuts] = cut[always] = True
-    label = ordered.labels(~cut)
-    first = label == np.arange(forest.vertices)
-    part = (np.cumsum(first) - 1)[label]
+    root = ordered.labels(~cut)
+    part = number_of_root(root)
     drawn = forest.tree_sizes >= least
     drawn[forest.tree[ordered.source[always]]] = True
-    return Parts(part, np.bincount(part), np.flatnonzero(cut), least, drawn[forest.tree[first]])
+    tree = forest.tree[root == np.arange(forest.vertices)]
+    return Parts(part, np.bincount(part), np.flatnonzero(cut), least, drawn[tree])
 
 
 def _heavy_cuts(trees: RootedTrees, root: Array, least: int) -> Array:

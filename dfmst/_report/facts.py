@@ -13,12 +13,10 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import moments, readable
-from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines import host_engine
-from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
@@ -38,6 +36,12 @@ def as_floats(name: Any, column: Any) -> Array:
             return moments(weights)
     floats = weight_floats(weights)
     return floats[~np.isnan(floats)] if np.isnan(floats).any() else floats
+
+
+def number_of_root(root: Array) -> Array:
+    """Number the roots of vertices from 0 on, and return that of each vertex."""
+    number: Array = np.cumsum(root == np.arange(len(root))) - 1
+    return number[root]
 
 
 class ForestFacts:
@@ -67,7 +71,7 @@ class ForestFacts:
     @cached_property
     def ranked(self) -> bool:
         """Whether some edges are heavier than others."""
-        return len(self.weight) > 0 and bool((self.weight != self.weight[0]).any())
+        return len(self.weight) > 0 and bool(self.weight[0] != self.weight[-1])
 
     @cached_property
     def weight_words(self) -> Callable[[float], str]:
@@ -83,13 +87,17 @@ class ForestFacts:
         return _degrees(self.ordered.source, self.ordered.target, self.vertices)
 
     @cached_property
+    def root(self) -> Array:
+        """The smallest vertex of each vertex's tree."""
+        return self.ordered.labels()
+
+    @cached_property
     def tree(self) -> Array:
         """Number of each vertex's tree, 0 the largest, ``int64``."""
-        table = EdgeTable(self.ordered.source, self.ordered.target, self.ordered.source, self.vertices)
-        labels = component_labels(self.ordered.engine, table)
-        smallest, member, count = np.unique(labels, return_inverse=True, return_counts=True)
-        rank = np.empty(len(smallest), np.int64)
-        rank[np.argsort(-count, kind="stable")] = np.arange(len(smallest))
+        member = number_of_root(self.root)
+        count = np.bincount(member)
+        rank = np.empty(len(count), np.int64)
+        rank[np.argsort(-count, kind="stable")] = np.arange(len(count))
         return rank[member]
 
     @cached_property

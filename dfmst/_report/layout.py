@@ -147,7 +147,9 @@ def _place_tree(start: int, neighbors: _Neighbors, radius: Array) -> tuple[list[
         points = _push_apart(_relax(points, _distances(order, parent, radius)), around)
     # The longest side goes across: pictures are wider than high.
     if len(points) > 2:
-        points = points @ np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2].T
+        x, y = (points - points.mean(axis=0)).T
+        turn = 0.5 * math.atan2(2 * float(x @ y), float(x @ x - y @ y))
+        points = np.column_stack([x * math.cos(turn) + y * math.sin(turn), y * math.cos(turn) - x * math.sin(turn)])
     return order, points[:, 0], points[:, 1]
 
 
@@ -189,7 +191,8 @@ def _relax(points: Array, distance: Array) -> Array:
     """Move points until those apart are about their distances, by majorization of the stress."""
     weight = distance + np.eye(len(points))
     weight = weight**-2 - np.eye(len(points))
-    inverse = np.linalg.pinv(np.diag(weight.sum(axis=0)) - weight)
+    # The points' sum is 0, so any matrix that differs by a constant from the pseudo-inverse will do.
+    inverse = np.linalg.inv(np.diag(weight.sum(axis=0)) - weight + 1 / len(points))
     for _ in range(_STEPS):
         apart = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
         pull = -weight * distance / np.maximum(apart, 1e-9)
