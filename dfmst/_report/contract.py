@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from dfmst._report.words import clip
 _FEWEST, _MOST = 40, 90  # parts that are wanted, and that are made by weight
 _WIDTH = 1000  # of the drawing
 _RADIUS, _SMALLEST = 3.0, 0.12  # of discs, in lengths of an edge between two of them
+_TINY = 0.5  # radius of a disc that a number would hide
 _NARROW = 22  # units: the radius of a disc that has room for a name
 _NAMED = 40  # discs whose hubs are named if there is room
 _SHARES = (100, 200, 400, 800, 1600, 3200)  # of the vertices: the least part is one of these
@@ -125,9 +127,15 @@ class _Discs:
             (x1, y1), (x2, y2) = self.places[one], self.places[other]
             self.drawing.path(f"M{x1} {y1}L{x2} {y2}", "long" if at in number else "join", title)
             if at in number:
-                middle = ((axis[one] + axis[other]) / 2 for axis in (self.x, self.y))
-                tags.append(self.box.tag(str(number[at]), *middle))
+                tags.append(self.box.tag(str(number[at]), *self._beside(one, other)))
         return tags
+
+    def _beside(self, one: int, other: int) -> tuple[float, float]:
+        """Return the middle of an edge, or a place behind its end if that is a small disc, so that the edge shows."""
+        near, far = (one, other) if self.radius[one] >= self.radius[other] else (other, one)
+        across, up = float(self.x[far] - self.x[near]), float(self.y[far] - self.y[near])
+        share = 1 + 1 / math.hypot(across, up) if self.radius[far] < _TINY else 0.5
+        return float(self.x[near]) + share * across, float(self.y[near]) + share * up
 
     def fill(self, colors: Colors, tags: list[Tag]) -> list[Name]:
         """Draw the discs, and return the names of hubs that have room."""
