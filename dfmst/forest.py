@@ -61,9 +61,9 @@ def minimum_spanning_forest(
     ----------
     edges
         pandas, polars (eager or lazy), pyarrow (a table, a batch, a dataset) or cuDF; a frame of Narwhals; a table of
-        Ibis; or any object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (a DuckDB relation, for one; the result
-        is then a ``pyarrow.Table``). With ``algorithm="dataframe"`` also Dask and PySpark, and a DuckDB relation gives
-        one back. It is not changed.
+        Ibis; or any object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (a DuckDB relation, for example; the
+        result is then a ``pyarrow.Table``). With ``algorithm="dataframe"`` also Dask and PySpark, and a DuckDB
+        relation gives one back. It is not changed.
     source, target
         Names of the id columns: integers of any width, strings, categoricals. Two lists of names make an id of several
         columns: ``source=["country", "city"]``.

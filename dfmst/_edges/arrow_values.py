@@ -49,7 +49,7 @@ def arrow_numbers(values: Array, kind: pa.DataType | None = None) -> pa.Array:
 
 
 _NO_VALUE = {"NoneType", "NAType", "NaTType"}  # types of missing values, by name: pandas may not be imported
-#: Families of types, of which the first that fits counts; values of different families are never equal.
+#: Families of types, the first that fits counts; values of different families are never equal.
 _FAMILIES = {
     "text": (str,),
     "binary": (bytes, bytearray, memoryview),

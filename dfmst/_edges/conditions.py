@@ -192,7 +192,7 @@ def _closing_rows(rows: EdgeTable) -> list[int]:
 
 
 def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
-    """Return the error for rows to keep of which some close a cycle."""
+    """Return the error for rows to keep, some of which close a cycle."""
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
     message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
     return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])

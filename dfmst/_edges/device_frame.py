@@ -119,7 +119,7 @@ class DeviceView:
 
 
 def open_device_frame(frame: Frame) -> DeviceView | None:
-    """Recognize a cuDF frame, or a proxy of ``cudf.pandas``, of which the frame moves to the GPU."""
+    """Recognize a cuDF frame, or a proxy of ``cudf.pandas``, whose frame moves to the GPU."""
     # A frame of cuDF exists only if it is imported.
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:

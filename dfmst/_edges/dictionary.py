@@ -197,7 +197,7 @@ def _texts(ids: pa.Array) -> tuple[Array, Array]:
     return offset if offset.flags.aligned else offset.copy(), content
 
 
-_MOST = 1 << 16  # hashes in memory, of which the count is 0.5 % off
+_MOST = 1 << 16  # hashes in memory, whose count is 0.5 % off
 _ERROR = 50  # the count may be too small by one part in 50
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 by the golden ratio
 

@@ -49,7 +49,7 @@ class EdgeTable:
     maximum: bool = False  # whether heavier edges come first
     # Checks for the algorithm to make, of integer ids on the host; it raises ChecksFailed. None: all is checked.
     deferred: DeferredChecks | None = None
-    # The least and the greatest key of a sample of the weights, as for a minimum forest. None: there is no sample.
+    # The least and the greatest key of a sample of the weights, as for a minimum forest. None: no sample was taken.
     span: tuple[int, int] | None = None
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class Input:
     kept: Array | None = None  # the frame's row of each table row, ascending; None: they are the same
     moved_by: Engine | None = None  # the engine that the table was copied to, if the frame is in other memory
     # Rows of the table that must be in the forest, and rows that must not: ascending int64, in the frame's memory.
-    # None: there is no condition on rows. Forced rows unite their ends in the table; the forest is these and those that
+    # None: no condition on rows. Forced rows unite their ends in the table; the forest is these and those that
     # an algorithm finds.
     forced: Array | None = None
     barred: Array | None = None

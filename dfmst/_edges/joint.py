@@ -34,7 +34,7 @@ from dfmst.errors import InvalidEdgesError
 _HIGHEST = (1 << 64) - 1
 _PLAIN = {"t": pa.string(), "y": pa.binary(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 _NULL = b"~"  # the group of rows without one
-_WORD = 9  # bytes of a value of 64 bits, the first of which names its type
+_WORD = 9  # bytes of a value of 64 bits; the first names its type
 
 
 @names_missing_columns

@@ -1,6 +1,6 @@
 """Keys of records as codes: equal values of a key get the same number, batch after batch.
 
-A key is a column or several columns. A list has several values. Nulls, NaNs and empty lists are no values.
+A key is a column or several columns. A list has several values. Nulls, NaNs and empty lists do not count as values.
 """
 
 from __future__ import annotations

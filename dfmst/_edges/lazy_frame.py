@@ -153,7 +153,7 @@ _IN_INT64 = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt
 
 
 def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
-    """Return positions, ids of one type and weights, of which the least comes first."""
+    """Return positions, ids of one type, and weights as for a minimum forest."""
     check_ends(columns.source, columns.target)
     names = [name for name in columns.names if name is not None]
     rows = _typed_objects(view.columns(names), columns)
@@ -228,7 +228,7 @@ def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> nw
 
 
 def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
-    """Return expressions of the weight, of which the least comes first, and of whether it is missing."""
+    """Return expressions of the weight, as for a minimum forest, and of whether it is missing."""
     weight = nw.col("weight")
     missing = weight.is_null()
     if kind.is_float():

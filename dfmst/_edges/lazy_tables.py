@@ -81,7 +81,7 @@ class DuckDbTables(Tables):
         return as_lazy(self.select(self.make(nw.to_native(frame), slot)))
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
-        """Sort into a table, of which DuckDB numbers the rows; a window over all rows may exceed the memory."""
+        """Sort into a table, whose rows DuckDB numbers; a window over all rows may exceed the memory."""
         table = self.make(nw.to_native(frame.sort(*order)), slot)
         return as_lazy(self.select(table, f'rowid AS "{name}", *'))
 

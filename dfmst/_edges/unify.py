@@ -102,7 +102,7 @@ class CommonSchema:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _unlike(self, field: pa.Field, name: object, reason: str = "") -> InvalidEdgesError:
-        """Return the error for a column of which two types have no common type."""
+        """Return the error for a column with two types that have no common type."""
         types = self._types[field.name].items()
         other, first = next((pair for pair in types if common_type(pair[0], field.type) is None), None) or next(
             (pair for pair in types if pair[0] != field.type), (field.type, name)

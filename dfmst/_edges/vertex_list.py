@@ -257,7 +257,7 @@ def _listed_twice(count: int, first: Any) -> InvalidEdgesError:
 
 
 def _check_different(engine: Engine, numbered: Vertices) -> None:
-    """Raise an error if the numbered ids, of which the sources are a list, are listed more than once."""
+    """Raise an error if the numbered ids, whose sources are a list, are listed more than once."""
     order = engine.xp.sort(numbered.source)
     twice = order[1:] == order[:-1]
     if twice.any():

@@ -313,7 +313,7 @@ def _scaled(pieces: Callable[[], Iterable[Array]]) -> tuple[int, float | None]:
         exponent = bits >> 52 & 0x7FF
         significand = bits & 0xFFFFFFFFFFFFF | (exponent != 0).astype(np.int64) << 52
         sign = xp.where(bits < 0, -1.0, 1.0)
-        # By exponent, the halves of the significands are integers, of which the sums in 53 bits are exact.
+        # By exponent, the halves of the significands are integers, whose sums in 53 bits are exact.
         high = xp.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
         low = xp.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
         used = xp.flatnonzero((high != 0) | (low != 0))

@@ -68,7 +68,7 @@ class Engine(Protocol):
         """Return the entries that one index of a blockwise kernel processes, at most `most`."""
 
     def in_scratch(self) -> Engine:
-        """Return the engine for temporary columns, of which the memory is reused."""
+        """Return the engine for temporary columns, whose memory is reused."""
 
     def lasting(self) -> Engine:
         """Return the engine for columns that outlive a call."""
@@ -91,7 +91,7 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
     bound = ""
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
         if not parameter.pointer:
-            # Not a NumPy integer, of which the address would be passed.
+            # Not a NumPy integer, whose address would be passed.
             if not isinstance(argument, int):
                 raise TypeError(f"kernel {name}: {parameter.name} is a {type(argument).__name__}, not an int")
             continue

@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike
 
 from dfmst._common.types import Array
 
-SLAB = 64 << 20  # bytes, of which only those that were written take memory
+SLAB = 64 << 20  # bytes; only those that were written take memory
 _LEAST = 1 << 14  # bytes of a column below which an ordinary allocation takes less time
 _LINE = 64  # bytes of a cache line, with which a column begins
 _FILL = 1 << 15  # entries of an ascending column written at a time

@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 
 
 class RowBuffer:
-    """Four columns of fixed length, of which the first `filled` rows are used."""
+    """Four columns of fixed length, whose first `filled` rows are used."""
 
     def __init__(self, engine: Engine, capacity: int, weight_dtype: DTypeLike) -> None:
         check_capacity(capacity)

@@ -30,7 +30,7 @@ from dfmst.formats.directories import Hold, private_directory
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
 
-#: What a codec raises if a file holds something else.
+#: Errors of a codec if a file holds something else.
 _FALSE_CONTENT = (
     *(pa.ArrowException, ValueError, TypeError, LookupError, AttributeError),
     *(ArithmeticError, RecursionError, NotImplementedError, StopIteration),
@@ -328,7 +328,7 @@ _PIECE = 1 << 20  # vertices checked at a time
 
 
 def _read_sets(table: pa.Table) -> Array:
-    """Read the parents of disjoint sets, of which none is larger than its child: they lead to a root."""
+    """Read the parents of disjoint sets, none larger than its child: they lead to a root."""
     parent: Array = array_of(checked_table(table, {"values": pa.types.is_uint32})).to_numpy()
     for begin in range(0, len(parent), _PIECE):
         part = parent[begin : begin + _PIECE]
@@ -365,7 +365,7 @@ class SavePace:
         return time.monotonic()
 
     def due(self, done: int) -> bool:
-        """Whether it is time to save, when so much is done in all.
+        """Whether it is time to save, when this much is done in all.
 
         Either saving takes a small share of the time since the last save; or, early in a run, more than a third of the
         work would be lost if the run ended now.
@@ -375,6 +375,6 @@ class SavePace:
         return self.now() - self._last >= max(_LEAST, self._cost / _SHARE)
 
     def saved(self, begin: float, done: int) -> None:
-        """Note that a save of so much has ended, which began then (:meth:`now`)."""
+        """Note that a save of this much has ended, which began at a time of :meth:`now`."""
         self._last, self._done = self.now(), done
         self._cost = self._last - begin

@@ -92,7 +92,7 @@ class SetsFold:
         return flags[:words]
 
     def unite(self, source: Array, target: Array) -> None:
-        """Unite the ends of edges, which are no self-loops or noted as such."""
+        """Unite the ends of edges without self-loops, or with noted ones."""
         positions = None
         if self._inside is not None:
             positions = compact(self._engine, leaving_flags(self._engine, source, target, self._inside))
@@ -103,7 +103,7 @@ class SetsFold:
             self._find_giant(source)
 
     def _find_giant(self, source: Array) -> None:
-        """Find the giant component anew: that costs as much as to unite a row a vertex."""
+        """Find the giant component again: it costs as much as to unite a row a vertex."""
         flatten(self._engine, self._parent)
         giant = common_label(self._engine, source, self._parent)
         self._united = 0

@@ -147,7 +147,7 @@ class RunIndex(NamedTuple):
 def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
     """Choose cuts with at most `rows` rows between them, or the grain of all runs together if that is more.
 
-    The order is total, so many equal keys are cut like others.
+    The order is total, so equal keys are cut like others.
     """
     if not runs:
         return []

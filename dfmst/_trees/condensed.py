@@ -148,7 +148,7 @@ def _deaths(tree: CondensedTree) -> tuple[Array, Array]:
 
 
 def _by_mass(tree: CondensedTree, largest: int | None) -> list[bool]:
-    """Clusters of which no parts have a larger excess of mass, and that are in no other such cluster."""
+    """Clusters whose parts have no larger excess of mass, and that are in no other such cluster."""
     parent, size, count = tree.parent.tolist(), tree.size.tolist(), len(tree.parent)
     mass = np.bincount(tree.cluster, tree.density - tree.birth[tree.cluster], minlength=count)
     split = (tree.birth[1:] - tree.birth[tree.parent[1:]]) * tree.size[1:]

@@ -22,7 +22,7 @@ _HINT = "name source, target, a pair of columns of the edges, or a column of ver
 
 
 class ConstrainedMerges:
-    """Merges of all rows in their order, as far as the conditions allow; each call continues the last one."""
+    """Merges of all rows in their order that the conditions allow; each call continues the last one."""
 
     def __init__(self, ordered: OrderedForest, max_size: int | None, mark: Array | None) -> None:
         self._ordered, n = ordered, ordered.vertices
@@ -55,7 +55,7 @@ class ConstrainedMerges:
 
 
 def read_marks(ordered: OrderedForest, names: tuple[Any, Any], vertices: Any, one_per: Any) -> Array | None:
-    """Return a number for each place, of which a cluster may hold one place each; 2^32 - 1 for places without one."""
+    """Return a number for each place; a cluster may hold one place of each number; 2^32 - 1 for places without one."""
     if one_per is None:
         return None
     if isinstance(one_per, (list, tuple)) and len(one_per) == 2:

@@ -102,7 +102,7 @@ def in_forest(
 
 
 def forest_layers(engine: Engine, solved: Solved, layers: int) -> list[Array]:
-    """Return the table's rows in each layer, of which the first is solved; fewer layers if no rows remain."""
+    """Return the table's rows in each layer, the first of which is solved; fewer layers if no rows remain."""
     if layers == 1:
         return [solved.rows]
     table = unforced_table(engine, solved)

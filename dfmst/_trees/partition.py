@@ -201,7 +201,7 @@ _States: TypeAlias = dict[tuple[int, float], tuple[int, _Cuts]]
 
 
 def _balanced(sums: _Sums, count: int, tolerance: float) -> list[int]:
-    """Find cuts of which every part keeps the tolerance.
+    """Find cuts whose parts all keep the tolerance.
 
     A state of a vertex is the number of parts below it and the amount that is left for its own part, with the best
     cuts that lead to it. A vertex with too small an amount below it is not cut from its parent: its parent has it.

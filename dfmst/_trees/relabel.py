@@ -203,7 +203,7 @@ def _flow(new: _Labels, old: _Labels) -> _Flow:
 
 
 def _least(group: Array, *keys: Array) -> Array:
-    """Return the place of each group's least entry by the keys, of which the first comes first."""
+    """Return the place of each group's least entry by the keys, in the order of the keys."""
     several = np.bincount(group)[group] > 1 if len(group) else np.zeros(0, bool)
     rest = np.flatnonzero(several)  # few of many groups
     rest = rest[np.lexsort((*(key[rest] for key in keys[::-1]), group[rest]))]

@@ -74,7 +74,7 @@ class Forest:
     """The forest of an edge table, found in memory, as a stream or on a cluster.
 
     Made by :func:`dfmst.forest.solve`, :func:`dfmst.stream.fold` and :func:`dfmst.dask.forest_of_files`. Rows, total
-    weight, vertices and trace are computed when they are first read. What a driver does not know is ``None``.
+    weight, vertices and trace are computed when they are first read; ``None`` if the driver does not know them.
 
     Attributes
     ----------

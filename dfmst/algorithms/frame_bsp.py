@@ -26,7 +26,7 @@ _DEGREE, _OTHER = nw.col("degree"), nw.col("other")
 def bsp_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: int) -> Edges:
     """Find the ranks of the forest's edges."""
     edges = ranked.select("source", "target", "rank")
-    # A graph on a GPU stays there: rounds go on to the end.
+    # A graph on a GPU stays there: rounds continue to the end.
     few = 0 if edges.implementation.is_cudf() else _FEW
     chosen, joined, edge_count = ranked.select("rank").head(0), 0, count(edges)
     while edge_count:

@@ -23,7 +23,7 @@ section IV, kernel 2; adding (C)     kernel ``join_lightest``, a tree in one war
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
 section V.C.2, kernel 3              kernel ``relax_neighbors``, a thread a neighbor; step ``relax``
 figures 9 and 10                     ``Prim("reduction")`` against ``Prim("reduction", lanes=1)`` and ``Prim("queues")``
-Knox and Knox (2025), figure 3       ``Prim("queues")`` at ``queues`` = 1, 2, ...; figures 10 and 13 likewise
+Knox and Knox (2025), figure 3       ``Prim("queues")`` at ``queues`` = 1, 2, ...; figures 10 and 13 as well
 ===================================  ===============================================================================
 """
 

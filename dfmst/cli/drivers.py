@@ -85,7 +85,7 @@ class _Watch(Stopwatch):
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Print what an interrupted run has saved."""
+        """Print the progress that an interrupted run has saved."""
         try:
             yield
         except KeyboardInterrupt:

@@ -106,7 +106,7 @@ count_option = partial(click.option, type=click.IntRange(min=1))
 
 
 def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
-    """Make an option of fixed values, of which the first is the default."""
+    """Make an option of fixed values; the first is the default."""
     return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
 
 

@@ -313,7 +313,7 @@ def _kept(text: str) -> Any:
 
 
 def _group_summary(schema: pa.Schema, rows: int) -> tuple[dict[str, Any], str]:
-    """Return the figures of linked rows, of which the schema has those of the groups."""
+    """Return the figures of linked rows; the schema has those of the groups."""
     found = json.loads((schema.metadata or {})[b"linked_rows"])
     return {"rows": rows, **found}, f"{plural(rows, 'row')} of {plural(found['groups'], 'group')}"
 

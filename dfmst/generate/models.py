@@ -30,7 +30,7 @@ def rmat(
     Parameters
     ----------
     scale
-        The vertices are ``2 ** scale``, of which some stay without an edge.
+        The vertices are ``2 ** scale``; some stay without an edge.
     edge_factor
         Edges per vertex.
     quadrants

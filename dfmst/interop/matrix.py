@@ -27,7 +27,7 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     Parameters
     ----------
     matrix
-        A frame whose columns are the vertices (a correlation matrix, for one), or an array of shape ``(n, n)``,
+        A frame whose columns are the vertices (for example a correlation matrix), or an array of shape ``(n, n)``,
         of any library with ``__array__`` or ``__dlpack__``.
     distance
         What becomes of the entries: nothing (``None``); ``"mantegna"``, the distance sqrt(2 (1 - r)) of a correlation

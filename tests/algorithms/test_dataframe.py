@@ -127,7 +127,9 @@ FORMS = ["mastiff", "bsp"]
 @pytest.mark.parametrize("kind", ["int64", "text"])
 def test_other_forms(library, form, kind):
     # Many components, so that some end early; and one of most vertices, which is exempt to the end.
-    for table in (multigraph(seed=3, vertices=300, rows=250, weight=floats), multigraph(seed=4, rows=500)):
+    size = 1 if library == "dask" else 4  # its steps take long for any number of rows
+    few = multigraph(seed=3, vertices=75 * size, rows=63 * size, weight=floats)
+    for table in (few, multigraph(seed=4, rows=125 * size)):
         expected_rows = expected(table)
         if kind == "text":
             text = [pa.array([f"v{v}" for v in table[end].to_pylist()]) for end in ("source", "target")]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, seed, settings
 
 SECONDS = 60.0
 BATCHES = 3  # in the suite, at most
-EXAMPLES = 200  # a batch: a failing one is shrunk, and printed with its seed
+EXAMPLES = 100  # a batch: a failing one is shrunk, and printed with its seed
 
 
 @pytest.fixture

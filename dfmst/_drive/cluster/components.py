@@ -46,7 +46,7 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 
 
 class Hooks(NamedTuple):
-    """What the vertices of an owner became in a round: ascending ranks, and the vertex that each became."""
+    """Vertices of an owner that hooked in a round: ascending ranks, and the vertex that each became."""
 
     rank: Array
     vertex: Array

@@ -193,7 +193,7 @@ def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
 
 
 def size_of_parts(parts: list[Any], ends: tuple[Any, ...]) -> TableSize | None:
-    """Read the size of a table from its files' footers; ``None`` if the parts are no files."""
+    """Read the size of a table from its files' footers; ``None`` if the parts are not files."""
     if not all(isinstance(part, FileRows) for part in parts):
         return None
     return parquet_size([(part.path, part.groups) for part in parts], ends)

@@ -159,7 +159,7 @@ _PIECE = 1 << 18
 
 
 class Locators:
-    """Ascending numbers of rows, of which each is taken once."""
+    """Ascending numbers of rows; each is taken once."""
 
     def __init__(self, rows: Array | Rows | Run) -> None:
         self._rows = rows

@@ -53,7 +53,7 @@ class IdRuns:
         return kind
 
     def add(self, numbered: Numbered, label: Array) -> None:
-        """Write the ids of a part, of which `label` is the same for the vertices of a component."""
+        """Write the ids of a part; `label` is the same for the vertices of a component."""
         leader, name = name_groups(numbered, label), self._directory.new_name()
         kind = numbered.decode(np.zeros(0, np.uint32)).type
         run = _Run(Path(f"{name}.ids"), Path(f"{name}.leader"), Path(f"{name}.rank"), kind)

@@ -34,7 +34,7 @@ def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = No
         return _ForestPass(source, job, checkpoint).run()
 
 
-_ALWAYS_DENSE = 1 << 20  # vertices of which sets take little memory, whether they occur or not
+_ALWAYS_DENSE = 1 << 20  # vertices whose sets take little memory, whether they occur or not
 _SPARSE = 4  # vertices a row, above which few occur
 _MOST_DENSE = 1 << 27  # of frames, which do not say how large their ids are
 _ANY = 1 << 32
@@ -94,7 +94,7 @@ class Pass(ABC):
             if self.known <= 2 * (self.source.rows or 0):
                 coder.fit(self.known)  # dense, and too many
             dense = self.known <= coder.memory.most_vertices
-        if self.job.sets and self.known is not None:  # arrays of all vertices, of which few may occur
+        if self.job.sets and self.known is not None:  # arrays of all vertices, though few may occur
             dense &= self.known <= max(_ALWAYS_DENSE, _SPARSE * (self.source.rows or 0))
         state = self.checkpoint.load() if self.checkpoint else None
         if state is not None and state.values is None and self.job.spill is not None:

@@ -293,7 +293,7 @@ def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
 
 
 def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
-    """Read columns of the forest's rows; without names, nothing but their number."""
+    """Read columns of the forest's rows; without names only their number."""
     read, rows = 0, len(forest.rows)
     if not names:
         yield from ((min(_PIECE, rows - begin), {}) for begin in range(0, rows, _PIECE))

@@ -15,8 +15,8 @@ from dfmst._engines.base import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError
 
-_SAMPLE_GRAIN = 1 << 10  # entries, each of which waits for memory
-_MIXING = 2654435769  # 2^32 divided by the golden ratio, of which multiples are spread evenly below 2^32 (Knuth)
+_SAMPLE_GRAIN = 1 << 10  # entries that each wait for memory
+_MIXING = 2654435769  # 2^32 divided by the golden ratio, whose multiples are spread evenly below 2^32 (Knuth)
 
 
 class Edges(NamedTuple):

@@ -135,7 +135,7 @@ def numbered(engine: Engine, length: int) -> Array:
 
 
 def ones(engine: Engine, length: int) -> Array:
-    """Return ``uint32`` words of which all bits are set: more than any position or key."""
+    """Return ``uint32`` words with all bits set: more than any position or key."""
     if not engine.on_host or length <= _SHORT_FILL:
         short: Array = engine.xp.full(length, np.iinfo(np.uint32).max, np.uint32)
         return short

@@ -43,14 +43,14 @@ def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:
 
 
 _BLOCK = 1 << 16  # edges that a thread takes at a time in the first pass, at most
-_MOST_SPANS = 256  # blocks of which one thread compares the least and greatest keys
+_MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares
 _LEAST_BLOCK = 1 << 12  # edges that a thread takes at a time at least, with several threads
 
 
 class LeadingBits(NamedTuple):
     """The leading bits of the differences of keys from the least key."""
 
-    column: Array  # ``uint32``, of which ``bits`` are used
+    column: Array  # ``uint32``; ``bits`` of each are used
     bits: int
     key: Array | None  # the keys, if different keys have equal bits
 
