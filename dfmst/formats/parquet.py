@@ -64,7 +64,12 @@ def common_columns(
 
 def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
     folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
-    parts = () if folder is None else path.relative_to(folder).parts[:-1]
+    return {} if folder is None else path_values(path.relative_to(folder))
+
+
+def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
+    """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
+    parts = Path(path).parts[:-1]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
@@ -153,7 +158,7 @@ def parquet_size(
     for path, groups in files:
         footer = parquet_footer(path)
         if footer.num_rows:
-            _check_ends(path, footer, ends)
+            bounded &= _check_ends(path, footer, ends)
         for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
             rows += group.num_rows
             for column in map(group.column, range(group.num_columns)):
@@ -165,8 +170,11 @@ def parquet_size(
     return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None)
 
 
-def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> None:
+def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> bool:
+    """Raise if neither a file nor its path has an end; return whether the file has both."""
     names = footer.schema.to_arrow_schema().names
-    missing = missing_columns(zip(("source", "target"), ends, strict=False), names, path)
+    known = [*names, *path_values(path)]
+    missing = missing_columns(zip(("source", "target"), ends, strict=False), known, path)
     if missing is not None:
         raise missing
+    return {*ends} <= {*names}

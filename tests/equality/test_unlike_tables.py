@@ -200,7 +200,7 @@ def of_stream(folder: Path) -> pa.Table:
     return forest.frame.replace_schema_metadata()
 
 
-def of_cluster(folder: Path) -> pa.Table:
+def of_cluster(folder: Path, *columns: str, **options: Any) -> pa.Table:
     from distributed import Client, LocalCluster
 
     import dfmst.dask
@@ -208,7 +208,7 @@ def of_cluster(folder: Path) -> pa.Table:
     quiet: Any = {"processes": False, "dashboard_address": None, "silence_logs": "CRITICAL"}
     with LocalCluster(n_workers=1, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
         output = folder.with_name(folder.name + " forest")
-        dfmst.dask.forest_of_files(folder, output, client=client)
+        dfmst.dask.forest_of_files(folder, output, *columns, client=client, **options)
     return dfmst.read_edges(output)
 
 
@@ -235,6 +235,20 @@ def test_folders_of_other_writers(tmp_path: Path, find: Callable[[Path], pa.Tabl
 def test_columns_in_paths_have_pyarrows_values(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
     write_folder(tmp_path, ["year=2024/n=07/a.parquet", "year=2025/n=x/a.parquet"], [HALVES[0].slice(0, 1), HALVES[1]])
     assert find(tmp_path).to_pydict() == pyarrow.parquet.read_table(tmp_path).to_pydict()
+
+
+@pytest.mark.parametrize("strategy", ["stream", "merge", "two-pass", "shuffle"])
+def test_names_of_directories_are_ids(tmp_path: Path, strategy: str) -> None:
+    tables = [pa.table({"to": ["b", "c", "d"], "w": [3, 1, 2]}), pa.table({"to": ["a", "c"], "w": [4, 2]})]
+    write_folder(tmp_path / "in", ["from=a/0.parquet", "from=b/0.parquet"], tables)
+    names = ("from", "to", "w")
+    assert dfmst.plan(files=[tmp_path / "in"], source="from", target="to").n_vertices == 4
+    if strategy == "stream":
+        found = dfmst.stream.minimum_spanning_forest(tmp_path / "in", *names)
+    else:
+        found = of_cluster(tmp_path / "in", *names, strategy=strategy)
+    assert found.to_pydict() == {"to": ["c", "d", "c"], "w": [1, 2, 2], "from": ["a", "a", "b"]}
+    assert found.equals(dfmst.minimum_spanning_forest(dfmst.read_edges(tmp_path / "in"), *names))
 
 
 @FOLDERS

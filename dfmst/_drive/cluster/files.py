@@ -54,6 +54,8 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
         if digest is not None and os.path.exists(path) and load(digest, _TEXT) == _digest(path):
             continue
         table = gather(part, own, number, columns)
+        if isinstance(part, FileRows) and part.written is not None:
+            table = table.select(part.written)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         # A worker of a killed run may still write the same file.
         with atomic_path(path, own=True) as file:
@@ -195,15 +197,17 @@ def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], columns: E
     own = {name for file in source.files for name in file.schema.names}
     # Columns that are names of directories are written only if the output has other directories.
     same_folders = all(path.as_posix().endswith(name) for path, name in files)
-    every = [name for name in source.schema.names if name in own or not same_folders]
+    written = [name for name in source.schema.names if name in own or not same_folders]
+    read = [name for name in source.schema.names if name in {*written, *columns.read_names}]
     unlike = any(not file.schema.equals(source.schema) for file in source.files)
     edges: list[Any] = []
     gathered: list[Any] = []
     for file in source.files:
         place, stamp = str(file.path.resolve()), (file.size, file.modified)
-        shared = (source.columns, source.constants[file.path]) if unlike else ()
+        shared: tuple[Any, ...] = (source.columns, source.constants[file.path]) if unlike else ()
         edges.append(FileRows(place, list(columns.read_names), None, stamp, *shared))
-        gathered.append(FileRows(place, every if unlike else None, None, stamp, *shared))
+        shared = (*shared, written) if unlike else ()
+        gathered.append(FileRows(place, read if unlike else None, None, stamp, *shared))
     return FrameParts(edges, gathered, {}, repr([(part.path, part.stamp) for part in edges]))
 
 

@@ -50,9 +50,11 @@ class FileRows(Part):
         stamp: tuple[int, int] | None = None,
         common: CommonSchema | None = None,
         constants: Mapping[str, object] | None = None,
+        written: list[str] | None = None,
     ) -> None:
         self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
         self.common, self.constants = common, constants
+        self.written = written  # columns of the output; None: all that are read
         self.name = path if groups is None else f"{path}, row groups {groups}"
 
     def read(self) -> pa.Table:

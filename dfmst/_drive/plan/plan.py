@@ -27,7 +27,7 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import IdWords
 from dfmst._fold.budget import parse_memory
 from dfmst.formats.files import existing_path, open_native
-from dfmst.formats.parquet import parquet_files, parquet_footer, parquet_size
+from dfmst.formats.parquet import parquet_files, parquet_footer, parquet_size, path_values
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all
@@ -212,15 +212,16 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
     """Both ids of about `most` rows of a row group."""
     with open_native(path) as native, ParquetFile(native) as file:
         table = file.read_row_group(group, columns=columns.id_names)
-    taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // most))))
-    if not columns.joint_ids:
-        return [pc.drop_null(taken.column(name)) for name in columns.names[:2]]
-    folder = os.path.basename(os.path.dirname(path))  # names a group whose column is in no file
+        rows = file.metadata.row_group(group).num_rows
+    chosen = pa.array(np.arange(0, rows, max(1, rows // most)))
 
     def column(name: Any) -> Any:
-        return taken.column(name) if name in taken.column_names else pa.repeat(folder, taken.num_rows)
+        if name in table.column_names:
+            return table.column(name).take(chosen)
+        return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(chosen))
 
-    return [pc.drop_null(ids) for ids in joint_ids(columns, column)]
+    ends = joint_ids(columns, column) if columns.joint_ids else map(column, columns.names[:2])
+    return [pc.drop_null(ids) for ids in ends]
 
 
 def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
