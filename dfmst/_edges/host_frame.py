@@ -317,6 +317,14 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
     return FrameView(view.to_arrow()) if isinstance(view, DeviceView) else view
 
 
+def host_only(edges: Frame, argument: str, why: str) -> FrameView:
+    """Recognize a frame; raise an error for one on a GPU, with the reason."""
+    view = open_frame(edges, argument)
+    if isinstance(view, DeviceView):
+        raise UnsupportedFrameError(f"{argument} is on a GPU, and {why}", f"pass {argument}.to_arrow()")
+    return view
+
+
 def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
     """Return a frame that Narwhals or Arrow reads, and a function that converts results to the user's kind of frame.
 

@@ -282,10 +282,9 @@ def _of_edges(
         count = min(whole_number("min_samples", min_samples), ROW_LIMIT)
         if count < 1:
             raise InvalidEdgesError(f"min_samples is {count}; it must be at least 1", "pass a number of neighbors")
-        reweigh = partial(_reachability, select_engine("cpu", threads, rows=0), count, weight)
-    engine = "auto" if reweigh is None else "cpu"
+        reweigh = partial(_reachability, count, weight)
     columns = EdgeColumns(*names, False, invalid, Conditions.of(by, None, None))
-    limits = {"algorithm": "auto", "engine": engine, "threads": threads}
+    limits = {"algorithm": "auto", "engine": "auto", "threads": threads}
     try:
         forest = order_forest(edges, columns, vertices, **limits, reweigh=reweigh)
     except ColumnNotFoundError as error:
@@ -328,22 +327,26 @@ def _dendrogram(
     return build_dendrogram(engine, source[:finite], target[:finite], distance[:finite], vertices)
 
 
-def _reachability(engine: Engine, min_samples: int, name: Any, table: EdgeTable, distance: Array) -> Array:
+def _reachability(min_samples: int, name: Any, engine: Engine, table: EdgeTable, distance: Array) -> Array:
     """Mutual reachability of every row: the largest of its distance and of the core distances of its ends."""
     _check_distances(name, distance)
-    low, high = np.minimum(table.source, table.target), np.maximum(table.source, table.target)
+    xp = engine.xp
+    low, high = xp.minimum(table.source, table.target), xp.maximum(table.source, table.target)
     pair = low.astype(np.uint64) << np.uint64(32) | high.astype(np.uint64)
     order = sort_order(engine, (distance + 0.0).view(np.uint64))  # not negative: their bits are in their order
     order = order[sort_order(engine, pair[order])]
     pair = pair[order]
-    kept = order[np.append(True, pair[1:] != pair[:-1])[: len(pair)]]  # the lightest row of each pair
+    first = xp.ones(len(pair), bool)
+    first[1:] = pair[1:] != pair[:-1]
+    kept = order[first]  # the lightest row of each pair
     kept = kept[low[kept] != high[kept]]
     kept = kept[sort_order(engine, (distance[kept] + 0.0).view(np.uint64))]
-    ends = np.stack([low[kept], high[kept]], axis=1).reshape(-1).astype(np.uint32)
-    ranked = np.repeat(distance[kept], 2)[sort_order(engine, ends)]  # by vertex, then by distance
-    degree = np.bincount(ends, minlength=table.vertices)
-    core = np.full(table.vertices, np.inf)
+    ends = xp.empty(2 * len(kept), np.uint32)
+    ends[::2], ends[1::2] = low[kept], high[kept]
+    ranked = distance[kept[sort_order(engine, ends) // 2]]  # by vertex, then by distance
+    degree = xp.bincount(ends, minlength=table.vertices)
+    core = xp.full(table.vertices, np.inf)
     enough = degree >= min_samples
-    core[enough] = ranked[(np.cumsum(degree) - degree)[enough] + min_samples - 1]
-    weight: Array = np.maximum(distance, np.maximum(core[table.source], core[table.target]))
+    core[enough] = ranked[(xp.cumsum(degree) - degree)[enough] + (min_samples - 1)]
+    weight: Array = xp.maximum(distance, xp.maximum(core[table.source], core[table.target]))
     return weight

@@ -140,18 +140,19 @@ def order_forest(
     engine: str,
     threads: int | None,
     all_rows: bool = False,
-    reweigh: Callable[[EdgeTable, Array], Array] | None = None,
+    reweigh: Callable[[Engine, EdgeTable, Array], Array] | None = None,
 ) -> OrderedForest:
     """Find the forest of a frame, and put its edges (or all rows of the frame) in order.
 
-    `reweigh` makes other weights, ``float64``, of the table and its weights as ``float64``.
+    `reweigh` makes other weights, ``float64``, of an engine, the table there and its weights as ``float64``.
     """
     view, runner = open_edges(edges, engine, threads)
     with runner.guard():
         input, listed = _read(runner, view, columns, vertices)
         weight = None
         if reweigh is not None:
-            weight = reweigh(input.table, _row_distances(view, columns.weight, input))
+            distance = runner.from_host(_row_distances(runner, view, columns.weight, input))
+            weight = reweigh(runner, input.table, distance)
             input = replace(input, table=replace(input.table, weight=weight, span=None))
         rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
@@ -161,7 +162,8 @@ def order_forest(
         ends = input.vertices.source, input.vertices.target
         reader.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
         frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
-    return OrderedForest(reader, view, listed, frame_rows, source, target, None if weight is None else weight[ranked])
+        weight = None if weight is None else input.to_frame_memory(weight)[ranked]
+    return OrderedForest(reader, view, listed, frame_rows, source, target, weight)
 
 
 def _read(
@@ -175,12 +177,15 @@ def _read(
     return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)
 
 
-def _row_distances(view: FrameView | DeviceView, name: Any, input: Input) -> Array:
-    """Weights of the rows of a table as the nearest ``float64``."""
+def _row_distances(engine: Engine, view: FrameView | DeviceView, name: Any, input: Input) -> Array:
+    """Weights of the rows of a table as the nearest ``float64``, in the frame's memory."""
     if name is None:
-        return np.ones(len(input.table))
+        return (engine.xp if view.on_device else np).ones(len(input.table))  # type: ignore[no-any-return]
     column = view.column(name)
-    distance = _distances(name, DeviceEntries(column) if view.on_device else plain_weights(name, column))
+    if view.on_device:
+        kept = column if input.kept is None else column.take(input.kept)
+        return engine.from_host(_distances(name, DeviceEntries(kept)))
+    distance = _distances(name, plain_weights(name, column))
     return distance if input.kept is None else distance[input.kept]
 
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, plain_ids
-from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
+from dfmst._edges.host_frame import FrameView, host_column, host_only
 from dfmst._edges.results import take_or_null
 from dfmst._edges.unify import native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst.errors import InvalidEdgesError, missing_column
 
+_ON_HOST = "clusters are compared on the host"
 _EVENTS = np.array(["new", "kept", "grown", "merged", "split", "gone"])
 _NEW, _KEPT, _GROWN, _MERGED, _SPLIT, _GONE = range(len(_EVENTS))
 
@@ -59,7 +60,7 @@ def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: Any = No
     InvalidEdgesError
         Null or repeated vertices, several columns of labels and none named, columns that do not compare.
     ColumnNotFoundError, UnsupportedFrameError
-        As for :func:`minimum_spanning_forest`.
+        As for :func:`minimum_spanning_forest`; also for frames on a GPU.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class _Labels(NamedTuple):
 
 
 def _read_both(new: Frame, old: Frame, vertex: Any, cluster: Any) -> tuple[_Labels, _Labels]:
-    views = {"new": open_host_frame(new, "new"), "old": open_host_frame(old, "old")}
+    views = {which: host_only(frame, which, _ON_HOST) for which, frame in (("new", new), ("old", old))}
     names = [(vertex, _label_name(view, which, vertex, cluster)) for which, view in views.items()]
     columns = list(zip(*(_columns(*item, *pair) for item, pair in zip(views.items(), names, strict=True)), strict=True))
     ids, labels = (ids_like(*pair) for pair in columns)

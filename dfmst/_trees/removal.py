@@ -13,6 +13,7 @@ dynamic graph algorithms. Journal of the ACM 44 (1997).
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import EdgeTable, Input
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.unify import common_id_type
@@ -34,21 +35,24 @@ from dfmst._trees.layers import edge_layers, without
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import InvalidEdgesError, missing_column
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
 
 
-def removed_rows(view: FrameView | DeviceView, gone: FrameView) -> Array:
-    """Flag the rows that agree with one of `gone` in all columns of it."""
-    if isinstance(view, DeviceView):
-        raise UnsupportedFrameError("removed= needs frames on the host, and this one is on a GPU", "pass .to_arrow()")
+def removed_rows(view: FrameView | DeviceView, gone: FrameView | DeviceView) -> Array:
+    """Flag the rows that agree with one of `gone` in all columns of it, in the frame's memory."""
     names = tuple(gone.places)
     for name in names:
         if name not in view.places:
             raise missing_column(name, view.places, "removed= has columns of the forest, or some of them")
     if not names:
         raise InvalidEdgesError("removed has no column", "pass the removed rows with the columns that name them")
+    if isinstance(view, DeviceView):
+        own, removed = group_codes(names, (view, None), (gone, None))
+        among = sys.modules["cupy"].zeros(len(own) + len(removed), bool)
+        among[removed] = True
+        return among[own]  # type: ignore[no-any-return]
     rows = np.arange(len(view))
     for name in names:  # few rows remain for the exact comparison
         rows = rows[_may_be_among(name, view.column(name), gone.column(name), rows)]
@@ -75,7 +79,7 @@ def rows_after_removal(
     engine: Engine,
     view: FrameView | DeviceView,
     old: int,
-    gone: FrameView,
+    gone: FrameView | DeviceView,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
     *,
@@ -93,8 +97,9 @@ def rows_after_removal(
     input, chosen = read_table(engine, view, columns), resolve(algorithm, engine)
     table = input.table
     if input.kept is not None:
-        flags, old = flags[input.kept], int(np.searchsorted(input.kept, old))
-    away = engine.from_host(np.flatnonzero(flags))
+        flags, old = flags[input.kept], int((input.kept < old).sum())
+    flags = engine.from_host(flags)
+    away = engine.xp.flatnonzero(flags)
     rest = without(engine, table.edges(), away, table.flip)
     assert rest.row is not None
     within = EdgeTable(rest.source, rest.target, rest.key, table.vertices)
@@ -103,7 +108,7 @@ def rows_after_removal(
     if not certain:
         row = _first_uncertain(engine, table, old, flags, rows, chosen, depth)
         if row is not None:
-            return _uncertain(view, input, row)
+            return _uncertain(int(input.frame_rows(engine.from_host(np.array([row])))[0]))
     return input.frame_rows(rows)
 
 
@@ -116,8 +121,7 @@ def _first_uncertain(
     reserve = EdgeTable(table.source[:old], table.target[:old], table.weight[:old], table.vertices, table.maximum)
     uncertain, found = None, 0
     for layer in edge_layers(engine, reserve, algorithm):
-        own = engine.to_host(layer)
-        away = engine.from_host(own[flags[own]].astype(np.uint32))
+        away = layer[flags[layer]].astype(np.uint32)
         first = engine.xp.full(1, _NO_ROW, np.uint32)
         edges = gather_edges(engine, table.edges(), away, None, table.flip)
         engine.launch("find_lighter", len(edges), *edges, trees.top, trees.link, forest.key, forest.row, first)
@@ -127,8 +131,7 @@ def _first_uncertain(
     return None if depth is not None and found < depth else uncertain
 
 
-def _uncertain(view: FrameView | DeviceView, input: Input, row: int) -> InvalidEdgesError:
-    row = int(input.frame_rows(np.array([row]))[0])
+def _uncertain(row: int) -> InvalidEdgesError:
     message = f"row {row} of the forest is removed, and the row that replaces it may be outside these rows"
     hint = "pass all old rows with edges=, or more layers of dfmst.in_forest as the forest"
     return InvalidEdgesError(message, hint, row=row)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
+from dfmst._edges.device_frame import DeviceView, device_view
+from dfmst._edges.host_frame import FrameView, host_only, open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._engines import Engine, select_engine
@@ -61,7 +61,8 @@ def update(
         As for :func:`dfmst.minimum_spanning_forest`, and as the forest was made.
     removed
         Old rows that are removed: a frame with some of the columns. A row is removed if it agrees with one of these in
-        all columns that they have. Rows outside `forest` may be among them. The frames must be on the host.
+        all columns that they have. Rows outside `forest` may be among them. For a forest on a GPU, a frame on the host
+        is copied there.
     edges
         All old rows, with or without the removed ones, to read if that is necessary; a polars LazyFrame is computed
         then only.
@@ -115,12 +116,11 @@ def update(
     with runner.guard():
         view = old if new is None else _stacked(old, new)
         if removed is not None:
-            gone = open_host_frame(removed, "removed")
+            gone = _in_memory_of(old, removed, "removed")
             rows = rows_after_removal(runner, view, len(old), gone, columns, algorithm, layers=layers)
             if isinstance(rows, InvalidEdgesError):
                 if edges is None:
                     raise rows
-                assert isinstance(old, FrameView)
                 return _anew(runner, edges, gone, old, new, columns, algorithm)
             later = view.take(runner, rows)
             return later if record is None else later.replace_schema_metadata(without_provenance(later.schema).metadata)
@@ -137,19 +137,29 @@ def update(
 def _anew(
     engine: Engine,
     edges: Frame,
-    gone: FrameView,
-    forest: FrameView,
+    gone: FrameView | DeviceView,
+    forest: FrameView | DeviceView,
     new: FrameView | DeviceView | None,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
 ) -> Any:
     """Find the forest of all rows, a frame of the forest's kind."""
-    old = open_host_frame(edges)
+    old = _in_memory_of(forest, edges, "edges")
+    view: Any = old
     check_stackable(("forest", forest), ("edges", old))
-    view: Any = replace(old, lazy=forest.lazy, as_user=forest.as_user)
+    if isinstance(forest, FrameView) and isinstance(old, FrameView):
+        view = replace(old, lazy=forest.lazy, as_user=forest.as_user)
     view = view if new is None else _stacked(view, new)
     rows = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
     return view.take(engine, rows)
+
+
+def _in_memory_of(forest: FrameView | DeviceView, frame: Frame, argument: str) -> FrameView | DeviceView:
+    """Open a frame in the memory of the forest; one on the host is copied to a GPU, and none is copied back."""
+    if not forest.on_device:
+        return host_only(frame, argument, "the forest is on the host")
+    view = open_frame(frame, argument)
+    return device_view(view.to_arrow()) if isinstance(view, FrameView) else view
 
 
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:

@@ -342,6 +342,68 @@ def test_texts_and_clusters_of_groups():
         assert messages[0] == messages[1]
 
 
+@pytest.mark.parametrize("by", [None, "texts"])
+@pytest.mark.parametrize("weight", ["w", None, "gaps"])
+def test_core_distances(by, weight):
+    table = grouped("sparse", "texts")
+    gaps = pa.array(np.arange(ROWS) % 9, mask=np.arange(ROWS) % 11 == 0)
+    device = moved(table.append_column("gaps", gaps))
+    options: Any = {"min_samples": 2, "min_cluster_size": 3, "by": by, "invalid": "drop"}
+    found = dfmst.hdbscan(device, "u", "v", weight, **options)
+    assert isinstance(found, cudf.DataFrame)
+    assert values(found) == values(dfmst.hdbscan(table.append_column("gaps", gaps), "u", "v", weight, **options))
+    with pytest.raises(InvalidEdgesError, match="holds negative weights"):
+        dfmst.hdbscan(moved(pa.table({"u": [0], "v": [1], "w": [-1]})), "u", "v", "w", min_samples=1)
+
+
+# ---- removed rows -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["sparse", "text"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_removed_rows(kind, layers):
+    """The host's forest, or its error; rows that the forest lacks may be among the removed ones."""
+    table = edges(kind)
+    layer = dfmst.in_forest(table, "u", "v", "w", layers=layers).to_numpy(zero_copy_only=False)
+    reserve, new = table.filter(pa.array(layer > 0)), table.slice(0, 40)
+    for removed in (reserve.slice(20, 2), reserve.slice(20, 300), table.slice(5, 1).select(["more"])):
+        calls: list[dict[str, Any]] = [{"removed": removed}, {"removed": removed, "edges": table}]
+        calls[1]["new_edges"] = new
+        for call in calls:
+            results: list[Any] = []
+            for on_device in (False, True):
+                own: Any = {name: moved(frame) if on_device else frame for name, frame in call.items()}
+                try:
+                    forest = moved(reserve) if on_device else reserve
+                    results.append(
+                        values(dfmst.update(forest, source="u", target="v", weight="w", layers=layers, **own))
+                    )
+                except InvalidEdgesError as error:
+                    results.append(str(error))
+            assert results[0] == results[1]
+
+
+def test_frames_of_removed_rows_in_other_memory():
+    table = edges("text")
+    forest = dfmst.minimum_spanning_forest(table, "u", "v", "w")
+    names: Any = {"source": "u", "target": "v", "weight": "w", "edges": table}
+    expected = values(dfmst.update(forest, removed=forest.slice(0, 5), **names))
+    device = moved(forest)
+    with crossing("_edges.device_frame.device_view", *ON_ONE_THREAD):
+        found = dfmst.update(device, removed=forest.slice(0, 5), **names)
+    assert values(found) == expected
+    with pytest.raises(UnsupportedFrameError, match=r"removed is on a GPU, and the forest is on the host\n.*to_arrow"):
+        dfmst.update(forest, removed=device, **names)
+
+
+def test_clusters_are_compared_on_the_host():
+    labels = pa.table({"vertex": [0, 1], "cluster": [0, 0]})
+    cupy.traffic.reset()
+    for call in ((moved(labels), labels), (labels, moved(labels))):
+        with pytest.raises(UnsupportedFrameError, match=r"is on a GPU, and clusters are compared on the host\n.*arrow"):
+            dfmst.relabel(*call)
+
+
 # ---- verify -------------------------------------------------------------------------------------------------------
 
 
