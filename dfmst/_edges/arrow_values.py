@@ -284,6 +284,12 @@ def moments(column: pa.Array) -> Array:
     return times
 
 
+def no_times(name: object, kind: object) -> InvalidEdgesError:
+    """Return the error for a column of times that holds other values."""
+    message = f"column {name!r} holds {kind} values, which are no times"
+    return InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
+
+
 def ticks(column: Any) -> tuple[Any, int]:
     """Return times as whole numbers, ``int64`` of Arrow, and how many of them are a second."""
     kind = column.type

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
@@ -213,6 +213,24 @@ def device_numbers(name: object, column: Any) -> Array:
     if nulls is not None:
         floats[nulls] = np.nan
     return floats
+
+
+def device_moments(name: object, column: Any) -> tuple[Array, Array | None, pa.DataType]:
+    """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
+    column = _decoded(column)
+    nulls, kind = _nulls(column), _arrow_type(column.dtype)
+    if _is_decimal(column.dtype) or column.dtype.kind not in "iufmM":
+        raise no_times(name, column.dtype if kind is None else kind)
+    column = _instants(column).astype("int64") if column.dtype.kind in "mM" else column
+    plain = _values(column, nulls)
+    check_device(name, plain)
+    if plain.dtype == np.uint64 and len(plain) and int(plain.max()) >= 1 << 63:
+        raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
+    values: Array = plain.astype(np.float64 if plain.dtype.kind == "f" else np.int64, copy=False)
+    missing = values != values if values.dtype.kind == "f" else None
+    if nulls is not None:
+        missing = nulls if missing is None else nulls | missing
+    return values, missing, kind
 
 
 def check_device(name: object, column: Array) -> None:

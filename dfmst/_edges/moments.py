@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from dfmst._common.arguments import real_number, whole_number
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_column, plain_ids, ticks
+from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
+from dfmst._edges.device_columns import device_moments
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
-from dfmst.errors import InvalidEdgesError
 
 _DAY = 86_400  # seconds
 _SECONDS = {
@@ -82,14 +83,14 @@ class Moments:
             message = f"{argument} is {value!r}, and column {self.name!r} holds {self.kind} values"
             raise ValueError(f"{message}; pass a moment of this type") from error
 
-    def moment(self, view: FrameView, tick: Any) -> Any:
+    def moment(self, view: FrameView | DeviceView, tick: Any) -> Any:
         """Return ticks as a value of the frame's library."""
         if self.per_second is None:
             return tick
         if pa.types.is_date(self.kind):
             return dt.date.fromordinal(_EPOCH + int(tick) // (_DAY * self.per_second))
         value = pa.scalar(int(tick), pa.int64()).cast(self.kind)
-        if view.frame.implementation.is_pandas():
+        if view.on_device or view.frame.implementation.is_pandas():  # cuDF has the moments of pandas
             pandas = sys.modules["pandas"]
             if pa.types.is_duration(self.kind):
                 return pandas.Timedelta(int(tick), unit=self.kind.unit)
@@ -101,8 +102,12 @@ class Moments:
         return value.as_py()
 
 
-def moments(view: FrameView, name: Any) -> Moments:
-    """Read a column of times or numbers."""
+def moments(view: FrameView | DeviceView, name: Any) -> Moments:
+    """Read a column of times or numbers, in the frame's memory."""
+    if isinstance(view, DeviceView):
+        values, missing, kind = device_moments(name, view.column(name))
+        per_second = ticks(pa.array([], kind))[1] if pa.types.is_temporal(kind) else None
+        return Moments(name, values, missing if missing is not None and bool(missing.any()) else None, kind, per_second)
     column = plain_ids(arrow_column(name, view.column(name)))
     kind, per_second = column.type, None
     missing = (
@@ -115,8 +120,7 @@ def moments(view: FrameView, name: Any) -> Moments:
     elif pa.types.is_integer(kind):
         column = column.cast(pa.int64())
     elif not pa.types.is_null(kind):
-        message = f"column {name!r} holds {kind} values, which are no times"
-        raise InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
+        raise no_times(name, kind)
     values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
     plain: Array = (
         values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)

@@ -72,7 +72,7 @@ class VertexList:
     def __len__(self) -> int:
         return len(self.vertex)
 
-    def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
+    def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Any] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
         vertices = {name: self.vertex[at] for name, at in places.items()} if self.ids is None else places
@@ -80,7 +80,10 @@ class VertexList:
         named = {} if groups is None else groups.columns(self.view, groups.of_place, others)
         if isinstance(self.view, DeviceView):
             values = self.input.vertices.values if self.ids is None else self.ids
-            more = {name: self.engine.from_host(column) for name, column in (numbers or {}).items()}
+            more = {
+                name: column if is_device_column(column) else self.engine.from_host(column)
+                for name, column in (numbers or {}).items()
+            }
             return self.view.build_vertices(self.names, values, vertices, more, named)
         further = bool(numbers) or bool(named)
         view = replace(self.view, lazy=False, as_user=None) if further else self.view
@@ -197,9 +200,9 @@ def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, An
 
 
 def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
-    """Return the places of ids (a list, an array or a column), ``int64``, on the host."""
+    """Return the places of ids (a list, an array or a column), ``int64``, in the list's memory."""
     engine, column = listed.engine, _column_in(listed.engine, argument, ids)
-    places = engine.to_host(find_ids(engine, (argument, column), ("ids", listed.values())))
+    places = find_ids(engine, (argument, column), ("ids", listed.values()))
     unknown = places < 0
     if unknown.any():
         count, row = int(unknown.sum()), int(unknown.argmax())

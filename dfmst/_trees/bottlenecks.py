@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.device_columns import device_column, is_device_column
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.results import take_or_null
 from dfmst._edges.vertex_list import find_places
@@ -45,10 +48,10 @@ def bottlenecks(
     Parameters
     ----------
     forest
-        The forest, or the whole edge table, which gives the same result; the frame is on the host.
+        The forest, or the whole edge table, which gives the same result.
     pairs
         Pairs of vertices: a frame with two columns (or with columns named `source` and `target`), an array of shape
-        ``(pairs, 2)``, or a list of pairs.
+        ``(pairs, 2)``, or a list of pairs. For a forest on a GPU, pairs on the host are copied there.
     source, target, weight, algorithm, engine, invalid, threads
         As for :func:`minimum_spanning_forest`; columns of `forest`.
     maximum
@@ -60,14 +63,14 @@ def bottlenecks(
         A frame of the forest's kind, one row a pair in their order: ``start`` and ``stop``, the pair in the type of the
         ids; ``edge``, the row of `forest`; ``weight``, its weight in its own type (absent with ``weight=None``).
         ``edge`` and ``weight`` are null if no path joins the pair, or if both are one vertex. With such pairs, integer
-        columns of pandas have its nullable type. Of pandas' pairs, the index is kept.
+        columns of pandas have its nullable type. The index of pairs is kept if they are the same kind of frame.
 
     Raises
     ------
     InvalidEdgesError
         Ids that are not vertices of the forest, or entries of `pairs` that are not pairs.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`connected_components`.
+        As for :func:`connected_components`; also if the pairs are on a GPU, and the forest is not.
 
     Examples
     --------
@@ -88,28 +91,52 @@ def bottlenecks(
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     ends, index = _ends(pairs, source, target)
     ordered = order_forest(forest, columns, None, algorithm=algorithm, engine=engine, threads=threads)
-    if not isinstance(ordered.view, FrameView):
-        raise UnsupportedFrameError(
-            "bottlenecks are listed on the host, and this frame is on a GPU", "pass .to_arrow()"
-        )
-    first, last = (find_places(ordered.listed, name, ids) for name, ids in ends)
-    rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
-    listed = replace(ordered.listed, view=replace(ordered.view, lazy=False, as_user=None))
-    joined = nw.from_native(listed.frame({"start": first, "stop": last}), eager_only=True)
+    if not ordered.view.on_device and any(is_device_column(ids) for _, ids in ends):
+        raise UnsupportedFrameError("pairs is on a GPU, and the forest is on the host", "copy the pairs to the host")
+    with ordered.engine.guard():
+        first, last = (find_places(ordered.listed, name, ids) for name, ids in ends)
+        rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
+        places = {"start": first, "stop": last}
+        if isinstance(ordered.view, DeviceView):
+            return _frame_on_gpu(ordered, places, rank, weight, index)
+        return _frame_on_host(ordered, ordered.view, places, rank, weight, index)
+
+
+def _frame_on_host(
+    ordered: OrderedForest, view: FrameView, places: dict[str, Array], rank: Array, weight: Any, index: Any
+) -> Frame:
+    """Return the pairs, and the edge and weight of each."""
+    listed = replace(ordered.listed, view=replace(view, lazy=False, as_user=None))
+    joined = nw.from_native(listed.frame(places), eager_only=True)
     missing = rank == _NO_RANK
-    found = [nw.new_series("edge", ordered.rows, backend=ordered.view.frame.implementation)]
+    found = [nw.new_series("edge", ordered.rows, backend=view.frame.implementation)]
     if weight is not None:
         found.append(ordered.column(weight, "weight").get_column("weight"))
     added = [take_or_null(column, rank, missing).alias(column.name) for column in found]
     frame = joined.with_columns(*added)
     if index is not None and frame.implementation.is_pandas():
         frame = nw.from_native(nw.to_native(frame).set_axis(index), eager_only=True)
-    return ordered.view.finish(frame)
+    return view.finish(frame)
+
+
+def _frame_on_gpu(ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: Any, index: Any) -> Frame:
+    """Return the pairs, and the edge and weight of each, as a frame of cuDF."""
+    xp, missing = ordered.engine.xp, rank == np.uint32(_NO_RANK)
+    rows = xp.append(ordered.rows, 0)[xp.where(missing, len(ordered), rank)]
+    found = {"edge": device_column(rows, missing)}
+    if weight is not None:
+        entries = ordered.view.column(weight).take(rows).reset_index(drop=True)
+        found["weight"] = entries.where(~missing) if bool(missing.any()) else entries
+    frame: Any = ordered.listed.frame(places, found)
+    if index is not None and isinstance(index, sys.modules["cudf"].Index):
+        frame.index = index
+    return frame
 
 
 def _ends(pairs: Any, source: Any, target: Any) -> tuple[list[tuple[str, Any]], Any]:
-    """Return both ends of the pairs, each with a name for messages; and the index of a frame of pandas."""
-    if isinstance(pairs, np.ndarray) and pairs.ndim == 2 and pairs.shape[1] == 2:
+    """Return both ends of the pairs, each with a name for messages; and the index of a frame of pandas or cuDF."""
+    is_array = isinstance(pairs, np.ndarray) or is_device_column(pairs)
+    if is_array and pairs.ndim == 2 and pairs.shape[1] == 2:
         return [("start", pairs[:, 0]), ("stop", pairs[:, 1])], None
     if isinstance(pairs, (list, tuple, np.ndarray)):
         listed = [tuple(pair) if is_several(pair) else (pair,) for pair in pairs]
@@ -118,7 +145,7 @@ def _ends(pairs: Any, source: Any, target: Any) -> tuple[list[tuple[str, Any]], 
                 message = f"pairs: entry {place} has {len(pair)} ids, and a pair has 2"
                 raise InvalidEdgesError(message, "pass a list of pairs, or a frame with two columns", row=place)
         return [("start", [pair[0] for pair in listed]), ("stop", [pair[1] for pair in listed])], None
-    view = open_host_frame(pairs, "pairs")
+    view = open_frame(pairs, "pairs")
     names = (source, target) if source in view.places and target in view.places else tuple(view.places)
     if len(names) != 2:
         message = f"pairs has {len(names)} columns, and not the two columns {source!r} and {target!r}"
@@ -126,15 +153,17 @@ def _ends(pairs: Any, source: Any, target: Any) -> tuple[list[tuple[str, Any]], 
     return [(f"column {name!r} of pairs", view.column(name)) for name in names], _index(view)
 
 
-def _index(view: FrameView) -> Any:
+def _index(view: FrameView | DeviceView) -> Any:
+    if isinstance(view, DeviceView):
+        return view.frame.index
     return view.native.index if view.frame.implementation.is_pandas() else None
 
 
 def _heaviest(forest: OrderedForest, first: Array, last: Array) -> Array:
     """Return the place in the order of the heaviest edge between places, ``uint32``; the greatest one if none is."""
-    ends = np.empty(len(forest), np.uint64)
+    ends = forest.engine.xp.empty(len(forest), np.uint64)
     forest.engine.launch("pack_ends", len(forest), forest.source, forest.target, None, ends)
     trees = build_kruskal_tree(forest.engine, ends, forest.vertices)
-    rank = np.empty(len(first), np.uint32)
+    rank: Array = forest.engine.xp.empty(len(first), np.uint32)
     forest.engine.launch("path_maxima", len(first), first, last, trees.top, trees.link, rank)
     return rank

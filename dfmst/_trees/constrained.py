@@ -70,7 +70,8 @@ def read_marks(ordered: OrderedForest, names: tuple[Any, Any], vertices: Any, on
     view = open_frame(vertices, "vertices")
     code, null = _codes(ordered, view, [one_per])
     mark = np.full(ordered.vertices, _NONE, np.uint32)
-    mark[find_places(ordered.listed, "vertices", vertices)] = np.where(null, _NONE, code)
+    place = ordered.listed.engine.to_host(find_places(ordered.listed, "vertices", vertices))
+    mark[place] = np.where(null, _NONE, code)
     return mark
 
 

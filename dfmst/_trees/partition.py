@@ -152,7 +152,7 @@ def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
         message = f"balance has {len(wrong):,} amounts that are negative or no number, the first at position {wrong[0]}"
         raise InvalidEdgesError(message, "pass amounts of 0 or more")
     placed = np.zeros(len(listed), np.float64 if amounts.dtype.kind == "f" else np.int64)
-    placed[find_places(listed, "vertices", ids)] = amounts
+    placed[listed.engine.to_host(find_places(listed, "vertices", ids))] = amounts
     return placed
 
 

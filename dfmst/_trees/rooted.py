@@ -200,7 +200,7 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     label: Array = forest.labels().astype(np.int64)
     if not chosen:
         return label
-    place = find_places(forest.listed, "root", chosen)
+    place = forest.listed.engine.to_host(find_places(forest.listed, "root", chosen))
     if forest.listed.groups is not None:
         place = _places_of(forest.listed, place)
     tree_of = engine.to_host(label[engine.from_host(place)])

@@ -24,19 +24,20 @@ import numpy as np
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import compose
 from dfmst._edges.moments import Moments, moments
 from dfmst._edges.read import EdgeColumns, edge_columns, read_table
-from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import Edges, gather_edges, key_edges
+from dfmst._engines import Engine, host_engine
+from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, key_edges
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.forest import open_edges
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import CapacityError, InvalidEdgesError
 
 _MOST = 1 << 27  # windows
 _FOREST_ROW = 16  # rows of a window that take as long as a row of its forest in a fold
@@ -70,7 +71,7 @@ def windows(
     Parameters
     ----------
     edges, source, target, weight, by, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`; the frame is on the host.
+        As for :func:`minimum_spanning_forest`.
     time
         Name of a column of dates, timestamps, durations or numbers. Rows may have any order.
     width, step
@@ -85,7 +86,7 @@ def windows(
     Yields
     ------
     begin
-        Begin of the window, a timestamp of pandas or of Python, a date or a number.
+        Begin of the window, a timestamp of pandas (also for cuDF) or of Python, a date or a number.
     forest
         The same kind of frame: the forest's rows in input order, all columns, and a pandas index. The last window is
         the first one that contains the latest row.
@@ -116,20 +117,19 @@ def windows(
     """
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     view, runner = open_edges(edges, engine, threads)
-    if not isinstance(view, FrameView):
-        message = "windows are made of frames on the host, and this one is on a GPU"
-        raise UnsupportedFrameError(message, "pass edges.to_arrow()")
-    times = moments(view, time)
+    with runner.guard():
+        times = moments(view, time)
     lengths = times.span("width", width), times.span("step", step)
     first = None if start is None else times.tick("start", start)
     with runner.guard():
         series = _read(runner, view, columns, times, resolve(algorithm, runner))
-    begins = _begins(series.times, *lengths, first)
+        bounds = series.reader.xp.concatenate([series.times[:1], series.times[-1:]])
+        begins = _begins(series.reader.to_host(bounds), *lengths, first)
     return _forests(series, times, begins, lengths[0])
 
 
 def _begins(times: Array, width: Any, step: Any, start: Any) -> Array:
-    """Return the begins of all windows."""
+    """Return the begins of all windows of the times, ascending, of which the first and the last one matter."""
     if not len(times):
         return times
     latest, start = times[-1].item(), (times[0] // step * step).item() if start is None else start
@@ -146,9 +146,10 @@ def _begins(times: Array, width: Any, step: Any, start: Any) -> Array:
 
 
 def _forests(series: _Series, times: Moments, begins: Array, width: Any) -> Iterator[tuple[Any, Any]]:
-    low = np.searchsorted(series.times, begins, "left")
-    high = np.searchsorted(series.times, begins + width, "left")
-    forests = series.solve(low.tolist(), high.tolist())
+    with series.engine.guard():
+        bounds = [series.reader.from_host(each) for each in (begins, begins + width)]
+        low, high = (series.reader.xp.searchsorted(series.times, each, "left").tolist() for each in bounds)
+    forests = series.solve(low, high)
     for begin in begins.tolist():
         with series.engine.guard():
             forest = series.view.take(series.engine, series.frame_rows(next(forests)))
@@ -160,18 +161,19 @@ class _Series:
     """Rows of a table by time."""
 
     engine: Engine
-    view: FrameView
+    reader: Engine  # of the frame's memory
+    view: FrameView | DeviceView
     edges: Edges  # by time, with ordered keys and the row of the table if that is another one
-    times: Array
+    times: Array  # ascending, in the frame's memory
     vertices: int
     algorithm: Algorithm
     kept: Array | None
 
     def frame_rows(self, rows: Array) -> Array:
         """Return ascending rows of the frame."""
-        rows = self.engine.to_host(rows).astype(np.int64)
-        rows = rows if self.kept is None else self.kept[rows]
-        return np.sort(rows)
+        rows = rows if self.view.on_device else self.engine.to_host(rows)
+        rows = rows.astype(np.int64) if self.kept is None else self.kept[rows]
+        return self.reader.xp.sort(rows)  # type: ignore[no-any-return]
 
     def part(self, low: int, high: int) -> Edges:
         """Return a range of rows."""
@@ -236,7 +238,9 @@ def folds(low: list[int], high: list[int], vertices: int) -> bool:
     return rows > 2 * moved + _FOREST_ROW * forest + _CALLS
 
 
-def _read(engine: Engine, view: FrameView, columns: EdgeColumns, times: Moments, algorithm: Algorithm) -> _Series:
+def _read(
+    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, times: Moments, algorithm: Algorithm
+) -> _Series:
     """Read a frame's columns, and sort the rows by time."""
     input = read_table(engine, compose(engine, view, columns), columns)
     table, missing = input.table, times.missing
@@ -244,14 +248,15 @@ def _read(engine: Engine, view: FrameView, columns: EdgeColumns, times: Moments,
         first = int(missing.argmax())
         message = f"column {times.name!r} has {int(missing.sum()):,} nulls, the first in row {first}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=first)
+    reader = engine if view.on_device else host_engine(engine)
     edges, kept = key_edges(engine, table.edges(), table.flip), input.kept
-    place = np.arange(len(edges), dtype=np.uint32)
+    place = reader.xp.arange(len(edges), dtype=np.uint32)
     at = times.values if kept is None else times.values[kept]
     if missing is not None:
-        place = np.flatnonzero(~(missing if kept is None else missing[kept])).astype(np.uint32)
+        place = reader.xp.flatnonzero(~(missing if kept is None else missing[kept])).astype(np.uint32)
         at = at[place]
     if (at[1:] < at[:-1]).any():
-        order = np.argsort(at, kind="stable")
+        order = sort_order(reader, gather_keys(reader, at, None))
         at, place = at[order], place[order]
         rank = engine.xp.empty(len(edges), np.uint32)  # rows of one weight stay in row order
         rank[sort_order(engine, edges.key)] = engine.xp.arange(len(edges), dtype=np.uint32)
@@ -260,4 +265,4 @@ def _read(engine: Engine, view: FrameView, columns: EdgeColumns, times: Moments,
     if len(place) < len(edges) or (place[1:] < place[:-1]).any():
         edges = gather_edges(engine, edges, places, None)
     edges = Edges(edges.source, edges.target, edges.key, places)
-    return _Series(engine, view, edges, at, table.vertices, algorithm, kept)
+    return _Series(engine, reader, view, edges, at, table.vertices, algorithm, kept)

@@ -356,6 +356,85 @@ def test_core_distances(by, weight):
         dfmst.hdbscan(moved(pa.table({"u": [0], "v": [1], "w": [-1]})), "u", "v", "w", min_samples=1)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_bottlenecks(kind):
+    table, rng = edges(kind), np.random.default_rng(4)
+    ends = [column.take(pa.array(rng.integers(0, ROWS, 500))) for column in (table["u"], table["v"])]
+    ends[1] = pa.chunked_array(
+        [*ends[0].slice(0, 9).chunks, *ends[1].slice(9).chunks]
+    )  # no path of nine pairs has an edge
+    pairs, device, expected = pa.table({"from": ends[0], "to": ends[1]}), moved(table), dict[str, list[Any]]()
+    for weight, maximum in (("w", False), (None, False), ("w", True)):
+        expected = values(dfmst.bottlenecks(table, pairs, "u", "v", weight, maximum=maximum))
+        on_device = moved(pairs)
+        with crossing(*ON_ONE_THREAD):
+            found = dfmst.bottlenecks(device, on_device, "u", "v", weight, maximum=maximum)
+        assert values(found) == expected
+        assert found["start"].dtype == device["u"].dtype
+        assert found.index.to_arrow().to_pylist() == on_device.index.to_arrow().to_pylist()
+        assert values(dfmst.bottlenecks(device, pairs, "u", "v", weight, maximum=maximum)) == expected
+    assert expected["edge"][:9] == [None] * 9
+    assert len({*expected["edge"]}) > 10
+    joined = [row for row, edge in enumerate(expected["edge"]) if edge is not None]
+    found = dfmst.bottlenecks(device, pairs.take(joined), "u", "v", "w", maximum=True)
+    assert found["weight"].dtype == device["w"].dtype
+    if kind != "text":
+        array = cupy.asarray(np.stack([column.to_numpy() for column in ends], axis=1))
+        assert values(dfmst.bottlenecks(device, array, "u", "v", "w", maximum=True)) == expected
+    with pytest.raises(InvalidEdgesError, match="is not a vertex of the table"):
+        dfmst.bottlenecks(device, [tuple({"text": ["a", "b"]}.get(kind, [-5, -6]))], "u", "v", "w")
+    with pytest.raises(UnsupportedFrameError, match="pairs is on a GPU, and the forest is on the host"):
+        dfmst.bottlenecks(table, moved(pairs), "u", "v", "w")
+
+
+# ---- windows ------------------------------------------------------------------------------------------------------
+
+
+def times(kind: str, ordered: bool) -> pa.Array:
+    """A column of 60 days; of floats, one row in 17 is NaN or null."""
+    ticks = np.random.default_rng(6).integers(-5 * 86_400, 55 * 86_400, ROWS)
+    ticks = np.sort(ticks) if ordered else ticks
+    if kind == "integers":
+        return pa.array(ticks)
+    if kind == "floats":
+        lacking = np.arange(ROWS) % 17
+        return pa.array(np.where(lacking == 3, np.nan, ticks / 8), mask=lacking == 5)
+    return pa.array(ticks).cast({"zone": pa.timestamp("s", "Europe/Berlin"), "span": pa.duration("s")}[kind])
+
+
+@pytest.mark.parametrize("fold", [False, True])
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("kind", ["integers", "floats", "zone", "span"])
+def test_windows(monkeypatch, kind, ordered, fold):
+    monkeypatch.setattr("dfmst._trees.windows.folds", lambda *_: fold)
+    table = edges("sparse").append_column("t", times(kind, ordered))
+    day: Any = {"integers": 86_400, "floats": 86_400 / 8}.get(kind)
+    lengths: dict[str, Any] = {"width": day * 9, "step": day * 4} if day else {"width": "9D", "step": "4D"}
+    options: dict[str, Any] = {"time": "t", "invalid": "drop", "by": "more" if fold else None, **lengths}
+    device = moved(table)
+    expected = list(dfmst.windows(table.to_pandas(), "u", "v", "w", **options))
+    with crossing():
+        found = list(dfmst.windows(device, "u", "v", "w", **options))
+    assert [begin for begin, _ in found] == [begin for begin, _ in expected]
+    assert len(found) > 10
+    for (_, forest), (_, known) in zip(found, expected, strict=True):
+        assert forest.index.to_arrow().to_pylist() == [2 * row for row in known.index]
+    assert max(len(forest) for _, forest in found) > 100
+
+
+def test_wrong_times():
+    for column in (pa.array(["a"] * ROWS), pa.array([True] * ROWS), pa.array([Decimal("1.5")] * ROWS)):
+        device = moved(edges("dense").append_column("t", column))
+        with pytest.raises(InvalidEdgesError, match=r"column 't' holds .* values, which are no times"):
+            dfmst.windows(device, "u", "v", "w", time="t", width=1, step=1)
+    device = moved(edges("dense").append_column("t", times("floats", True)))
+    with pytest.raises(InvalidEdgesError, match="column 't' has 354 nulls, the first in row 3"):
+        dfmst.windows(device, "u", "v", "w", time="t", width=1, step=1)
+    wide = moved(edges("dense").append_column("t", pa.array([2**63] * ROWS, pa.uint64())))
+    with pytest.raises(InvalidEdgesError, match="column 't' holds integers beyond 2\\^63"):
+        dfmst.windows(wide, "u", "v", "w", time="t", width=1, step=1)
+
+
 # ---- removed rows -------------------------------------------------------------------------------------------------
 
 
