@@ -76,11 +76,13 @@ class _Edges(NamedTuple):
     position: Array | None
 
 
-def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
-    """Read a partition, one of a file in pieces."""
-    name, first, read_rows = part.name if isinstance(part, Part) else "", 0, 0
+def read_edges(
+    engine: Engine, part: Any, number: int, columns: EdgeColumns, first: int = 0, *, on_host: bool = False
+) -> Iterator[Table]:
+    """Read a partition from its row `first` on, one of a file in pieces; `on_host`: do not decode a file on the GPU."""
+    name, read_rows = part.name if isinstance(part, Part) else "", first
     try:
-        for frame in _frames(part, columns):
+        for frame in part.pieces(PIECE) if on_host and isinstance(part, FileRows) else _frames(part, columns):
             try:
                 table = edge_table(engine, frame, number, columns, first)
             except InvalidEdgesError:

@@ -93,11 +93,18 @@ def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySa
     pieces, rows, vertices = [empty_table()], 0, 0
     digests: dict[int, int] = {}
     for number, part in chosen:
-        for table in read_edges(engine, part, number, columns):
-            digests |= part_digest(number, part, table)
-            rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
-            spread = max(1, table.num_rows // _SAMPLE)
-            pieces.append(some_rows(table, np.arange(spread // 2, table.num_rows, spread)))
+        of_file = isinstance(part, FileRows)
+        drawn, total = part.spread(_COUNTED_ROWS) if of_file else ([(part, 0, 0)], 0)
+        rows += total
+        for piece, first, _ in drawn:
+            # On the host: a GPU would return the forest of the rows, and they would cross the bus once more.
+            for table in read_edges(engine, piece, number, columns, first, on_host=True):
+                digests |= part_digest(number, part, table)
+                vertices = max(vertices, likely_vertices(table))
+                length = sum(size for *_, size in drawn) if of_file else table.num_rows
+                spread = max(1, length // _SAMPLE)
+                pieces.append(some_rows(table, np.arange(spread // 2, table.num_rows, spread)))
+                rows += 0 if of_file else table.num_rows
     key, row = (np.concatenate([column_values(piece, name) for piece in pieces]) for name in ("key", "row"))
     estimate = rows * len(numbered) // len(chosen)
     return KeySample(key, row, estimate, vertices, digests)
