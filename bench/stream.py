@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from support.files import ID_KINDS, random_tables, write_files
 from support.machine import describe
-from support.results import parser, read, write
+from support.results import Plans, parser, read, run_plan, write
 from support.runs import measure
 
 
@@ -119,7 +117,7 @@ def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dict[str, Any]]] = {
+PLANS: Plans = {
     "speed": (speed, {"vertices": 2_000_000, "rows": 96_000_000, "files": 48, "limit": "560MiB"}),
     "large": (large, {"vertices": 10_000_000, "rows": 400_000_000, "files": 100, "limit": "2GiB"}),
     "ids": (ids, {"vertices": 2_000_000, "rows": 24_000_000, "files": 12, "limit": "1GiB"}),
@@ -128,18 +126,8 @@ PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dic
 
 def main() -> None:
     options = parser(__doc__, "cpu/stream.json", sibling_limit="512MiB", repeat=3)
-    options.add_argument("plan", choices=PLANS)
-    for name in ("vertices", "rows", "files"):
-        options.add_argument(f"--{name}", type=int)
-    options.add_argument("--limit")
     options.add_argument("--no-scipy", dest="scipy", action="store_false")
-    options.add_argument("--folder", type=Path, help="the files are made and kept in it (default: temporary)")
-    chosen = options.parse_args()
-    run, defaults = PLANS[chosen.plan]
-    for name, value in defaults.items():
-        setattr(chosen, name, value if getattr(chosen, name) is None else getattr(chosen, name))
-    with tempfile.TemporaryDirectory() as temporary:
-        figures = run((chosen.folder or Path(temporary)) / "edges", chosen)
+    chosen, figures = run_plan(options, PLANS)
     write(chosen.output, {**read(chosen.output), "machine": describe("pyarrow", "scipy"), chosen.plan: figures})
 
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ import pyarrow as pa
 from stream import best
 from support.files import PLAIN, random_tables, write_files
 from support.machine import describe
-from support.results import parser, read, write
+from support.results import Plans, parser, read, run_plan, write
 from support.runs import measure
 
 
@@ -86,7 +85,7 @@ def peers(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     return {**size_of(folder, chosen), "memory_limit": chosen.limit, **in_turn(folder, names, chosen)}
 
 
-PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dict[str, Any]]] = {
+PLANS: Plans = {
     "dense": (dense, {"vertices": 100_000_000, "rows": 1_000_000_000, "files": 100, "limit": "1000MiB"}),
     "ids": (ids, {"vertices": 4_000_000, "rows": 50_000_000, "files": 10, "limit": "1GiB"}),
     "peers": (peers, {"vertices": 15_000_000, "rows": 150_000_000, "files": 15, "limit": "1GiB"}),
@@ -95,18 +94,8 @@ PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dic
 
 def main() -> None:
     options = parser(__doc__, "cpu/components.json", repeat=3)
-    options.add_argument("plan", choices=PLANS)
-    for name in ("vertices", "rows", "files"):
-        options.add_argument(f"--{name}", type=int)
-    options.add_argument("--limit")
     options.add_argument("--plain", action="store_true", help="write the files without encoding and compression")
-    options.add_argument("--folder", type=Path, help="the files are made and kept in it (default: temporary)")
-    chosen = options.parse_args()
-    run, defaults = PLANS[chosen.plan]
-    for name, value in defaults.items():
-        setattr(chosen, name, value if getattr(chosen, name) is None else getattr(chosen, name))
-    with tempfile.TemporaryDirectory() as temporary:
-        figures = run((chosen.folder or Path(temporary)) / "edges", chosen)
+    chosen, figures = run_plan(options, PLANS)
     libraries = ("pyarrow", "scipy", *(["networkit"] if "networkit_components" in figures else []))
     write(
         chosen.output,
