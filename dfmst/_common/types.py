@@ -21,6 +21,9 @@ Invalid: TypeAlias = Literal["raise", "drop"]
 #: Largest number of rows: positions are 32-bit words, and the last one means "none".
 ROW_LIMIT: int = int(np.iinfo(np.uint32).max) - 1
 
+#: Largest number of vertices of a table in memory, which are numbered by 32-bit words, too.
+VERTEX_LIMIT: int = ROW_LIMIT
+
 
 class SupportsDLPack(Protocol):
     """An array that any library can read, on the host or on a GPU."""

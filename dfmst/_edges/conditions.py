@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.device_columns import device_codes, device_factorize, device_flags
 from dfmst._edges.device_frame import DeviceView
@@ -286,6 +286,6 @@ def pair_vertices(
     """Number pairs of a group and a vertex below `total`; `in_order`: by group, then by vertex."""
     first, second = (group * np.uint64(total) + column for column in (source, target))
     pairs = total * (int(group.max()) + 1 if len(group) else 0)
-    if pairs <= max(2 * len(group), _FEW):
+    if pairs <= min(max(2 * len(group), _FEW), VERTEX_LIMIT):
         return Vertices(first, second, pairs, None)
     return (factorize if engine.on_host else device_factorize)(engine, first, second, in_order=in_order)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
+from dfmst._edges.vertices import IdColumns, Vertices, check_vertices, different_ids, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
@@ -49,6 +49,7 @@ def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool
         stacked = sys.modules["cudf"].concat([source, target], ignore_index=True)
         codes, values = stacked.factorize(sort=in_order)
         values = sys.modules["cudf"].Series(values)
+    check_vertices(len(values))
     codes = codes.astype(np.uint32)
     return Vertices(codes[:length], codes[length:], len(values), values)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow, pc
-from dfmst._common.types import Array
+from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import (
     arrow_column,
     is_long_dictionary,
@@ -25,7 +25,7 @@ from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import spread_positions
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import CapacityError, InvalidEdgesError
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
 _ALWAYS_DENSE = 4096  # ids below this bound are vertices in any table
@@ -43,6 +43,13 @@ class Vertices(NamedTuple):
     target: Array
     total: int
     values: Any  # vertex -> id (Arrow; on a GPU CuPy or cuDF); None: the vertices are the ids
+
+
+def check_vertices(count: int) -> None:
+    """Raise an error if a table has more vertices than 32-bit words number."""
+    if count > VERTEX_LIMIT:
+        message = f"the table has {count:,} vertices; 32-bit words number at most {VERTEX_LIMIT:,}"
+        raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
 
 
 def dense_vertices(
@@ -65,8 +72,9 @@ def dense_vertices(
             if count > bound:
                 message = f"the ids are not all in [0, {bound})"
                 raise InvalidEdgesError(message, "pass a larger n, or n=None to have the ids numbered")
+            check_vertices(bound)
             return Vertices(first, second, bound, None)
-        if count <= max(2 * len(first), _ALWAYS_DENSE):
+        if count <= min(max(2 * len(first), _ALWAYS_DENSE), VERTEX_LIMIT):
             return Vertices(first, second, count, None)
     return (number or factorize)(engine, source, target, in_order=in_order)
 

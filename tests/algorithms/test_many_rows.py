@@ -1,19 +1,24 @@
-"""More rows than 31 bits number: positions are unsigned 32-bit words, and nothing else may be narrower."""
+"""Rows and vertices near 2^31 and 2^32: positions are unsigned 32-bit words, and nothing else may be narrower."""
 
 from __future__ import annotations
 
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from dfmst._common.types import ROW_LIMIT
+import dfmst
+from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT
+from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.edge_table import EdgeTable, check_capacity
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
+from tests.support.columns import reserved
 
+LAST = VERTEX_LIMIT - 1
 ROWS, PATH = (1 << 31) + 1000, 500
 
 
@@ -27,6 +32,52 @@ def test_rows_beyond_31_bits(algorithm):
     target[-PATH:] = np.arange(1, PATH + 1)
     rows = algorithm.run(CpuEngine(), EdgeTable(source, target, weight, 1 << 22), Trace())
     np.testing.assert_array_equal(rows, np.arange(ROWS - PATH, ROWS))
+
+
+@pytest.mark.parametrize("places", [[5, 1 << 20, (1 << 31) - 1, 1 << 31, LAST], [LAST, (1 << 31) + 7, 3, 4, 1 << 31]])
+def test_vertices_up_to_32_bits(places):
+    """A path of vertices from 0 to 2^32 - 3, in columns of all vertices of which few pages are written."""
+    engine, edges = CpuEngine(1), len(places) - 1
+    source, target = (np.array(column, np.uint32) for column in (places[:-1], places[1:]))
+    parent, size, link, top = (reserved(VERTEX_LIMIT, kind) for kind in (np.uint32, np.uint32, np.uint64, np.uint64))
+    parent[places] = places
+    engine.launch("unite", edges, source, target, None, parent)
+    for vertex in places:
+        while parent[vertex] != vertex:
+            vertex = int(parent[vertex])
+        assert vertex == min(places)
+    parent[places], size[places], link[places] = places, 1, (1 << 64) - 1
+    ends, cycle = source.astype(np.uint64) << np.uint64(32) | target, np.full(1, (1 << 64) - 1, np.uint64)
+    engine.launch_alone("link_trees", ends, edges, parent, size, link, cycle, VERTEX_LIMIT, *[None] * 4)
+    assert int(cycle[0]) == (1 << 64) - 1
+    heaviest = np.empty(edges, np.uint32)
+    engine.launch("path_maxima", edges, np.full(edges, places[0], np.uint32), target, top, link, heaviest)
+    assert heaviest.tolist() == list(range(edges))
+
+
+def test_vertices_beyond_32_bits_are_refused(monkeypatch):
+    """The limit of 2^32 - 2 is lowered to 20 here: dense ids beyond it are numbered, and more vertices are refused."""
+    monkeypatch.setattr("dfmst._edges.vertices.VERTEX_LIMIT", 20)
+    monkeypatch.setattr("dfmst._edges.vertices.SHORT", 0)
+    monkeypatch.setattr("dfmst._edges.conditions.VERTEX_LIMIT", 20)
+    ids = np.arange(0, 60, 3)
+    table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:], "group": ids[1:] % 2})
+    assert dfmst.minimum_spanning_forest(table).equals(table)
+    assert dfmst.connected_components(table)["vertex"].to_pylist() == ids.tolist()
+    assert len(dfmst.connected_components(table.slice(0, 10), by="group")) == 20
+    with pytest.raises(CapacityError, match="the table has 60 vertices; 32-bit words number at most 20"):
+        dfmst.arrays.forest_rows(ids[:-1], ids[1:], None, n_vertices=60)
+
+
+@pytest.mark.parametrize("kind", [np.array, lambda ids: [f"v{each}" for each in ids]])
+def test_ids_beyond_32_bits_are_refused(monkeypatch, kind):
+    """A table of ids says so before it gives a number twice."""
+    monkeypatch.setattr("dfmst._engines.primitives.id_table.VERTEX_LIMIT", 99)
+    dictionary = Dictionary(CpuEngine(1))
+    assert dictionary.look_up(plain(pa.array(kind(range(99)))), extend=True).tolist() == list(range(99))
+    assert dictionary.look_up(plain(pa.array(kind(range(99)))), extend=True).tolist() == list(range(99))
+    with pytest.raises(CapacityError, match="there are more than 99 different ids, which is what 32-bit words number"):
+        dictionary.look_up(plain(pa.array(kind(range(100)))), extend=True)
 
 
 def test_rows_beyond_32_bits_are_refused():

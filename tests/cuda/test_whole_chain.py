@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from tests.support.conditions import CALLS, frame
 from tests.support.gpu.standin import cudf, cupy
 from tests.support.lanes import examples
@@ -129,6 +129,23 @@ def test_denormal_numbers_are_groups_of_their_own():
     table = pa.table({"u": [0, 0, 0, 0], "v": [1, 1, 1, 1], "w": [4, 3, 2, 1], "group": least})
     found = dfmst.minimum_spanning_forest(moved(table), "u", "v", "w", by="group")
     assert found["w"].to_arrow().to_pylist() == [4, 2, 1]
+
+
+def test_more_vertices_than_32_bits(monkeypatch):
+    """The limit of 2^32 - 2 is lowered here: dense ids beyond it are numbered, and more vertices are refused."""
+    for module in ("vertices", "conditions"):
+        monkeypatch.setattr(f"dfmst._edges.{module}.VERTEX_LIMIT", 20)
+    ids = np.arange(0, 60, 3)
+    for kind in (np.array, lambda ids: [f"v{each:02}" for each in ids]):
+        table = pa.table({"source": kind(ids[:-1]), "target": kind(ids[1:]), "weight": ids[1:], "by": ids[1:] % 2})
+        assert values(dfmst.connected_components(moved(table)))["vertex"] == [*kind(ids)]
+        assert len(dfmst.connected_components(moved(table.slice(0, 10)), by="by")) == 20
+        table = pa.table({"source": kind(np.arange(0, 42, 2)), "target": kind(np.arange(2, 44, 2))})
+        with pytest.raises(CapacityError, match="the table has 22 vertices; 32-bit words number at most 20"):
+            dfmst.spanning_forest(moved(table))
+    monkeypatch.setattr("dfmst._engines.primitives.dendrogram.ROW_LIMIT", 20)
+    with pytest.raises(CapacityError, match="the dendrogram of 10 vertices is not made on a GPU"):
+        dfmst.single_linkage(moved(pa.table({"source": np.arange(9), "target": np.arange(1, 10)})), weight=None)
 
 
 # ---- vertices, clusters and trees ---------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 
 from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
+from tests.support.columns import reserved
 from tests.support.gpu.ptx import machine
 from tests.support.gpu.ptx.machine import Launch, run
 from tests.support.gpu.ptx.memory import Fault, Memory
@@ -19,7 +18,6 @@ from tests.support.gpu.ptx.modules import Card, programs, ptx_of
 pytestmark = pytest.mark.slow
 
 BLOCK = 64
-_NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux, which Python 3.12 names
 #: What is wrong in portable.cuh -> the text that is right, and the text in its place.
 FAULTS = {
     "one index too many": ("index_ < count; index_", "index_ <= count; index_"),
@@ -45,15 +43,6 @@ STEPS_OF(K, copied, (u32* met, const u32* a, u32* b, u64 length)) {
   team.each(length, [=](u64 i) { b[i] = a[i] + 1; });
 }
 """
-
-
-def reserved(length: int, dtype: Any) -> np.ndarray:
-    """A column of zeros, of which only the pages that are written take memory."""
-    if not sys.platform.startswith("linux"):
-        pytest.skip("needs memory that is only reserved")
-    size = length * np.dtype(dtype).itemsize
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
-    return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
 
 
 def launch(text: str, variant: str, first: int, blocks: int, *values: Any, edit: Any = str) -> None:

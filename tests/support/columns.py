@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ __all__ = [
     "pack",
     "parents",
     "quick",
+    "reserved",
     "roots_of",
     "seeds",
     "unpack",
@@ -48,6 +51,18 @@ seeds = st.integers(0, 2**32 - 1)
 #: The CPU's threads, or the PTX of a GPU's kernels if tests/ptx/test_kernels.py asks for it.
 ENGINES: list[Any] = [PtxEngine()] if os.environ.get("DFMST_TEST_PTX") else [CpuEngine(n) for n in (1, 2, 4)]
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)
+
+
+_NO_RESERVE = 0x4000  # MAP_NORESERVE of Linux, which Python 3.12 names
+
+
+def reserved(length: int, dtype: Any) -> np.ndarray:
+    """A column of zeros, of which only the pages that are written take memory."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("needs memory that is only reserved")
+    size = length * np.dtype(dtype).itemsize
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
 
 
 def pack(mask: np.ndarray) -> np.ndarray:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._common.types import Array
+from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines.base import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flags_to_write, ones
+from dfmst.errors import CapacityError
 
 
 class _Level(NamedTuple):
@@ -48,6 +49,9 @@ def contracted_merges(engine: Engine, source: Array, target: Array, vertices: in
     left, right, size = (xp.empty(edges, dtype) for dtype in (np.uint64, np.uint64, np.uint32))
     if not edges:
         return left, right, size
+    if 2 * vertices >= ROW_LIMIT:  # vertices of all levels together
+        message = f"the dendrogram of {vertices:,} vertices is not made on a GPU; 32-bit words number half as many"
+        raise CapacityError(message, "copy the forest to the host: forest.to_arrow()")
     nodes = _contract_levels(engine, _Level(source, target, None, vertices))
     records, total = xp.empty(edges, np.uint64), nodes.bases[-1]
     engine.launch("find_chains", edges, nodes.one, nodes.up, nodes.lightest, records)

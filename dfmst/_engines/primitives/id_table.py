@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfmst._common.types import Array
+from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._engines.base import Engine
 from dfmst._engines.primitives.flags import compact, flag_words, ones
+from dfmst.errors import CapacityError
 
 #: Number that :meth:`IdTable.find` gives to ids that are not in the table.
 UNKNOWN = (1 << 32) - 1
@@ -114,6 +115,9 @@ class IdTable:
         first = new[compact(engine, flags)]
         if self._content is not None:
             self._append_texts(ids, first)
+        if self.count + len(first) > VERTEX_LIMIT:
+            message = f"there are more than {VERTEX_LIMIT:,} different ids, which is what 32-bit words number"
+            raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
         known = self._known if self._content is None else None
         engine.launch("number_ids", len(first), first, ids.word, claimed, self.count, self._slots, known)
         engine.launch("read_numbers", len(new), new, claimed, self._slots, number)
