@@ -163,7 +163,7 @@ def _heaviest(forest: OrderedForest, first: Array, last: Array) -> Array:
     """Return the place in the order of the heaviest edge between places, ``uint32``; the greatest one if none is."""
     ends = forest.engine.xp.empty(len(forest), np.uint64)
     forest.engine.launch("pack_ends", len(forest), forest.source, forest.target, None, ends)
-    trees = build_kruskal_tree(forest.engine, ends, forest.vertices)
+    trees = build_kruskal_tree(forest.engine, ends, forest.vertices, contract=True)
     rank: Array = forest.engine.xp.empty(len(first), np.uint32)
     forest.engine.launch("path_maxima", len(first), first, last, trees.top, trees.link, rank)
     return rank

@@ -70,7 +70,7 @@ def certify_rows(
     if violation:
         return violation
     ranked = rank_forest(engine, gather_edges(engine, table.edges(), rows.astype(np.uint32), None, table.flip))
-    trees = build_kruskal_tree(engine, ranked.ends, table.vertices)
+    trees = build_kruskal_tree(engine, ranked.ends, table.vertices, contract=True)
     if trees.cycle is not None:
         return describe_cycle(ranked, trees.cycle, table.maximum, describe)
     outside = gather_edges(engine, table.edges(), _doubtful(engine, table, ranked, trees), None, table.flip)

@@ -23,8 +23,6 @@ from tests.support.tables import edge_tables
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-#: Where the ends of a forest's edges go to the host, since one thread there unites them in order.
-ON_ONE_THREAD = ("_engines.cuda.to_host", "_engines.cuda.launch_alone")
 COLUMN = 1024  # bytes: less than any column of the tables below has
 ROWS = 3000
 
@@ -384,7 +382,7 @@ def test_bottlenecks(kind):
     for weight, maximum in (("w", False), (None, False), ("w", True)):
         expected = values(dfmst.bottlenecks(table, pairs, "u", "v", weight, maximum=maximum))
         on_device = moved(pairs)
-        with crossing(*ON_ONE_THREAD):
+        with crossing():
             found = dfmst.bottlenecks(device, on_device, "u", "v", weight, maximum=maximum)
         assert values(found) == expected
         assert found["start"].dtype == device["u"].dtype
@@ -485,7 +483,7 @@ def test_frames_of_removed_rows_in_other_memory():
     names: Any = {"source": "u", "target": "v", "weight": "w", "edges": table}
     expected = values(dfmst.update(forest, removed=forest.slice(0, 5), **names))
     device = moved(forest)
-    with crossing("_edges.device_frame.device_view", *ON_ONE_THREAD):
+    with crossing("_edges.device_frame.device_view"):
         found = dfmst.update(device, removed=forest.slice(0, 5), **names)
     assert values(found) == expected
     with pytest.raises(UnsupportedFrameError, match=r"removed is on a GPU, and the forest is on the host\n.*to_arrow"):
@@ -509,7 +507,7 @@ def test_verify(kind):
     device = moved(table)
     forest = dfmst.minimum_spanning_forest(device, "u", "v", "w")
     for claimed in (forest, cudf.DataFrame({name: forest[name] for name in forest.columns})):
-        with crossing(*ON_ONE_THREAD):
+        with crossing():
             certificate = dfmst.verify(device, claimed, "u", "v", "w")
         known = dfmst.verify(table, dfmst.minimum_spanning_forest(table, "u", "v", "w"), "u", "v", "w")
         assert certificate == known

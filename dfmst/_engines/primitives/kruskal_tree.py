@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._common.types import Array
+from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines import Engine
+from dfmst._engines.primitives.contract import count_roots, flatten, unite
 from dfmst._engines.primitives.dendrogram import contracted_merges
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.sort import sort_order
@@ -91,15 +92,42 @@ def _unite_by_size(engine: Engine, ends: Array, vertices: int, link: Array | Non
     return None if closing == _NONE else closing
 
 
-def build_kruskal_tree(engine: Engine, ends: Array, vertices: int) -> KruskalTree:
-    """Link vertices along the edges of a forest in ascending order; ``top`` is empty if an edge closes a cycle."""
-    link = engine.xp.full(vertices, _NONE, np.uint64)
-    cycle = _unite_by_size(engine, ends, vertices, link)
+def build_kruskal_tree(engine: Engine, ends: Array, vertices: int, *, contract: bool = False) -> KruskalTree:
+    """Link vertices along the edges of a forest in ascending order; ``top`` is empty if an edge closes a cycle.
+
+    With `contract`, a GPU does so without the host, in more memory, unless an edge closes a cycle.
+    """
+    link, cycle = engine.xp.full(vertices, _NONE, np.uint64), None
+    if not (contract and _link_by_contraction(engine, ends, link)):
+        cycle = _unite_by_size(engine, ends, vertices, link)
     if cycle is not None:
         return KruskalTree(link, engine.xp.empty(0, np.uint64), cycle)
     top: Array = engine.xp.empty_like(link)
     engine.launch("climb", vertices, link, top)
     return KruskalTree(link, top, None)
+
+
+def _link_by_contraction(engine: Engine, ends: Array, link: Array) -> bool:
+    """Write the links on a GPU; false if an edge closes a cycle, or if 32 bits do not number vertices and edges.
+
+    In each merge, the vertex that leads the smaller cluster is linked to the one that leads the larger cluster.
+    """
+    xp, vertices = engine.xp, len(link)
+    if engine.on_host or 2 * vertices >= ROW_LIMIT:
+        return False
+    source, target = (ends >> np.uint64(32)).astype(np.uint32), ends.astype(np.uint32)
+    parent = xp.arange(vertices, dtype=np.uint32)
+    unite(engine, source, target, None, parent)
+    if vertices - count_roots(engine, parent) < len(ends):
+        return False
+    left, right, size = contracted_merges(engine, source, target, vertices)
+    sizes = xp.concatenate([xp.ones(vertices, np.uint32), size])
+    swapped = sizes[left] < sizes[right]
+    larger, smaller = xp.where(swapped, right, left), xp.where(swapped, left, right)
+    leader = xp.concatenate([xp.arange(vertices, dtype=np.uint32), larger.astype(np.uint32)])
+    flatten(engine, leader)
+    link[leader[smaller]] = xp.arange(len(ends), dtype=np.uint64) << np.uint64(32) | leader[vertices:]
+    return True
 
 
 def largest_tree(engine: Engine, top: Array, size: int = _SAMPLE) -> tuple[int, Array]:
