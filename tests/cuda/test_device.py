@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+from dfmst._edges import device_columns
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._engines.primitives.contract import component_labels
@@ -130,6 +131,30 @@ def test_a_table_of_ids(device, texts):
         encoded = device.engine.to_host(table.encode(ids)).tolist()
         assert encoded == [numbers.setdefault(value, len(numbers)) for value in values]
         assert device.engine.to_host(table.find(ids)).tolist() == encoded
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint32", "int64", "uint64"])
+def test_numbers_of_integers(device, monkeypatch, kind):
+    """By a sort and by a table; in the order of the ids if asked for."""
+    monkeypatch.setattr(device_columns, "_BLOCKS", (1 << 8, 1 << 10))
+    rng, limits = np.random.default_rng(5), np.iinfo(kind)
+    ids = rng.integers(limits.min, limits.max, 3000, kind, endpoint=True)
+    ids[:2] = limits.min, limits.max
+    ends = ids[np.concatenate([rng.integers(0, 3000, 5000), rng.integers(0, 9, 5000)])]
+    for rows in (5000, 1, 0):
+        own = ends[:rows], ends[rows : 2 * rows]
+        values, codes = np.unique(np.concatenate(own), return_inverse=True)
+        columns = [device.engine.from_host(column) for column in own]
+        for many in (0, 1 << 18):
+            monkeypatch.setattr(device_columns, "_MANY", many)
+            for in_order in (True, False):
+                found = device_columns.device_factorize(device.engine, *columns, in_order=in_order)
+                numbers = np.concatenate([device.engine.to_host(column) for column in found[:2]])
+                assert numbers.dtype == np.uint32
+                assert (found.total, found.values.dtype) == (len(values), kind)
+                np.testing.assert_array_equal(device.engine.to_host(found.values)[numbers], np.concatenate(own))
+                if in_order:
+                    np.testing.assert_array_equal(numbers, codes)
 
 
 def test_sorts_are_stable(device):

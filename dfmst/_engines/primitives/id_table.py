@@ -90,13 +90,15 @@ class IdTable:
         self._look_up("find_ids", ids.hashed(self._temporary, 0, len(ids)), unknown, number)
         return number
 
-    def encode(self, ids: IdWords) -> Array:
-        """Return the numbers of ids, ``uint32``; new ids are added to the table."""
+    def encode(self, ids: IdWords, least: int = _LEAST_BLOCK, most: int = _BLOCK) -> Array:
+        """Return the numbers of ids, ``uint32``; new ids are added to the table.
+
+        They are looked up in blocks of at least `least` and at most `most` ids, for which the table has space.
+        """
         number: Array = self._engine.xp.empty(len(ids), np.uint32)
         begin = 0
         while begin < len(number):
-            # The table must have space for a block of new ids.
-            end = min(len(number), begin + min(max(2 * self.count, _LEAST_BLOCK), _BLOCK))
+            end = min(len(number), begin + min(max(2 * self.count, least), most))
             self._encode_block(ids.hashed(self._temporary, begin, end), number[begin:end])
             begin = end
         return number
