@@ -356,6 +356,10 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     assert found == expected
     assert {path for path, _ in decoded} == {*paths}
     assert all(names == ["a", "b", "w"] for _, names in decoded)
+    passes = {"merge": 1, "two-pass": 2}.get(strategy)  # a sample is read on the host
+    assert passes is None or len(decoded) == passes * sum(
+        pyarrow.parquet.ParquetFile(path).num_row_groups for path in paths
+    )
 
 
 @pytest.mark.parametrize("wrong", ["null", "nan"])
