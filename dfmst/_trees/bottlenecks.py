@@ -129,7 +129,7 @@ def _frame_on_gpu(ordered: OrderedForest, places: dict[str, Array], rank: Array,
         found["weight"] = entries.where(~missing) if bool(missing.any()) else entries
     frame: Any = ordered.listed.frame(places, found)
     if index is not None and isinstance(index, sys.modules["cudf"].Index):
-        frame.index = index
+        frame.index = ordered.view.finish(index)
     return frame
 
 

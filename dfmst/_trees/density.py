@@ -55,7 +55,7 @@ def hdbscan(
     Parameters
     ----------
     edges
-        An edge table on the host, whose weights are distances. Or points, if `columns` is given or it is an array.
+        An edge table, whose weights are distances. Or points, if `columns` is given or it is an array.
     source, target, weight, invalid, threads
         As for :func:`minimum_spanning_forest`.
     columns, metric, ids, box

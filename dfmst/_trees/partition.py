@@ -48,7 +48,7 @@ def partition(
     Parameters
     ----------
     forest, source, target, weight, invalid, threads
-        As for :func:`minimum_spanning_forest`; the frame is on the host. Of an edge table the forest is cut.
+        As for :func:`minimum_spanning_forest`. Of an edge table the forest is cut.
     n_clusters
         Number of parts.
     balance

@@ -564,13 +564,18 @@ def test_other_functions_of_forests(kind):
     labels = dfmst.connected_components(table, "u", "v").to_pandas()
     terminals = labels.vertex[labels.component == labels.component.mode()[0]].iloc[::40].tolist()
     device = moved(table)
-    calls: list[tuple[Callable[..., Any], tuple[str, ...], dict[str, Any]]] = [
+    calls: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
         (dfmst.bridges, ("u", "v"), {}),
         (dfmst.steiner_tree, ("u", "v", "w"), {"terminals": terminals}),
+        (dfmst.linked_rows, (["u", ["v", "w"]],), {}),
         (dfmst.clusters, ("u", "v", "w"), {"max_size": 5}),
     ]
+    with crossing():
+        marks = dfmst.in_forest(device, "u", "v", "w", layers=2)
+    assert marks.to_arrow().to_pylist() == dfmst.in_forest(table, "u", "v", "w", layers=2).to_pylist()
     for function, names, options in calls:
-        found = function(device, *names, **options)
+        with crossing(*(["_engines.cuda.to_host", "_engines.cuda.from_host"] if "max_size" in options else [])):
+            found = function(device, *names, **options)
         assert isinstance(found, cudf.DataFrame)
         assert values(found) == values(function(table, *names, **options))
     columns: Any = {"source": "u", "target": "v", "weight": "w"}
