@@ -19,7 +19,7 @@ from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import LARGE, arrow_numbers
-from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import CheckedColumns, EdgeColumns
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
@@ -27,7 +27,7 @@ from dfmst._engines import host_engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import compact
-from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
+from dfmst._engines.primitives.kruskal_tree import RankedForest, build_kruskal_tree, rank_forest
 from dfmst._fold.budget import AHEAD, Budget
 from dfmst._fold.runs import read_pieces
 from dfmst._trees.certificate import Certificate
@@ -36,6 +36,7 @@ from dfmst.errors import InvalidEdgesError
 from dfmst.formats.provenance import Provenance, with_provenance
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
+_NUMBERED = _NO_ROW - 1  # rows that are compared by numbers of 32 bits, before they are counted anew
 _PIECE = 1 << 17
 
 #: Some rows of the forest: their number, and columns that were read.
@@ -66,8 +67,9 @@ class Certifier:
         self.locator = self.rows.arrays[3]
         self.flip = flip_bits(self.rows.weight.dtype, job.columns.heavy_first)
         key = gather_keys(self.engine, self.rows.weight, None, self.flip)
-        edges = Edges(self.rows.source, self.rows.target, key, self.locator.astype(np.uint32))
-        self.ranked = rank_forest(self.engine, edges)
+        place = np.arange(len(key), dtype=np.uint32)  # in the forest, as locators ascend
+        self.ranked = rank_forest(self.engine, Edges(self.rows.source, self.rows.target, key, place))
+        self.base, self.numbers = 0, self._numbers(0)
         self.trees = build_kruskal_tree(self.engine, self.ranked.ends, self.vertices)
         self.loops = np.zeros(0, np.uint64)  # vertices with a self-loop
         self.read = self.dropped = self.met = 0  # rows; invalid ones, and rows of the forest, among them
@@ -89,7 +91,7 @@ class Certifier:
     def pieces(self, names: Sequence[Any]) -> Iterator[Piece]:
         """Compare all rows, and yield columns of the forest's rows; raise RefutedError at the first violation."""
         if self.trees.cycle is not None:
-            self._refute(describe_cycle(self.ranked, self.trees.cycle, self.job.columns.maximum, _row))
+            self._refute(describe_cycle(self._located(), self.trees.cycle, self.job.columns.maximum, _row))
         read = [*self.job.names, *(name for name in names if name not in self.job.names)]
         batches = prefetch(self.source.batches(read, Budget(self.job.memory).batch_rows), AHEAD)
         with closing(batches):  # type: ignore[type-var]
@@ -112,10 +114,11 @@ class Certifier:
     def _check(self, batch: Batch) -> Violation | None:
         """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
         checked = read_batch(replace(self.job, engine=self.engine), batch, self.weights)
-        check_capacity(batch.first + batch.rows)
-        number = np.arange(batch.first, batch.first + batch.rows, dtype=np.uint32)
-        row = number if checked.kept is None else number[checked.kept]
-        violation = self._first_against(row, checked)
+        if batch.first + batch.rows - self.base > _NUMBERED:
+            self.base, self.numbers = batch.first, self._numbers(batch.first)
+        place = np.arange(batch.rows, dtype=np.uint32)
+        row = place if checked.kept is None else place[checked.kept]
+        violation = self._first_against(batch.first, row, checked)
         if violation is not None:
             return violation
         source, target = self.encoder.encode(checked.ids)
@@ -132,19 +135,33 @@ class Certifier:
         if unknown.any():
             joining = unknown & (source != target)
             if joining.any():
-                first = int(row[joining.argmax()])
+                first = batch.first + int(row[joining.argmax()])
                 return Violation("not-spanning", first, f"{_row(first)} has an end that no row of the forest has")
             columns = tuple(column[~unknown] for column in columns)
-        return self._first_lighter(Edges(*columns)) if len(columns[0]) else None
+        return self._first_lighter(batch.first, Edges(*columns)) if len(columns[0]) else None
 
-    def _first_against(self, row: Array, checked: CheckedColumns) -> Violation | None:
+    def _numbers(self, base: int) -> Array:
+        """Return numbers of 32 bits for the forest's rows in their order, which count the table's rows from `base` on.
+
+        Row `base` is 1; all rows before it are 0, and those far behind it are all ones.
+        """
+        before = np.uint64(max(0, base - 1))
+        after = np.maximum(self.locator, before) - before + np.uint64(base == 0)
+        numbers: Array = np.minimum(after, np.uint64(_NO_ROW)).astype(np.uint32)[self.ranked.row]
+        return numbers
+
+    def _located(self) -> RankedForest:
+        """Return the ranked forest with rows of the table, to name them."""
+        return self.ranked._replace(row=self.locator[self.ranked.row])
+
+    def _first_against(self, begin: int, row: Array, checked: CheckedColumns) -> Violation | None:
         """The first row that must be in the forest and is not, or the other way around."""
         for mask, kind, wanted in ((checked.forced, "kept", True), (checked.barred, "dropped", False)):
             rows = row if mask is None else row[mask]
-            wrong = rows[:0] if mask is None else rows[self._in_forest(rows) != wanted]
+            wrong = rows[:0] if mask is None else rows[self._in_forest(begin, rows) != wanted]
             if len(wrong):
-                rest = "is left out" if wanted else "is in the forest"
-                return Violation(f"not-{kind}", int(wrong[0]), f"{_row(int(wrong[0]))} is to be {kind}, and {rest}")
+                rest, first = "is left out" if wanted else "is in the forest", begin + int(wrong[0])
+                return Violation(f"not-{kind}", first, f"{_row(first)} is to be {kind}, and {rest}")
         return None
 
     def _first_changed(self, rows: Edges, batch: Batch) -> Violation | None:
@@ -152,7 +169,8 @@ class Certifier:
         assert rows.row is not None
         low, high = self._span(batch)
         self.met += high - low
-        forest, wanted = self.rows.part(low, high), self.locator[low:high].astype(np.uint32)
+        forest = self.rows.part(low, high)
+        wanted = (self.locator[low:high] - np.uint64(batch.first)).astype(np.uint32)
         at = np.searchsorted(rows.row, wanted)
         found = at < len(rows.row)
         found[found] = rows.row[at[found]] == wanted[found]
@@ -185,29 +203,33 @@ class Certifier:
                 return Violation("miscounted", self.read, message)
         return None
 
-    def _first_lighter(self, rows: Edges) -> Violation | None:
-        """The first row that is lighter than its path in the forest."""
+    def _first_lighter(self, begin: int, rows: Edges) -> Violation | None:
+        """The first row that is lighter than its path in the forest, of a batch that begins at row `begin`."""
         engine = self.engine
         assert self.filter is not None
         assert rows.row is not None
         passing = compact(engine, self.filter.passing(rows.source, rows.target, rows.key, self.flip))
-        passing = passing[~self._in_forest(rows.row[passing])]
+        passing = passing[~self._in_forest(begin, rows.row[passing])]
         edges = gather_edges(engine, rows, passing, None, self.flip)
+        assert edges.row is not None
+        offset = begin - self.base + 1
+        number = edges.row + np.uint32(offset)
         first = engine.xp.full(1, _NO_ROW, np.uint32)
-        arguments = (self.trees.top, self.trees.link, self.ranked.key, self.ranked.row, first)
-        engine.launch("find_lighter", len(edges), *edges, *arguments)
+        arguments = (number, self.trees.top, self.trees.link, self.ranked.key, self.numbers, first)
+        engine.launch("find_lighter", len(edges), *edges[:3], *arguments)
         if int(first[0]) == _NO_ROW:
             return None
-        assert edges.row is not None
-        at = int(engine.xp.searchsorted(edges.row, first[0]))
-        edge = Edges(*(column[at : at + 1] for column in edges))  # type: ignore[index]
-        return describe_left_out(engine, edge, self.ranked, self.trees, self.job.columns.maximum, _row)
+        at = int(engine.xp.searchsorted(number, first[0]))
+        source, target, key = (column[at : at + 1] for column in edges[:3])
+        edge = Edges(source, target, key, np.array([begin + int(edges.row[at])], np.uint64))
+        return describe_left_out(engine, edge, self._located(), self.trees, self.job.columns.maximum, _row)
 
-    def _in_forest(self, locator: Array) -> Array:
-        """Which rows are in the forest."""
+    def _in_forest(self, begin: int, row: Array) -> Array:
+        """Which rows of a batch that begins at row `begin` are in the forest."""
+        locator = row.astype(np.uint64) + np.uint64(begin)
         if not len(self.locator):
             return np.zeros(len(locator), bool)
-        at = np.minimum(np.searchsorted(self.locator, locator.astype(np.uint64)), len(self.locator) - 1)
+        at = np.minimum(np.searchsorted(self.locator, locator), len(self.locator) - 1)
         same: Array = self.locator[at] == locator
         return same
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst import stream
-from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream import second_pass
+from dfmst._drive.stream.batches import Batch, Job
 from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
 from dfmst._drive.stream.parquet import SourceFile
 from dfmst._drive.stream.second_pass import Certifier
@@ -41,9 +43,20 @@ def certify_source(source: Any, job: Job, forest: FoldedForest) -> Certifier:
 NAMES = ("source", "target", "weight")
 
 
-def claimed(table: pa.Table, rows: list[int]) -> FoldedForest:
+class Later(FrameSource):
+    """Frames whose first row has another number."""
+
+    def __init__(self, frames: list[Any], begin: int) -> None:
+        super().__init__(ENGINE, frames)
+        self.begin = begin
+
+    def batches(self, names: Any, rows: int, start: int = 0) -> Iterator[Batch]:
+        return (batch._replace(first=batch.first + self.begin) for batch in super().batches(names, rows))
+
+
+def claimed(table: pa.Table, rows: list[int], begin: int = 0) -> FoldedForest:
     ends = [table[name].to_numpy()[rows].astype(np.uint32) for name in NAMES[:2]]
-    columns = Rows(*ends, table["weight"].to_numpy()[rows], np.array(rows, np.uint64))
+    columns = Rows(*ends, table["weight"].to_numpy()[rows], np.array(rows, np.uint64) + np.uint64(begin))
     bound = 1 + int(max(ends[0].max(), ends[1].max())) if rows else 0
     return FoldedForest(columns, Encoder(1 << 32, bound), table.num_rows, 0, 0)
 
@@ -51,6 +64,8 @@ def claimed(table: pa.Table, rows: list[int]) -> FoldedForest:
 @examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(0, 40), st.booleans(), st.data())
 def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
+    """Rows begin anywhere, also near 2^31 and 2^32, and are numbered anew now and then."""
+    begin = data.draw(st.sampled_from([0, 2**31 - 9, 2**32 - 9, 2**40]))
     table = edges(vertices, rows, seed, ties=4)
     job = Job(EdgeColumns(maximum=maximum), 1 << 30, ENGINE)
     forest = sorted(kruskal_rows(*(table[name].to_pylist() for name in NAMES), maximum))
@@ -58,10 +73,13 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     for chosen in (forest, other):
         with pytest.MonkeyPatch.context() as patch:
             tight(patch, 7)
-            violation = certify_source(FrameSource(ENGINE, [table]), job, claimed(table, chosen)).violation
+            patch.setattr(second_pass, "_NUMBERED", data.draw(st.sampled_from([9, 2**32 - 2])))
+            violation = certify_source(Later([table], begin), job, claimed(table, chosen, begin)).violation
         assert (violation is None) == (chosen == forest)
         if violation is not None:
-            assert (violation.row in chosen) == (violation.kind == "cycle")
+            assert (violation.row - begin in chosen) == (violation.kind == "cycle")
+            assert 0 <= violation.row - begin < rows
+            assert f"row {violation.row:,} " in violation.message
             assert violation.kind in ("cycle", "not-spanning", "not-lightest")
 
 
