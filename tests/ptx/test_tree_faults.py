@@ -26,7 +26,7 @@ FAULTS = {
         "if (edge < load(&first[a])) store(&first[a], edge);",
     ),
     "both ends of an edge hook": ("if (first[other] != edge || other < i) parent[i] = other;", "parent[i] = other;"),
-    "a chain that passes its end": ("while (lightest[node] < i)", "while (lightest[node] <= i)"),
+    "a chain that begins a level too low": ("u32 node = up[one[i]];", "u32 node = one[i];"),
     "a twin of the wrong half": ("(u32)record < edges ?", "(u32)record <= edges ?"),
     "a tour that stays at a vertex": ("i + 1 < end ? (u32)i + 1", "i + 1 <= end ? (u32)i + 1"),
     "a path without edges has one": ("u == v || top[u] >> 32", "top[u] >> 32"),
