@@ -17,15 +17,18 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "gallery",
     "generated_pages",
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "dfmst"
 html_static_path = ["_static"]
-html_css_files = ["rounds.css"]
+templates_path = ["_templates"]
+html_css_files = ["site.css"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 6}
 html_show_sourcelink = False
-exclude_patterns = ["_build", "_ext"]
+exclude_patterns = ["_build", "_ext", "_templates"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"

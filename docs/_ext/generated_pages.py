@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from sphinx.application import Sphinx
 
 import dfmst
 from dfmst._report.run import read_rounds, round_chart
-from dfmst.algorithms import REGISTRY
+from dfmst.algorithms import REGISTRY, FilterBoruvka
 
 __all__ = ["setup"]
 
@@ -32,22 +33,37 @@ WHEN = {
     "epmst": "As a baseline of the papers: Kruskal on the lightest edges by a sampled pivot, Prim on the rest.",
     "dataframe": "If no kernel may run: the engine of the frame does all the work, also DuckDB, Dask and PySpark.",
 }
+#: Algorithms that have one round, and its reason.
+ONE_ROUND = {
+    "prim": "A tree grows by one edge after another, so the whole run is one record.",
+}
+#: Objects in place of the default ones, to show several rounds of a small graph.
+SHOWN = {"filter-boruvka": FilterBoruvka(light=2)}
 SKIPPED = {"machine", "packages"}
-_CELLS = 12  # columns of a table
+_CELLS = 8  # columns of a table; one with more is turned if that makes it narrower
+_RESULTS = re.compile(r"\]\((?:\.\./)+bench/results/cpu/(\w+)\.json\)")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Write the pages before Sphinx looks for them."""
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir)))
+    app.connect("source-read", _link_tables)
     return {"parallel_read_safe": True}
+
+
+def _link_tables(app: Sphinx, name: str, source: list[str]) -> None:
+    """Link the page of a result file in place of the file."""
+    source[0] = _RESULTS.sub(r"](/benchmarks/pages/\1.md)", source[0])
 
 
 def write_pages(docs: Path) -> None:
     """Write the pages of the algorithms and of the results."""
     for name, kind in REGISTRY.items():
         _write(docs / "algorithms" / "pages" / f"{name}.md", algorithm_page(name, kind))
+    scripts = list_scripts((docs.parent / "bench" / "README.md").read_text(encoding="utf-8"))
     for path in sorted((docs.parent / "bench" / "results" / "cpu").glob("*.json")):
-        text = results_page(path.stem, json.loads(path.read_text(encoding="utf-8")))
+        about = scripts.get(path.stem, "")
+        text = results_page(path.stem, json.loads(path.read_text(encoding="utf-8")), about)
         _write(docs / "benchmarks" / "pages" / f"{path.stem}.md", text)
     for path in sorted((docs.parent / "bench" / "results" / "papers").glob("*.parquet")):
         table = pq.read_table(path)
@@ -63,21 +79,43 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def example_graph() -> pa.Table:
-    """Generate the graph whose rounds the pages show."""
-    return dfmst.generate.rmat(9, 8, seed=7, engine="cpu")
+def list_scripts(text: str) -> dict[str, str]:
+    """Return a sentence for each result file: the question of its script, and the command that writes it."""
+    found: dict[str, str] = {}
+    folder = ""
+    for line in text.splitlines():
+        if heading := re.match(r"## (?:`(\w+)/`)?", line):
+            folder = heading[1] or ""
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| `") and len(cells) == 4:
+            script = cells[0].strip("`")
+            command = f"python bench {folder}/{script}" if folder else f"python bench/{script}"
+            names = re.findall(r"(\w+)\.json", cells[3]) or [script.removesuffix(".py")]
+            found |= dict.fromkeys(names, f"{cells[1]} `{command}` writes this file.")
+    return found
+
+
+def example_graph(name: str) -> pa.Table:
+    """Generate the graph whose rounds a page shows: large enough for several rounds."""
+    edges = 20_000 if name == "dataframe" else 400_000
+    return dfmst.generate.erdos_renyi(edges // 20, edges, seed=7, engine="cpu")
 
 
 def algorithm_page(name: str, kind: type[Any]) -> str:
     """Page of an algorithm: when to use it, its rounds on one graph, and its docstring."""
-    graph = example_graph()
-    forest, trace = dfmst.minimum_spanning_forest(graph, algorithm=name, return_trace=True)
+    graph = example_graph(name)
+    forest, trace = dfmst.minimum_spanning_forest(graph, algorithm=SHOWN.get(name, name), return_trace=True)
     rounds = read_rounds(trace.to_pydict())
-    size = f"{graph.num_rows:,} rows of an R-MAT graph, {forest.num_rows:,} rows in its forest"
-    lines = [f"# {name}", "", WHEN[name], "", "## Its rounds", "", f"On {size}:", ""]
+    size = f"{graph.num_rows:,} rows of an Erdős–Rényi graph, {forest.num_rows:,} rows in its forest"
+    lines = [f"# {name}", "", WHEN[name], "", "## Its rounds", "", f"On {size}.", ""]
+    if name in SHOWN:
+        lines += [f"The object is `{SHOWN[name]}`: the default solves a small graph in one round.", ""]
     if rounds is not None:
         head, rows = rounds.table()
-        lines += ["```{raw} html", f'<div class="rounds">{round_chart(rounds)}</div>', "```", ""]
+        if len(rows) > 1:
+            lines += ["```{raw} html", f'<div class="rounds">{round_chart(rounds)}</div>', "```", ""]
+        else:
+            lines += [ONE_ROUND[name], ""]
         keep = [at for at, title in enumerate(head) if title != "ms"]  # times differ from build to build
         lines += _table([head[at] for at in keep], [[row[at] for at in keep] for row in rows])
     module = kind.__module__
@@ -85,16 +123,19 @@ def algorithm_page(name: str, kind: type[Any]) -> str:
     return "\n".join(lines)
 
 
-def results_page(name: str, results: dict[str, Any]) -> str:
-    """Page of a file of results: the machine, and all tables."""
+def results_page(name: str, results: dict[str, Any], what: str) -> str:
+    """Page of a file of results: its question, the machine, and all tables."""
     machine = results.get("machine", {})
     about = [f"{key} {machine[key]}" for key in ("date", "commit", "processor", "cores") if key in machine]
-    lines = [f"# {name}.json", "", ", ".join(about) + "." if about else "", ""]
+    lines = [f"# {name}.json", "", what, "", f"Measured: {', '.join(about)}." if about else "", ""]
     for title, rows in _tables(results):
-        names = list(dict.fromkeys(key for _, row in rows for key in row))[:_CELLS]
-        cells = [[label, *(_cell(row.get(key)) for key in names)] for label, row in rows]
+        names = list(dict.fromkeys(key for _, row in rows for key in row))
         heading = [f"## {title}", ""] if title else []
-        lines += [*heading, *_table(["", *(key.replace("_", " ") for key in names)], cells), ""]
+        cells = [["", *(key.replace("_", " ") for key in names)]]
+        cells += [[label, *(_cell(row.get(key)) for key in names)] for label, row in rows]
+        if len(names) > _CELLS and len(rows) < len(names):
+            cells = [list(column) for column in zip(*cells, strict=True)]
+        lines += [*heading, *_table(cells[0], cells[1:]), ""]
     return "\n".join(lines)
 
 
@@ -158,7 +199,7 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+    text = f"{value:,.4g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|")
 
 

@@ -19,7 +19,7 @@ PATHS = sorted(
 
 
 def test_the_layers_are_those_of_the_contract():
-    assert "\n".join(["```", *LAYERS, "```"]) in TEXT
+    assert "\n".join(["```text", *LAYERS, "```"]) in TEXT
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -1,127 +1,116 @@
-"""README and guides as written: of each page every block of Python and every command runs, in order, in a fresh folder.
+"""README and guides as written: each page runs by itself, in a fresh process and an empty folder.
 
-Blocks that install, use a GPU or run this repository's benchmarks are left out. A cluster of one worker stands in for
-``tcp://host:8786``.
+Blocks of Python and of the shell run in order, and nothing is supplied to them. Blocks that install, that start workers
+with a GPU, and that run this repository's benchmarks are left out. The page about GPUs runs on the stand-ins.
 """
 
 from __future__ import annotations
 
-import gzip
+import json
 import re
-import shlex
 import subprocess
 import sys
-import warnings
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
-from click.testing import CliRunner
-
-import dfmst
-from dfmst.cli import main
-
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Pages of drawings, and those that a build makes.
-NOT_RUN = ("docs/architecture.md", "docs/algorithms/pages", "docs/benchmarks/pages")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
 BLOCK = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LEFT_OUT = re.compile(
-    r"\bpip install\b|^import cudf|^python bench/|^dfmst .* --gpus\b|engine[= ]\"?cuda\b", re.MULTILINE
+LEFT_OUT = re.compile(r"\bpip install\b|\bbench[/ ]|^sphinx-build|^dfmst forest .* --gpus\b", re.MULTILINE)
+OUTPUT = re.compile(
+    r"""(?:\s-o\s|--(?:report|checkpoint)\s|output=|checkpoint=|(?:save|to_csv|to_parquet|sink_parquet)\()["']?([\w./-]+)"""
 )
-ADDRESS = "tcp://host:8786"
+ON_STANDIN = ROOT / "tests" / "support" / "gpu" / "on_standin.py"
+#: Runs the blocks of a page, of which every one begins at its line of the page.
+RUN = """\
+import __main__, json, subprocess, sys
+for _line, _language, _text in json.loads(open(sys.argv[1], encoding="utf-8").read()):
+    if _language == "python":
+        exec(compile("\\n" * (_line - 1) + _text, sys.argv[2], "exec"), vars(__main__))
+    else:
+        print(f"line {_line}: {_text}", flush=True)
+        subprocess.run(["sh", "-euc", sys.argv[3] + _text], check=True)
+"""
 
 
 def blocks(page: Path) -> list[tuple[int, str, str]]:
-    """Line, language (nothing: the shell) and text of every block of a page that runs."""
+    """Line, language and text of every block of Python and of the shell."""
     text = page.read_text(encoding="utf-8")
-    # What stands in braces is Sphinx's.
-    found = [block for block in BLOCK.finditer(text) if not block[1].startswith("{") and not LEFT_OUT.search(block[2])]
-    return [(text.count("\n", 0, block.start()) + 2, block[1], block[2]) for block in found]
+    found = [(text.count("\n", 0, block.start()) + 2, block[1], block[2]) for block in BLOCK.finditer(text)]
+    return [block for block in found if block[1] in ("python", "sh")]
 
 
-def pages() -> list[str]:
-    """Pages with a block that runs."""
-    names = ["README.md", *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").glob("**/*.md"))]
-    return [name for name in names if not name.startswith(NOT_RUN) and blocks(ROOT / name)]
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
-def roads(seed: int, rows: int = 40) -> pd.DataFrame:
-    draw = np.random.default_rng(seed)
-    ends = {"a": draw.integers(0, 12, rows), "b": draw.integers(0, 12, rows)}
-    return pd.DataFrame({**ends, "km": draw.random(rows), "operator": "north"})
+WITH_BLOCKS = [page for page in PAGES if blocks(page) and "pages" not in page.parts]
+#: The README and the first page run in the fast lane.
+RUNS = [
+    pytest.param(page, id=name_of(page), marks=[] if page.name in ("README.md", "start.md") else pytest.mark.slow)
+    for page in WITH_BLOCKS
+]
 
 
-def prepare(folder: Path) -> dict[str, Any]:
-    """Write the files, and return the variables, that the pages take as known."""
-    for name, count in (("edges", 3), ("parts", 2), ("saved", 0)):
-        (folder / name).mkdir()
-        for part in range(count):
-            roads(part).to_parquet(folder / name / f"{part}.parquet")
-    (folder / "saved").rmdir()
-    for number, name in enumerate(("edges", "part-1", "part-2", "tuesday")):
-        roads(number).to_parquet(folder / f"{name}.parquet")
-    roads(7).to_csv(folder / "edges.csv.gz", index=False)
-    roads(8).to_csv(folder / "roads.csv", index=False)
-    towns = pd.DataFrame({"town": range(12), "lon": np.linspace(5, 9, 12), "lat": np.linspace(47, 54, 12)})
-    towns.to_csv(folder / "towns.csv", index=False)
-    points = pd.DataFrame({"name": range(40), **dict(zip("xy", np.random.default_rng(0).random((2, 40)), strict=True))})
-    points.to_csv(folder / "points.csv", index=False)
-    (folder / "USA-road-d.NY.gr.gz").write_bytes(gzip.compress(b"c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"))
-    return {"monday": roads(1), "tuesday": roads(2), "roads": roads(8), "pd": pd, "dfmst": dfmst}
+@pytest.mark.parametrize("page", RUNS)
+def test_a_page_runs_by_itself(page: Path, tmp_path: Path) -> None:
+    for name in ("pandas", "polars", "duckdb", "igraph", "networkx", "sklearn", "distributed"):
+        pytest.importorskip(name)
+    python = [sys.executable, "-P", *([str(ON_STANDIN)] if page.name == "gpus.md" else [])]
+    command = " ".join(f"'{word}'" for word in python)
+    shell = f'dfmst() {{ {command} -m dfmst "$@"; }}\n'
+    folder = tmp_path / "page"
+    folder.mkdir()
+    (tmp_path / "run.py").write_text(RUN, encoding="utf-8")
+    run = [block for block in blocks(page) if not LEFT_OUT.search(block[2])]
+    (tmp_path / "blocks.json").write_text(json.dumps(run), encoding="utf-8")
+    done = subprocess.run(
+        [*python, tmp_path / "run.py", tmp_path / "blocks.json", page, shell],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
-def shell(command: str, place: str) -> None:
-    """Run a line of a shell block; `dfmst` is the package under test."""
-    if ADDRESS in command or not command.startswith("dfmst "):
-        status, said = _in_a_process(command)
-    else:
-        words = shlex.split(command)[1:]
-        found = [sorted(map(str, Path().glob(word))) if "*" in word else [word] for word in words]
-        result = CliRunner().invoke(main, [word for words in found for word in words], prog_name="dfmst")
-        status, said = result.exit_code, f"{result.output}{result.exception or ''}"
-    assert status == 0, f"{place}: {command}\n{said}"
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=name_of)
+def test_a_page_imports_and_assigns_what_it_uses(page: Path) -> None:
+    """Also in blocks that are left out."""
+    text = "".join(text for _, language, text in blocks(page) if language == "python")
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--select",
+        "F821",
+        "--output-format",
+        "concise",
+    ]
+    done = subprocess.run([*command, "-"], input=text, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _in_a_process(command: str) -> tuple[int, str]:
-    command = re.sub(r"^dfmst\b", f"{sys.executable} -P -m dfmst", command)
-    arguments: list[str] = ["sh", "-c", command]
-    if ADDRESS in command:
-        # A scheduler and a worker that end with the command.
-        start = "from distributed import LocalCluster\nimport subprocess, sys\n"
-        run = "sys.exit(subprocess.call(sys.argv[1].replace({!r}, cluster.scheduler_address), shell=True))"
-        program = f"""{start}if __name__ == "__main__":
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-        {run.format(ADDRESS)}
-"""
-        Path("with_scheduler.py").write_text(program)
-        arguments = [sys.executable, "with_scheduler.py", command]
-    done = subprocess.run(arguments, text=True, capture_output=True, timeout=300, check=False)
-    return done.returncode, done.stdout + done.stderr
+def test_outputs_do_not_collide() -> None:
+    """No page writes a file twice, and no page writes what another one reads or writes as a folder."""
+    folders: dict[str, str] = {}
+    for page in PAGES:
+        text = "".join(text for _, _, text in blocks(page) if not LEFT_OUT.search(text))
+        found = [name for name in OUTPUT.findall(text) if name != "-"]
+        assert len(found) == len(set(found)), (page.name, sorted(found))
+        for name in found:
+            if name.endswith("/"):
+                assert folders.setdefault(name, page.name) == page.name, (name, page.name, folders[name])
 
 
-@pytest.mark.parametrize("name", pages())
-def test_a_page_runs_in_order(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("distributed")
-    monkeypatch.chdir(tmp_path)
-    variables = prepare(tmp_path)
-    if "networkx" in sys.modules:  # a page sets NetworkX's backend, for the rest of a process
-        monkeypatch.setattr(sys.modules["networkx"].config, "backend_priority", [])
-    for line, language, text in blocks(ROOT / name):
-        if language == "python":
-            code = compile("\n" * (line - 1) + text, name, "exec")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                exec(code, variables)
-        else:
-            assert not language, f"{name}, line {line}: a block of {language}"
-            for command in text.splitlines():
-                shell(command, f"{name}, block at line {line}")
-
-
-def test_pages_have_blocks() -> None:
-    assert {"README.md", "docs/start.md", "docs/guides/files.md", "docs/guides/frames.md"} <= set(pages())
+def test_every_block_has_a_language() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        languages = {block[1] for block in BLOCK.finditer(text) if not block[1].startswith("{")}
+        assert languages <= {"python", "sh", "text"}, (page.name, languages)
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
