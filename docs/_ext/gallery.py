@@ -23,6 +23,7 @@ __all__ = ["setup"]
 LEFT_OUT = {"build_cities"}
 #: Scripts that need GPUs, Java, or libraries of hundreds of megabytes: a build shows their code only.
 NOT_RUN = {"gpu_job", "ray_job", "spark_job"}
+_WORDS = {"duckdb": "DuckDB", "gpu": "GPU", "llm": "LLM"}  # of titles
 SIZE = (480, 300)  # of a thumbnail, pixels
 _LINES, _COLUMNS = 15, 62  # of text on a thumbnail
 _WIDEST = 2.4  # ratio of sides above which a picture is cut
@@ -55,7 +56,8 @@ def write_gallery(docs: Path) -> None:
 def _write_page(script: Path, folder: Path) -> str:
     """Write the files of a script, unless they are newer than the script; return its card."""
     name = script.stem
-    title = name.replace("_", " ").capitalize().replace("Llm", "LLM").replace("Gpu", "GPU").replace("duckdb", "DuckDB")
+    words = " ".join(_WORDS.get(word, word) for word in name.split("_"))
+    title = words[0].upper() + words[1:]
     about = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").strip()
     page = folder / f"{name}.md"
     thumbnail = next((path for path in folder.glob(f"{name}.thumbnail.*")), None)

@@ -41,19 +41,21 @@ ONE_ROUND = {
 SHOWN = {"filter-boruvka": FilterBoruvka(light=2)}
 SKIPPED = {"machine", "packages"}
 _CELLS = 8  # columns of a table; one with more is turned if that makes it narrower
+_EXAMPLES = re.compile(r"\]\((?:\.\./)+examples/(\w+)\.py\)")
 _RESULTS = re.compile(r"\]\((?:\.\./)+bench/results/cpu/(\w+)\.json\)")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Write the pages before Sphinx looks for them."""
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir)))
-    app.connect("source-read", _link_tables)
+    app.connect("source-read", _link_pages)
     return {"parallel_read_safe": True}
 
 
-def _link_tables(app: Sphinx, name: str, source: list[str]) -> None:
-    """Link the page of a result file in place of the file."""
-    source[0] = _RESULTS.sub(r"](/benchmarks/pages/\1.md)", source[0])
+def _link_pages(app: Sphinx, name: str, source: list[str]) -> None:
+    """Link the page of a result file or of an example in place of the file."""
+    text = _RESULTS.sub(r"](/benchmarks/pages/\1.md)", source[0])
+    source[0] = _EXAMPLES.sub(r"](/examples/pages/\1.md)", text)
 
 
 def write_pages(docs: Path) -> None:
