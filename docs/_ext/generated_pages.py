@@ -128,13 +128,14 @@ def algorithm_page(name: str, kind: type[Any]) -> str:
 def results_page(name: str, results: dict[str, Any], what: str) -> str:
     """Page of a file of results: its question, the machine, and all tables."""
     machine = results.get("machine", {})
-    about = [f"{key} {machine[key]}" for key in ("date", "commit", "processor", "cores") if key in machine]
-    lines = [f"# {name}.json", "", what, "", f"Measured: {', '.join(about)}." if about else "", ""]
+    words = {"date": "on {}", "commit": "commit {}", "processor": "{}", "cores": "{} cores"}
+    about = [form.format(machine[key]) for key, form in words.items() if key in machine]
+    lines = [f"# {name}.json", "", what, "", f"Measured {', '.join(about)}." if about else "", ""]
     for title, rows in _tables(results):
         names = list(dict.fromkeys(key for _, row in rows for key in row))
         heading = [f"## {title}", ""] if title else []
         cells = [["", *(key.replace("_", " ") for key in names)]]
-        cells += [[label, *(_cell(row.get(key)) for key in names)] for label, row in rows]
+        cells += [[label.replace("_", " "), *(_cell(row.get(key)) for key in names)] for label, row in rows]
         if len(names) > _CELLS and len(rows) < len(names):
             cells = [list(column) for column in zip(*cells, strict=True)]
         lines += [*heading, *_table(cells[0], cells[1:]), ""]
@@ -178,8 +179,8 @@ def _tables(value: Any, title: str = "") -> Iterator[tuple[str, list[tuple[str, 
 
 
 def _flat(value: Any) -> dict[str, Any]:
-    """Return the plain values of an object and of the objects in it; nothing if it is nested deeper."""
-    if not isinstance(value, dict):
+    """Return the plain values of an object and of the objects in it; nothing if it is a table or nested deeper."""
+    if not isinstance(value, dict) or all(isinstance(entry, dict) for entry in value.values()):
         return {}
     flat: dict[str, Any] = {}
     for key, entry in value.items():
