@@ -42,7 +42,7 @@ def _load(path: Path) -> ctypes.CDLL:
         return ctypes.CDLL(str(path))
     except OSError as error:
         message = f"the compiled kernels cannot be loaded from {path}: {error}"
-        hint = "install dfmst (pip install .) instead of importing it from its source folder"
+        hint = "install dfmst (pip install .), and run Python outside of its source folder, or as python -P"
         raise EngineUnavailableError(message, hint) from error
 
 
