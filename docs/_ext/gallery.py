@@ -12,6 +12,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -121,7 +122,8 @@ def _main_of(script: Path) -> str:
 
 def text_card(text: str) -> str:
     """Draw the first lines of a text as SVG."""
-    lines = [line[:_COLUMNS] for line in text.splitlines()[:_LINES]]
+    wrap = TextWrapper(_COLUMNS, subsequent_indent="  ", drop_whitespace=False).wrap
+    lines = [part for line in text.splitlines() for part in (wrap(line) or [""])][:_LINES]
     spans = (
         f'<text x="16" y="{30 + 18 * at}" xml:space="preserve">{html.escape(line)}</text>'
         for at, line in enumerate(lines)
