@@ -25,7 +25,7 @@ def site(tmp_path_factory) -> Path:
         pytest.importorskip(package, reason=f"needs the extra docs ({package})")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", DOCS, folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -50,7 +50,7 @@ def test_the_landing_page_and_the_titles(site):
         *("Start", "Guides", "Examples", "Algorithms", "Benchmarks", "API")
     ]
     assert "cities.png" in start
-    assert "dfmst demo" in start
+    assert "dfmst demo" in re.sub("<[^>]*>", "", start)
     for name in ("minimum_spanning_forest", "stream.fold", "Plan"):
         page = (site / "reference" / f"dfmst.{name}.html").read_text(encoding="utf-8")
         assert f"<h1>{name}<a" in page
