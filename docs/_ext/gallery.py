@@ -11,6 +11,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any
@@ -26,8 +27,9 @@ LEFT_OUT = {"build_cities"}
 NOT_RUN = {"gpu_job", "ray_job", "spark_job"}
 _WORDS = {"duckdb": "DuckDB", "gpu": "GPU", "llm": "LLM"}  # of titles
 SIZE = (480, 300)  # of a thumbnail, pixels
-_LINES, _COLUMNS = 15, 62  # of text on a thumbnail
-_WIDEST = 2.4  # ratio of sides above which a picture is cut
+_COLUMNS = (34, 46, 62)  # of text on a thumbnail
+_SPACING = 1.5  # of its lines, in sizes of a letter
+_WIDEST = 3.2  # ratio of sides above which a picture is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +123,27 @@ def _main_of(script: Path) -> str:
 
 
 def text_card(text: str) -> str:
-    """Draw the first lines of a text as SVG."""
-    wrap = TextWrapper(_COLUMNS, subsequent_indent="  ", drop_whitespace=False).wrap
-    lines = [part for line in text.splitlines() for part in (wrap(line) or [""])][:_LINES]
+    """Draw the first lines of a text as SVG, in the largest letters that show all of them."""
+    width, height = SIZE
+    columns, lines = next((pair for pair in map(partial(_wrapped, text), _COLUMNS) if pair[1]), (_COLUMNS[-1], []))
+    letter = (width - 32) / columns / 0.602
+    lines = lines or text.splitlines()[: int(height / letter / _SPACING)]
     spans = (
-        f'<text x="16" y="{30 + 18 * at}" xml:space="preserve">{html.escape(line)}</text>'
+        f'<text x="16" y="{16 + letter * (0.8 + _SPACING * at):.1f}" xml:space="preserve">{html.escape(line)}</text>'
         for at, line in enumerate(lines)
     )
-    width, height = SIZE
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-    style = "<style>text{font:12px monospace;fill:#d7e3e3}</style>"
+    style = f"<style>text{{font:{letter:.1f}px monospace;fill:#d7e3e3}}</style>"
     return f'{head}{style}<rect width="{width}" height="{height}" fill="#12302f"/>{"".join(spans)}</svg>\n'
+
+
+def _wrapped(text: str, columns: int) -> tuple[int, list[str]]:
+    """Return the lines of a text in a number of columns; none if they are too many, or a table would be broken."""
+    wrap = TextWrapper(columns, subsequent_indent="  ").wrap
+    lines = text.rstrip().splitlines()
+    is_table = any("  " in line.strip() for line in lines) or not text.isascii()
+    if is_table and max(map(len, lines)) > columns:
+        return columns, []
+    letter = (SIZE[0] - 32) / columns / 0.602
+    wrapped = lines if is_table else [part for line in lines for part in wrap(line) or [""]]
+    return columns, wrapped if len(wrapped) * letter * _SPACING <= SIZE[1] - 32 else []
