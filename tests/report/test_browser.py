@@ -100,7 +100,7 @@ def measured(browser: str, pages: dict[str, Path], folder: Path, *options: str) 
 
 
 def test_every_page_at_every_width(browser, pages, tmp_path):
-    drawn = {"map": 6, "layout": 6, "long": 4, "rmat": 7, "empty": 0, "new york": 6, "demo": 7}
+    drawn = {"map": 5, "layout": 6, "long": 4, "rmat": 7, "empty": 0, "new york": 4, "demo": 5}
     for name, each in measured(browser, pages, tmp_path).items():
         for seen, width, most in zip(each, WIDTHS, (1, 3, 4), strict=True):
             assert seen["inner"] == width
