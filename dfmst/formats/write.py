@@ -40,8 +40,8 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
         stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named.
     format
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream if the name ends in
-        ``.arrows``, else a file, also known as Feather), ``"csv"`` or ``"tsv"``; ``None``: from the
-        name.
+        ``.arrows``, else a file, also known as Feather), ``"csv"`` or ``"tsv"`` (geometries of GeoParquet and
+        GeoArrow as WKT); ``None``: from the name.
 
     Raises
     ------

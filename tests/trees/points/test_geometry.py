@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,3 +101,23 @@ def test_geopandas():
     expected = dfmst.report(edges, "a", "b", "km", points=towns.assign(id=range(4)), id="id").html
     assert "The forest on the map" in expected
     assert "The forest on the map" in dfmst.report(roads, "a", "b", "km").html
+
+
+@pytest.mark.parametrize("begin", [0, 1, 3])
+@pytest.mark.parametrize("form", ["wkb", "list"])
+def test_all_positions_of_lines(form, begin):
+    from dfmst._trees.points.geometry import read_lines
+
+    ways: list[Any] = [[(1.0, 2.0), (3.0, 4.0)], [], None, [(5.0, 6.0), (7.0, 8.0), (9.0, 10.0)], [(11.0, 12.0)]]
+    if form == "wkb":
+        cells = [None if way is None else wkb(2, way, order) for way, order in zip(ways, "<<<><", strict=True)]
+        cells[3] = wkb(1002, [(*place, -1.0) for place in ways[3]], ">", system=True)
+        column = pa.array([*cells, wkb(1, [(0.0, 0.0)]), b"\x01"], pa.binary())
+    else:
+        pair = pa.struct([("x", pa.float64()), ("y", pa.float64())])
+        column = pa.array([way and [{"x": x, "y": y} for x, y in way] for way in ways], pa.list_(pair))
+    found = read_lines(pa.chunked_array([column[begin:]]), "way")
+    assert len(found.offset) == len(column) - begin + 1
+    rows = [slice(*ends) for ends in zip(found.offset[:-1].tolist(), found.offset[1:].tolist(), strict=True)]
+    places = [list(zip(found.x[row].tolist(), found.y[row].tolist(), strict=True)) for row in rows]
+    assert places == [way or [] for way in [*ways, None, None][begin : len(column)]]
