@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
@@ -41,6 +42,7 @@ class Graph:
         self.__networkx_cache__: dict[str, Any] = {}
         self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
         self._graph, self._data = graph, data
+        self._columns: dict[Any, tuple[list[Any], Array | None]] = {}
 
     @cached_property
     def original(self) -> Any:
@@ -115,9 +117,18 @@ class Graph:
     def weights(self, attribute: Any) -> Array | None:
         """Weights as a column; ``None`` if no column holds them exactly.
 
-        They are read at every call: NetworkX keeps this graph when ``G[u][v]["weight"] = 2`` changes one of them.
+        They are read at every call: NetworkX keeps this graph when ``G[u][v]["weight"] = 2`` changes one of them. Equal
+        ones are the column of the last call: a list compares objects that are the same ones without looking at them.
         """
-        return _column(self.values(attribute, 1))
+        values = self.values(attribute, 1)
+        if isinstance(values, np.ndarray):
+            return _column(values)
+        last, column = self._columns.get(attribute, (None, None))
+        with suppress(ValueError, TypeError):  # of objects that do not compare
+            if values == last:
+                return column
+        self._columns[attribute] = values, _column(values)
+        return self._columns[attribute][1]
 
     def forest(self, weights: Array, rows: Array | None = None, *, maximum: bool = False) -> Array:
         """Return the forest's edges among those at `rows` (``None``: all), in Kruskal's order."""
