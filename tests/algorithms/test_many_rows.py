@@ -10,8 +10,10 @@ import pytest
 
 import dfmst
 from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT
+from dfmst._edges.conditions import pair_vertices
 from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.edge_table import EdgeTable, check_capacity
+from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
 from dfmst.algorithms.base import Trace
@@ -61,6 +63,10 @@ def test_vertices_beyond_32_bits_are_refused(monkeypatch):
     monkeypatch.setattr("dfmst._edges.vertices.SHORT", 0)
     monkeypatch.setattr("dfmst._edges.conditions.VERTEX_LIMIT", 20)
     ids = np.arange(0, 60, 3)
+    numbered = dense_vertices(CpuEngine(1), IdColumns(ids[:-1], ids[1:], None, None))
+    assert (numbered.total, numbered.values.to_pylist()) == (20, ids.tolist())
+    ends = np.arange(18, dtype=np.uint32), np.arange(1, 19, dtype=np.uint32)
+    assert pair_vertices(CpuEngine(1), (ends[0] // 17).astype(np.uint64), *ends, 20).total == 20
     table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:], "group": ids[1:] % 2})
     assert dfmst.minimum_spanning_forest(table).equals(table)
     assert dfmst.connected_components(table)["vertex"].to_pylist() == ids.tolist()

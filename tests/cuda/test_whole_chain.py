@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -459,12 +460,14 @@ def test_removed_rows(kind, layers):
     """The host's forest, or its error; rows that the forest lacks may be among the removed ones."""
     table = edges(kind)
     layer = dfmst.in_forest(table, "u", "v", "w", layers=layers).to_numpy(zero_copy_only=False)
-    reserve, new = table.filter(pa.array(layer > 0)), table.slice(0, 40)
+    reserve = table.filter(pa.array(layer > 0))
+    new = pa.concat_tables([table.slice(0, 40), reserve.slice(18, 9)])  # removed rows that come back
     for removed in (reserve.slice(20, 2), reserve.slice(20, 300), table.slice(5, 1).select(["more"])):
         calls: list[dict[str, Any]] = [{"removed": removed}, {"removed": removed, "edges": table}]
         calls[1]["new_edges"] = new
+        results: list[Any] = []
         for call in calls:
-            results: list[Any] = []
+            results = []
             for on_device in (False, True):
                 own: Any = {name: moved(frame) if on_device else frame for name, frame in call.items()}
                 try:
@@ -475,6 +478,9 @@ def test_removed_rows(kind, layers):
                 except InvalidEdgesError as error:
                     results.append(str(error))
             assert results[0] == results[1]
+        rest = table.filter(pc.invert(pc.is_in(table["more"], value_set=removed["more"].combine_chunks())))
+        known = dfmst.minimum_spanning_forest(pa.concat_tables([rest, new]), "u", "v", "w")
+        assert results[0] == values(known)
 
 
 def test_frames_of_removed_rows_in_other_memory():
