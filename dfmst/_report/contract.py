@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ _TINY = 0.5  # radius of a disc that a number would hide
 _NARROW = 22  # units: the radius of a disc that has room for a name
 _NAMED = 40  # discs whose hubs are named if there is room
 _SHARES = (100, 200, 400, 800, 1600, 3200)  # of the vertices: the least part is one of these
+
+# The heaviest edge that may be cut, negative, and the vertices of a part; such edges in ascending order, with the first
+# and last place in depth-first order and the number of vertices below each.
+_Candidates = tuple[int, int, Array, Array, Array, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +65,32 @@ def contract(forest: ForestFacts, always: Array) -> Parts:
 def _heavy_cuts(trees: RootedTrees, root: Array, least: int) -> Array:
     """Cut the heaviest edge that leaves `least` vertices on both sides, and so on; return the edges."""
     size = trees.size.astype(np.int64)
-    whole = size[root]
-    vertex = np.flatnonzero((size >= least) & (whole - size >= least))
+    vertex = np.flatnonzero((size >= least) & (size[root] - size >= least))
     vertex = vertex[np.argsort(trees.edge[vertex])]
-    begin, below, part = trees.order[vertex].astype(np.int64), size[vertex], root[vertex].astype(np.int64)
-    end, left = begin + below, size.copy()  # `left`: vertices of each part, which has the number of its top vertex
+    begin = trees.order[vertex].astype(np.int64)
+    columns = trees.edge[vertex].astype(np.int64), begin, begin + size[vertex], size[vertex]
+    parts: list[_Candidates] = []  # the one with the heaviest edge first
+    for tree in np.unique(root[vertex]).tolist():
+        own = root[vertex] == tree
+        _add(parts, int(size[tree]), least, *(column[own] for column in columns))
     cuts: list[int] = []
-    while len(cuts) < _MOST:
-        fitting = np.flatnonzero((below >= least) & (left[part] - below >= least))
-        if not len(fitting):
-            break
-        at = int(fitting[-1])
-        amount, top, same = int(below[at]), int(vertex[at]), part == part[at]
-        left[part[at]] -= amount
-        left[top] = amount
-        below[same & (begin < begin[at]) & (begin[at] < end)] -= amount
-        part[same & (begin >= begin[at]) & (begin < end[at])] = top
-        cuts.append(int(trees.edge[top]))
+    while parts and len(cuts) < _MOST:
+        _, whole, edge, begin, end, below = heappop(parts)
+        first, last, amount = int(begin[-1]), int(end[-1]), int(below[-1])
+        inside = (begin >= first) & (begin < last)
+        below[(begin < first) & (first < end)] -= amount
+        _add(parts, amount, least, edge[inside], begin[inside], end[inside], below[inside])
+        _add(parts, whole - amount, least, *(column[~inside] for column in (edge, begin, end, below)))
+        cuts.append(int(edge[-1]))
     return np.array(cuts, np.int64)
+
+
+def _add(parts: list[_Candidates], whole: int, least: int, edge: Array, begin: Array, end: Array, below: Array) -> None:
+    """Add a part with those of its edges that may be cut; the others cannot be later, since parts become smaller."""
+    fitting = np.flatnonzero((below >= least) & (whole - below >= least))
+    if len(fitting):
+        columns = edge[fitting], begin[fitting], end[fitting], below[fitting]
+        heappush(parts, (-int(columns[0][-1]), whole, *columns))
 
 
 def part_card(forest: ForestFacts, colors: Colors) -> dict[str, Any]:

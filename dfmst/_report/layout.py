@@ -101,7 +101,7 @@ def lay_out(source: Array, target: Array, radius: Array) -> tuple[Array, Array]:
     first = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=count))])
     seen = np.isnan(radius)
     placed = []
-    for start in range(count):
+    for start in np.flatnonzero(~seen).tolist():
         if not seen[start]:
             vertices, own_x, own_y = _place_tree(start, lambda at: others[first[at] : first[at + 1]].tolist(), radius)
             seen[vertices] = True
