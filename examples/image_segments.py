@@ -1,4 +1,4 @@
-"""Segments of a picture: its pixels joined with their neighbors, the forest cut where colours jump."""
+"""Segments of a picture: its pixels joined with their neighbors, the forest cut where colors jump."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from matplotlib import pyplot
 
 
 def pixel_edges(image: np.ndarray) -> pl.DataFrame:
-    """Join every pixel with the next one to the right and below; the weight is the largest step of a colour."""
+    """Join every pixel with the next one to the right and below; the weight is the largest step of a color."""
     number = np.arange(image.shape[0] * image.shape[1]).reshape(image.shape[:2])
-    colour = image.reshape(-1, 3).astype(np.int64)
+    color = image.reshape(-1, 3).astype(np.int64)
     source = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     target = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
-    step = np.abs(colour[source] - colour[target]).max(axis=1)
+    step = np.abs(color[source] - color[target]).max(axis=1)
     return pl.DataFrame({"source": source, "target": target, "step": step})
 
 
