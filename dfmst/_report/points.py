@@ -142,7 +142,13 @@ def column_of(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
         hint = f"name the column with {argument}" if argument else ""
         raise missing_column(name, view.frame.columns, hint, option=(argument, f"--{argument[:-1]}"))
     column = view.column(name)
-    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
+    if isinstance(column, pa.ChunkedArray):
+        return column
+    try:
+        return pa.chunked_array([pa.array(column, from_pandas=True)])
+    except pa.ArrowException as error:
+        message = f"column {name!r} holds values of several types"
+        raise InvalidEdgesError(message, "convert them to one type, such as strings") from error
 
 
 def _numbers(view: FrameView, name: Any) -> Array:

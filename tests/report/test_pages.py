@@ -477,7 +477,7 @@ def colored(**options: Any) -> tuple[str, dict[str, str]]:
     return text_of(root, "picture"), dots
 
 
-@pytest.mark.parametrize("form", ["points", "map", "ends", "frame", "categorical"])
+@pytest.mark.parametrize("form", ["points", "map", "ends", "ends of objects", "frame", "categorical"])
 def test_colors_of_vertices(form):
     options: dict[str, Any] = {"color": "sector", "points": TOWN_SECTORS}
     if form == "map":
@@ -486,8 +486,9 @@ def test_colors_of_vertices(form):
         options["points"] = TOWN_SECTORS.astype({"sector": "category"})
     elif form == "frame":
         options = {"color": pl.DataFrame({"town": list(SECTORS), "sector": list(SECTORS.values())})}
-    elif form == "ends":
-        ends = {f"{end}_sector": ROADS[end].map(SECTORS) for end in "ab"}
+    elif form.startswith("ends"):
+        kind: Any = object if form.endswith("objects") else "category"
+        ends = {f"{end}_sector": ROADS[end].map(SECTORS).astype(kind) for end in "ab"}
         options = {"color": "sector", "edges": ROADS.assign(**ends)}
     words, dots = colored(**options)
     # Of equally frequent values the first row's comes first.
@@ -528,6 +529,8 @@ def test_colors_of_edges_and_of_clusters():
         ({"color": TOWN_SECTORS[["town"]]}, InvalidEdgesError, "vertices and their groups"),
         ({"color": TOWN_SECTORS.assign(town=range(6))}, InvalidEdgesError, "none of the 6 vertices"),
         ({"color": ["sector"]}, TypeError, "color"),
+        ({"color": pa.table({"town": ["Bonn"], "list": [[1]]})}, InvalidEdgesError, "no categories"),
+        ({"color": TOWN_SECTORS.assign(sector=[1, "a"] * 3)}, InvalidEdgesError, "values of several types"),
     ],
 )
 def test_colors_that_are_none(options, error, words):
