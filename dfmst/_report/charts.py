@@ -28,7 +28,7 @@ _BOTTOM = _HEIGHT - 36
 
 
 def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
-    """Draw histograms of the weights; ``None`` if there are no two finite ones."""
+    """Draw histograms of the weights; ``None`` without two different finite ones."""
     if forest.weight_name is None:
         return None
     values = [forest.weight if graph.weight is None else graph.weight, forest.weight]

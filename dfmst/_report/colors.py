@@ -33,7 +33,7 @@ class Colors:
     vertex: Array  # number of the style
     edge: Array  # the same, in the forest's order
     legend: Legend
-    words: str = ""  # what the colors show
+    words: str = ""  # description of the colors
 
     def order(self) -> list[int]:
         """Return the styles in the order in which they are drawn: those of few vertices last."""

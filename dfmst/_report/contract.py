@@ -140,10 +140,10 @@ class _Discs:
             (x1, y1), (x2, y2) = self.places[one], self.places[other]
             self.drawing.path(f"M{x1} {y1}L{x2} {y2}", "long" if at in number else "join", title)
             if at in number:
-                tags.append(self.box.tag(str(number[at]), *self._beside(one, other)))
+                tags.append(self.box.tag(str(number[at]), *self._place_of_number(one, other)))
         return tags
 
-    def _beside(self, one: int, other: int) -> tuple[float, float]:
+    def _place_of_number(self, one: int, other: int) -> tuple[float, float]:
         """Return the middle of an edge, or a place behind its end if that is a small disc, so that the edge shows."""
         near, far = (one, other) if self.radius[one] >= self.radius[other] else (other, one)
         across, up = float(self.x[far] - self.x[near]), float(self.y[far] - self.y[near])

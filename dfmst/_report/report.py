@@ -106,7 +106,7 @@ def report(
     points
         A frame with the vertices' coordinates, for a map: columns of numbers, or points of GeoPandas, GeoParquet (as
         a ``pyarrow.Table``) or GeoArrow. ``None``: the forest is laid out without coordinates. A tree of more than
-        3,000 vertices is cut into 40 to 90 parts, which are drawn as discs.
+        3,000 vertices is cut into about 40 to 90 parts, which are drawn as discs.
     id
         Column of `points` with the vertices; ``None``: its first.
     coordinates

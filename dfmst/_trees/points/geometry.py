@@ -173,7 +173,7 @@ def _of_lines(lines: Any, name: Any) -> Geometry:
 
 
 class _Heads(NamedTuple):
-    """What WKB says of each geometry before its coordinates."""
+    """The fields of WKB before the coordinates of each geometry."""
 
     data: Array  # bytes of all geometries
     kind: Array
