@@ -3,10 +3,10 @@
     python bench/networkx_backend.py [--most 1000000] [-o RESULT.json]
 
 Erdős–Rényi graphs of five edges a node, with random weights. ``cold``: the graph is read in the call, as in the first
-call on it. ``cached``: it was read before. A tree builds its nodes and edges when they are read: ``cached`` makes
-the tree, ``looked at`` reads it too. ``frame``: from a pandas frame to the tree's edges, NetworkX's graph
-against the backend's. Times are medians of runs in turn, in milliseconds of processor time: NetworkX has one thread,
-and those of the backend are added up. From 1 M edges on NetworkX runs once. dfmst must be installed.
+call on it. ``cached``: it was read before, and only its weights are read again. ``frame``: from a pandas frame to the
+tree's edges, NetworkX's graph against the backend's. Times are medians of runs in turn, in milliseconds of processor
+time: NetworkX has one thread, and those of the backend are added up. From 1 M edges on NetworkX runs once. dfmst must
+be installed.
 """
 
 from __future__ import annotations
