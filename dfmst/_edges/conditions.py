@@ -19,8 +19,9 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
-from dfmst._edges.device_columns import device_codes, device_factorize, device_flags
+from dfmst._edges.device_columns import device_codes, device_flags
 from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import common_id_type

@@ -18,8 +18,9 @@ import pyarrow as pa
 from dfmst._common.arguments import check_choice, check_column_name, yes_or_no
 from dfmst._common.types import Array, Invalid
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.device_columns import device_factorize, device_ids, device_weights
+from dfmst._edges.device_columns import device_ids, device_weights
 from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, id_columns, unchecked_vertices

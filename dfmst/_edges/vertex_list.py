@@ -13,8 +13,9 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
-from dfmst._edges.device_columns import device_factorize, device_ids, device_series, is_array, is_device_column
+from dfmst._edges.device_columns import device_ids, device_series, is_array, is_device_column
 from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
 from dfmst._edges.unify import native_type, series_type
