@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
+from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
 from dfmst._edges.edge_table import Input, check_capacity
-from dfmst._edges.read import DEVICE, HOST, CheckedColumns, edge_statistics, number_ids
 from dfmst._edges.vertices import unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
@@ -158,7 +158,7 @@ def _lies_on_device(values: Any) -> bool:
 
 def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, defer_checks: bool) -> Input:
     columns = [_column(engine, name, values) for name, values in arrays.items()]
-    read = HOST if engine.on_host else DEVICE
+    read = HOST if engine.on_host else _device_readers()
     if len({len(column) for column in columns}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise InvalidEdgesError(
@@ -177,6 +177,12 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
                 message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
                 raise InvalidEdgesError(message, "remove those edges first")
     return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
+
+
+def _device_readers() -> Readers:
+    from dfmst._edges.read import DEVICE  # it loads PyArrow, which takes 40 ms
+
+    return DEVICE
 
 
 def _column(engine: Engine, name: str, values: Any) -> Array:

@@ -128,9 +128,20 @@ def stored_entries(matrix: Any) -> Entries:
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         message = f"the matrix has shape {matrix.shape}"
         raise InvalidEdgesError(message, "pass a square matrix: its rows and columns are the vertices")
-    coo = matrix.tocoo()
-    if coo.data.dtype.kind not in "biuf":
-        message = f"the matrix holds {coo.data.dtype} values"
+    row, column, value = _coordinates(matrix)
+    if value.dtype.kind not in "biuf":
+        message = f"the matrix holds {value.dtype} values"
         raise InvalidEdgesError(message, "make them real numbers to order by, for example by abs(matrix)")
-    on_device = hasattr(coo.data, "__cuda_array_interface__")
-    return Entries(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0], on_device)
+    on_device = hasattr(value, "__cuda_array_interface__")
+    return Entries(row.astype(np.int64), column.astype(np.int64), value, matrix.shape[0], on_device)
+
+
+def _coordinates(matrix: Any) -> tuple[Array, Array, Array]:
+    """Return rows, columns and values; of a short CSR matrix on the host, SciPy's checks take most of a call."""
+    begins = getattr(matrix, "indptr", None)
+    if type(begins) is not np.ndarray or matrix.format != "csr":
+        coo = matrix.tocoo()
+        return coo.row, coo.col, coo.data
+    stored = int(begins[-1])  # a matrix may have room for more
+    row = np.repeat(np.arange(len(begins) - 1), begins[1:] - begins[:-1])
+    return row, matrix.indices[:stored], matrix.data[:stored]

@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import re
-import uuid
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -49,6 +48,7 @@ def arrow_numbers(values: Array, kind: pa.DataType | None = None) -> pa.Array:
 
 
 _NO_VALUE = {"NoneType", "NAType", "NaTType"}  # types of missing values, by name: pandas may not be imported
+_UUIDS = {"UUID", "UuidScalar"}  # of Python and of Arrow, by name: neither may be imported
 #: Families of types, the first that fits counts; values of different families are never equal.
 _FAMILIES = {
     "text": (str,),
@@ -62,7 +62,6 @@ _FAMILIES = {
     "date": (dt.date,),
     "time": (dt.time,),
     "duration": (dt.timedelta,),
-    "uuid": (uuid.UUID, pa.UuidScalar),
 }
 _EXACT = 2.0**53  # below, float64 holds all integers
 _NUMBERS = ({"integer", "decimal"}, {"integer", "float"})
@@ -146,6 +145,8 @@ def _objects(name: object, values: Array) -> pa.Array:
 
 
 def _family(kind: type) -> str:
+    if kind.__name__ in _UUIDS:
+        return "uuid"
     return next((name for name, kinds in _FAMILIES.items() if issubclass(kind, kinds)), str(kind))
 
 
@@ -193,9 +194,18 @@ def _refuse_masked(name: str, values: Any) -> None:
 
 
 _LONGEST = (1 << 31) - 1  # bytes of text that offsets of 32 bits address
-#: Types with offsets of 32 bits, and their counterparts with offsets of 64 bits.
-LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
-PLAIN_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+@cache
+def large_types() -> dict[pa.DataType, pa.DataType]:
+    """Return types with offsets of 32 bits, and their counterparts with offsets of 64 bits."""
+    return {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+
+@cache
+def plain_views() -> dict[pa.DataType, pa.DataType]:
+    """Return types of views, and their counterparts without views."""
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def is_long_dictionary(column: pa.Array) -> bool:
@@ -207,7 +217,8 @@ def is_long_dictionary(column: pa.Array) -> bool:
 
 
 def _has_texts(kind: pa.DataType) -> bool:
-    return pa.types.is_dictionary(kind) and (kind.value_type in LARGE or kind.value_type in LARGE.values())
+    large = large_types()
+    return pa.types.is_dictionary(kind) and (kind.value_type in large or kind.value_type in large.values())
 
 
 def text_dictionary(column: pa.Array) -> pa.Array:
@@ -216,7 +227,7 @@ def text_dictionary(column: pa.Array) -> pa.Array:
     if texts.null_count:
         codes = pc.if_else(texts.is_valid().take(codes), codes, None)
         texts = texts.fill_null("" if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type) else b"")
-    return pa.DictionaryArray.from_arrays(codes, texts.cast(LARGE.get(texts.type, texts.type)))
+    return pa.DictionaryArray.from_arrays(codes, texts.cast(large_types().get(texts.type, texts.type)))
 
 
 def plain_ids(column: pa.Array) -> pa.Array:
@@ -227,8 +238,8 @@ def plain_ids(column: pa.Array) -> pa.Array:
         return plain_ids(column.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
         return plain_ids(pc.run_end_decode(column))
-    if kind in PLAIN_VIEWS:
-        return column.cast(PLAIN_VIEWS[kind])
+    if kind in plain_views():
+        return column.cast(plain_views()[kind])
     if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):  # Arrow cannot sort or encode them
         return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column
@@ -243,8 +254,8 @@ def whole_ids(column: pa.ChunkedArray) -> pa.Array:
         return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
     if column.num_chunks and pa.types.is_dictionary(column.type):  # the type of the codes may be too narrow for all
         column = pa.chunked_array([plain_ids(chunk) for chunk in column.chunks])
-    if column.type in LARGE and column.nbytes >= _LONGEST:
-        column = column.cast(LARGE[column.type])
+    if column.type in large_types() and column.nbytes >= _LONGEST:
+        column = column.cast(large_types()[column.type])
     return column.combine_chunks()
 
 

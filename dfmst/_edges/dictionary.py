@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import LARGE, arrow_numbers, numbers_of_arrow, plain_ids
+from dfmst._edges.arrow_values import arrow_numbers, large_types, numbers_of_arrow, plain_ids
 from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
@@ -48,7 +47,7 @@ class Dictionary:
             return ids_of_words(table.known, self.type)
         if not self.count:
             return pa.array([], self.type)
-        ends = [pa.py_buffer(table.known)] if self.type in LARGE.values() else []
+        ends = [pa.py_buffer(table.known)] if self.type in large_types().values() else []
         return pa.Array.from_buffers(self.type, self.count, [None, *ends, pa.py_buffer(table.content)])
 
     def take(self, numbers: Array) -> pa.Array:
@@ -130,7 +129,12 @@ def different_types(types: set[pa.DataType]) -> InvalidEdgesError:
     return InvalidEdgesError(message, "cast the id columns to one type in all partitions")
 
 
-_STORAGE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}  # by bytes
+_STORAGE = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}  # by bytes
+
+
+def _storage(kind: pa.DataType) -> pa.DataType:
+    """Return the integers that a type is stored as."""
+    return getattr(pa, _STORAGE[_bytes(kind)])()
 
 
 def plain(column: pa.Array | Array) -> pa.Array:
@@ -138,7 +142,7 @@ def plain(column: pa.Array | Array) -> pa.Array:
     if isinstance(column, np.ndarray):
         return arrow_numbers(column)
     column = plain_ids(column)
-    kind = LARGE.get(column.type, column.type)
+    kind = large_types().get(column.type, column.type)
     if kind == column.type:
         return column
     if not len(column):
@@ -161,7 +165,7 @@ def id_words(ids: pa.Array) -> IdWords:
     if ids.type == pa.bool_():
         ids = ids.cast(pa.uint8())
     if not pa.types.is_integer(ids.type):
-        ids = ids.view(_STORAGE[_bytes(ids.type)])
+        ids = ids.view(_storage(ids.type))
     values = numbers_of_arrow(ids)
     return IdWords(values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False).view(np.uint64))
 
@@ -172,7 +176,7 @@ def ids_of_words(word: Array, kind: pa.DataType) -> pa.Array:
         return pa.array(word.astype(bool))
     if pa.types.is_integer(kind):
         return arrow_numbers(word.astype(np.dtype(kind.to_pandas_dtype()), copy=False))
-    storage = _STORAGE[_bytes(kind)]
+    storage = _storage(kind)
     return arrow_numbers(word.view(np.int64).astype(np.dtype(storage.to_pandas_dtype()), copy=False)).view(kind)
 
 

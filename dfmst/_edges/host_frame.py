@@ -23,7 +23,7 @@ from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
-from dfmst._edges.take_rows import gather_rows, take_arrow
+from dfmst._edges.take_rows import gather_rows, take_arrow, take_table
 from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
@@ -71,6 +71,8 @@ class FrameView:
             return self.composed[name]
         if isinstance(native, pa.Table) and name in self.places:
             return native.column(self.places[name])
+        if is_plain_polars(native) and name in native.columns:
+            return polars_column(name, native.get_column(name))
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
@@ -120,8 +122,8 @@ class FrameView:
         if is_plain_pandas(native) and engine is not None:
             return gather_rows(host_engine(engine), native, rows)
         if isinstance(native, pa.Table):
-            return pa.table([take_arrow(column, rows) for column in native.columns], schema=native.schema)
-        return nw.to_native(self.frame[rows])
+            return take_table(native, rows)
+        return native[rows] if is_plain_polars(native) else nw.to_native(self.frame[rows])
 
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
         """Return the user's kind of frame with one more column, and an attribute if libraries have any."""
@@ -186,20 +188,23 @@ def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.C
         return native
     if series.implementation.is_pandas():
         return pandas_column(name, native)
-    dtype: Any = None
-    with contextlib.suppress(TypeError, ValueError):  # Narwhals has no type for decimals of more than 38 digits
-        dtype = series.dtype
-    if dtype in (nw.Int128, nw.UInt128):
+    return polars_column(name, native)
+
+
+def polars_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
+    """Return a column of polars; not copied if it is a column of numbers."""
+    kind = str(series.dtype)
+    if kind in ("Int128", "UInt128"):
         # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
-        return native.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
-    if dtype == nw.Object:
-        return native.to_numpy()
+        return series.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
+    if kind == "Object":
+        return series.to_numpy()
     try:
         return series.to_arrow()
     except BaseException as error:  # polars panics on types that it cannot export
         if type(error).__name__ != "PanicException":
             raise
-    message = f"column {name!r} holds {native.dtype} values, which polars cannot export to Arrow"
+    message = f"column {name!r} holds {series.dtype} values, which polars cannot export to Arrow"
     raise InvalidEdgesError(message, "cast the column to a type of at most 38 digits")
 
 
@@ -223,14 +228,21 @@ def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
         raise InvalidEdgesError(message, "cast the column to integers or strings") from error
 
 
-def stored_column(frame: Any, name: Any) -> Array | None:
+_ARROW_DTYPES = {"StringDtype", "ArrowDtype"}  # of pandas, of which the arrays convert to Arrow
+
+
+def stored_column(frame: Any, name: Any) -> Array | pa.Array | pa.ChunkedArray | None:
     """Return a NumPy column of pandas, read-only, as the frame stores it; ``None`` if only a series has it.
+
+    A column that pandas stores as Arrow data is returned as such.
 
     This uses a private method of pandas: with a series for each column, calls on up to 10,000 rows take 30 to 100 %
     longer (``bench/small_calls.py``). If a version of pandas lacks the method, columns are read from their series.
     """
     read, place = getattr(frame, "_get_column_array", None), frame.columns.get_loc(name)
     values = read(place) if read is not None and type(place) is int else None
+    if type(getattr(values, "dtype", None)).__name__ in _ARROW_DTYPES:
+        return pa.array(values, from_pandas=True) if hasattr(values, "__arrow_array__") else None
     if type(values) is not np.ndarray or values.shape != (len(frame),) or not values.flags.aligned:
         return None
     values = values.view()
@@ -241,6 +253,11 @@ def stored_column(frame: Any, name: Any) -> Array | None:
 def is_plain_pandas(frame: Frame) -> bool:
     """Whether a frame is of pandas' own class; a subclass may have a ``take`` or columns of its own."""
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "pandas"
+
+
+def is_plain_polars(frame: Frame) -> bool:
+    """Whether a frame is a ``DataFrame`` of polars itself, which Narwhals takes longer to open than a short call."""
+    return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "polars"
 
 
 def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
@@ -257,7 +274,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     if driver is not None:
         message = f"{argument} is a {driver.kind} frame, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
-    if is_plain_pandas(edges) or isinstance(edges, pa.Table):
+    if is_plain_pandas(edges) or is_plain_polars(edges) or isinstance(edges, pa.Table):
         return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -355,7 +372,7 @@ def check_names(edges: Any, argument: str) -> None:
     if is_plain_pandas(edges):
         if getattr(edges.columns, "is_unique", False):  # pandas caches it; proxies of cuDF may lack it
             return
-    elif hasattr(edges, "collect_schema"):  # a polars LazyFrame, in which names are unique
+    elif is_plain_polars(edges) or hasattr(edges, "collect_schema"):  # of polars, in which names are unique
         return
     # The .columns of a pyarrow table are its data.
     names: Any = getattr(edges, "column_names", None)

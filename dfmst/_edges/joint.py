@@ -18,13 +18,14 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import numbers_of_arrow, ticks
+from dfmst._edges.checked import HOST, CheckedColumns
 from dfmst._edges.conditions import NO_CONDITIONS, condition_masks, group_entries, no_groups
 from dfmst._edges.device_columns import device_column, device_ids, device_weights
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns, names_missing_columns
+from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine, host_engine

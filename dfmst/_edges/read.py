@@ -10,23 +10,23 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce, wraps
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, yes_or_no
 from dfmst._common.types import Array, Invalid
+from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_columns import device_ids, device_weights
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.device_numbering import device_factorize
-from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
+from dfmst._edges.edge_table import Input, check_capacity, move_table
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, id_columns, unchecked_vertices
-from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst._edges.vertices import IdColumns, id_columns, unchecked_vertices
+from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
 from dfmst._engines import Engine, host_engine
-from dfmst._engines.primitives.edges import end_words
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
 _ENDS = "source", "target"
@@ -165,25 +165,6 @@ def read_table(
     return replace(input, table=move_table(engine, input.table), moved_by=engine)
 
 
-def number_ids(
-    engine: Engine,
-    read: Readers,
-    checked: CheckedColumns,
-    maximum: bool,
-    *,
-    in_order: bool = False,
-    bound: int | None = None,
-) -> Input:
-    """Make an edge table of checked columns: ids become dense vertices."""
-    largest, _, span = checked.statistics or (None, None, None)
-    vertices = checked.unchecked or dense_vertices(
-        engine, checked.ids, in_order=in_order, bound=bound, number=read.number, largest=largest
-    )
-    deferred = DeferredChecks() if checked.unchecked else None
-    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
-    return Input(table, vertices, checked.kept)
-
-
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
     """Name the columns of a call; the name of a key of several columns is its text, ``"['country', 'city']"``."""
     keys = source, target, weight
@@ -205,30 +186,9 @@ def on_gpu(columns: EdgeColumns) -> UnsupportedFrameError:
     return UnsupportedFrameError(f"{needs} a frame on the host, and this frame is on a GPU", "pass edges.to_arrow()")
 
 
-class Readers(NamedTuple):
-    """Functions that read ids, number ids that are not dense integers, and read weights."""
-
-    ids: Callable[..., IdColumns]
-    number: Callable[..., Vertices]
-    weights: Callable[..., WeightColumn]
-
-
-#: Readers of batches on the host, of tables in host memory, and of columns on a GPU.
-HOST = Readers(id_columns, factorize, weight_column)
+#: Readers of tables in host memory, and of columns on a GPU.
 IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
 DEVICE = Readers(device_ids, device_factorize, device_weights)
-
-
-class CheckedColumns(NamedTuple):
-    """Ids and weights without nulls and NaNs."""
-
-    ids: IdColumns
-    weights: WeightColumn
-    kept: Array | None  # rows of the frame; None: all
-    unchecked: Vertices | None = None  # ids as vertices, if the algorithm checks them and the weights
-    statistics: Statistics | None = None  # of columns on a GPU
-    forced: Array | None = None  # flags the rows that must be in the forest; None: no condition
-    barred: Array | None = None  # flags the rows that must not be
 
 
 def check_ends(source: object, target: object) -> None:
@@ -293,31 +253,3 @@ def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) 
     message = f"column {names[end]!r} has {count:,} {invalid}, {place} {first}"
     hint = "fill or remove those rows, or leave them out with invalid='drop'"
     return InvalidEdgesError(message, hint, row=first, option=("invalid='drop'", "--invalid drop"))
-
-
-_ROWS = 8  # rows of a thread
-_DRAWN = 128  # threads whose rows are the sample
-_NOTES = 4  # largest id, missing weights, greatest key, complement of the least key
-
-
-class Statistics(NamedTuple):
-    """Statistics of the rows on a GPU."""
-
-    largest: int  # of the ids of both columns, viewed as unsigned
-    missing: bool  # whether a weight is NaN
-    # The least and the greatest key, as for a minimum forest, of a sample: outliers say little about the distribution.
-    span: tuple[int, int]
-
-
-def edge_statistics(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Statistics | None:
-    """Compute statistics of all rows; ``None`` on the host, for ids that are not integers, and for no rows."""
-    rows, values = len(ids.source), weights.values
-    if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
-        return None
-    notes = engine.xp.zeros(_NOTES, np.uint64)
-    count = -(-rows // _ROWS)
-    ends = end_words(ids.source, ids.target)
-    engine.launch("survey_edges", count, *ends, values, rows, max(1, count // _DRAWN), notes)
-    largest, missing, greatest, least = notes.tolist()
-    every = (1 << 8 * values.dtype.itemsize) - 1
-    return Statistics(largest, bool(missing), (least ^ every, greatest))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import PLAIN_VIEWS, arrow_numbers
+from dfmst._edges.arrow_values import arrow_numbers, plain_views
 from dfmst._engines import Engine
 
 _KINDS = "biufmM"  # of numbers and times, whose entries kernels move as unsigned words of these bytes
@@ -74,6 +74,14 @@ def _with_buffers(views: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(views.type, len(views), [validity, places, *texts], offset=views.offset)
 
 
+def take_table(table: pa.Table, rows: Array) -> pa.Table:
+    """Return rows of an Arrow table, by one call for all columns if Arrow itself can take rows of their types."""
+    if len(rows) and not any(kind in plain_views() or pa.types.is_run_end_encoded(kind) for kind in table.schema.types):
+        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            return call_arrow("take", table, arrow_numbers(rows.astype(np.int64, copy=False)))
+    return pa.table([take_arrow(column, rows) for column in table.columns], schema=table.schema)
+
+
 def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
     """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of."""
     kind = column.type
@@ -84,8 +92,8 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
         plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
         taken = take_arrow(plain, rows)
         return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
-    if kind in PLAIN_VIEWS:
-        taken = column.cast(PLAIN_VIEWS[kind]).take(at).cast(kind)
+    if kind in plain_views():
+        taken = column.cast(plain_views()[kind]).take(at).cast(kind)
         return pa.chunked_array([_with_buffers(chunk) for chunk in taken.chunks], kind)
     try:
         return call_arrow("take", column, at)  # the method imports pyarrow.compute: 40 ms

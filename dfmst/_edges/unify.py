@@ -26,9 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from dfmst._common.deferred import nw, pc
+from dfmst._common.deferred import nw, pa, pc
 from dfmst.errors import InvalidEdgesError
 
 UNITS = ("s", "ms", "us", "ns")
@@ -161,7 +159,7 @@ def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | Non
         return None
     family = families.pop()
     if family in _LARGEST:
-        return _LARGEST[family]
+        return getattr(pa, _LARGEST[family])()
     unit = max((first.unit, second.unit), key=UNITS.index) if family in _TIMED else None
     if family == "time":
         return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
@@ -173,7 +171,7 @@ def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | Non
 
 
 _TIMED = ("time", "duration", "naive", "aware")
-_LARGEST = {"text": pa.large_string(), "binary": pa.large_binary(), "date": pa.date64()}
+_LARGEST = {"text": "large_string", "binary": "large_binary", "date": "date64"}
 
 
 def family_of(kind: pa.DataType) -> str:

@@ -17,9 +17,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.cuda import CudaEngine, current_place
 from dfmst._engines.scratch import free_pool_bytes, release_scratch, trim_device_scratch, with_freed_scratch
+
+if TYPE_CHECKING:
+    from dfmst._engines.cuda import CudaEngine, current_place
 
 __all__ = [
     "CpuEngine",
@@ -21,6 +25,12 @@ __all__ = [
     "select_engine",
     "with_freed_scratch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("CudaEngine", "current_place"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("dfmst._engines.cuda"), name)  # loaded for the first GPU only
 
 
 _SERIAL_ROWS = 100_000  # below, a second thread takes more time than it saves
@@ -36,6 +46,8 @@ def select_engine(
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}; it must be at least 1, or None for every processor")
     if name == "cuda" or (name == "auto" and on_device):
+        from dfmst._engines.cuda import CudaEngine
+
         return CudaEngine()
     if threads is None and rows is not None and rows < _SERIAL_ROWS:
         threads = 1

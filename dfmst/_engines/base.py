@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.kernels import Kernel, Parameter, kernels
+from dfmst._engines.kernels import Kernel, Parameter, kernel_of
 
 #: C type of a kernel parameter -> NumPy dtype.
 TYPES: dict[str, np.dtype[Any]] = {
@@ -85,7 +85,7 @@ class Engine(Protocol):
 
 def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Kernel]:
     """Check the arguments of a launch, and return the variant to run and the kernel."""
-    kernel = kernels()[name]
+    kernel = kernel_of(name)
     if len(arguments) != len(kernel.parameters):
         raise TypeError(f"kernel {name} takes {len(kernel.parameters)} arguments, not {len(arguments)}")
     bound = ""

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -28,18 +27,18 @@ _UNGUARDED = nullcontext()
 
 
 @cache
-def library_path() -> Path:
+def library_path() -> str:
     """Return the library of kernels for this processor, or the one that ``DFMST_KERNELS`` names (sanitizer builds)."""
     override = os.environ.get("DFMST_KERNELS")
     if override:
-        return Path(override)
-    plain, newer = HOME / f"_kernels{_SUFFIX}", HOME / f"_kernels_v3{_SUFFIX}"
-    return newer if newer.exists() and _load(plain).supports_x86_64_v3() else plain
+        return override
+    plain, newer = (os.path.join(HOME, f"_kernels{version}{_SUFFIX}") for version in ("", "_v3"))
+    return newer if os.path.exists(newer) and _load(plain).supports_x86_64_v3() else plain
 
 
-def _load(path: Path) -> ctypes.CDLL:
+def _load(path: str) -> ctypes.CDLL:
     try:
-        return ctypes.CDLL(str(path))
+        return ctypes.CDLL(path)
     except OSError as error:
         message = f"the compiled kernels cannot be loaded from {path}: {error}"
         hint = "install dfmst (pip install .), and run Python outside of its source folder, or as python -P"

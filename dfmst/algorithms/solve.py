@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dfmst._common.types import Array
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import ChecksFailed, EdgeTable, Input
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._engines import Engine
 from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
 from dfmst.algorithms.base import Trace
 from dfmst.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from dfmst._edges.device_frame import DeviceView
+    from dfmst._edges.host_frame import FrameView
+    from dfmst._edges.read import EdgeColumns
 
 #: Gives a context manager for each step of the pipeline by its name, to time it for example.
 Step: TypeAlias = Callable[[str], AbstractContextManager[object]]
@@ -82,6 +84,8 @@ def solve_frame(
     step: Step = nullcontext,
 ) -> Solved:
     """Find the forest of a frame; with a `trace`, vertices are counted first, so that it begins with their number."""
+    from dfmst._edges.read import read_table  # it loads PyArrow, which takes 40 ms
+
     exact = trace is not None
 
     def read(defer_checks: bool) -> Input:

@@ -6,6 +6,7 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import dfmst
@@ -23,7 +24,6 @@ OTHERS = {
     "datetime": pd.date_range("2024", periods=6),
     "zone": pd.date_range("2024", periods=6, tz="UTC"),
     "timedelta": pd.to_timedelta(np.arange(6), "s"),
-    "string": pd.array(list("abcdef"), "string"),
     "category": pd.Categorical(list("abcabc")),
     "nullable": pd.array([1, None, 3, 4, 5, 6], "Int64"),
     "sparse": pd.arrays.SparseArray([0, 0, 1, 0, 0, 2]),
@@ -59,6 +59,18 @@ def test_columns_that_a_series_tells(kind):
     frame = pd.DataFrame({kind: OTHERS[kind], "plain": 1})
     assert stored_column(frame, kind) is None
     assert same(frame, "plain")
+
+
+@pytest.mark.parametrize(
+    "kind", ["str", "string", "string[python]", pd.ArrowDtype(pa.string()), pd.ArrowDtype(pa.int64())], ids=str
+)
+def test_columns_of_arrow(kind):
+    frame = pd.DataFrame({"column": pd.array([1, None, 3], "Int64").astype(kind), "plain": 1})
+    for shown in (frame, frame.iloc[1:], frame.iloc[::-1], frame.iloc[:0]):
+        stored, expected = stored_column(shown, "column"), pandas_column("column", shown["column"])
+        assert isinstance(stored, (pa.Array, pa.ChunkedArray))
+        assert stored.type == expected.type
+        assert stored.to_pylist() == expected.to_pylist() == FrameView(shown).column("column").to_pylist()
 
 
 @pytest.mark.parametrize("name", [0, -1, 2.5, ("a", "b"), datetime.date(2024, 1, 1), len, None, np.int64(7), True])

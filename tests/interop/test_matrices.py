@@ -83,6 +83,20 @@ def test_positions_among_the_entries(kind, maximum):
     assert rows.tolist() == dfmst.arrays.forest_rows(coo.row, coo.col, coo.data, maximum=maximum).tolist()
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_the_entries_of_a_csr_matrix_are_those_of_its_coordinates(index):
+    rng = np.random.default_rng(2)
+    coo = sparse.coo_array((rng.integers(0, 9, 60), rng.integers(0, 20, (2, 60))), shape=(25, 25))
+    matrix = sparse.csr_array(coo)  # rows without an entry, unsorted columns, zeros
+    matrix.indptr, matrix.indices = matrix.indptr.astype(index), matrix.indices.astype(index)
+    spare = sparse.csr_array(matrix)
+    spare.data, spare.indices = np.append(spare.data, -5), np.append(spare.indices, 3)  # room for one entry more
+    entries = matrix.tocoo()
+    expected = dfmst.arrays.forest_rows(entries.row, entries.col, entries.data, n_vertices=25)
+    for one in (matrix, spare, sparse.csr_matrix(matrix)):
+        np.testing.assert_array_equal(dfmst.arrays.forest_rows(one), expected)
+
+
 def test_a_matrix_or_three_arrays():
     matrix = sparse.coo_array(([0, 5, 4], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
     assert dfmst.arrays.forest_rows(matrix).tolist() == [0, 2]  # the zero and the lighter of two parallel edges

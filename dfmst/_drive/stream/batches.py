@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
+from dfmst._edges.checked import HOST, CheckedColumns
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import check_joint
-from dfmst._edges.read import DEVICE, HOST, CheckedColumns, EdgeColumns, check_columns, on_gpu
+from dfmst._edges.read import DEVICE, EdgeColumns, check_columns, on_gpu
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows

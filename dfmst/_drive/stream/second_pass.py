@@ -18,10 +18,11 @@ from dfmst._drive.stream.fold_rows import FoldedForest, count_used
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource
-from dfmst._edges.arrow_values import LARGE, arrow_numbers
+from dfmst._edges.arrow_values import arrow_numbers, large_types
+from dfmst._edges.checked import CheckedColumns
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import open_frame
-from dfmst._edges.read import CheckedColumns, EdgeColumns
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter
@@ -311,7 +312,7 @@ def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
     """Whether ids in a dictionary's type (``None``: integers without one) are cast to the column's type exactly."""
     if pa.types.is_integer(kind):
         return known is None or bool(pa.types.is_integer(known))
-    return bool(LARGE.get(kind, kind) == known)
+    return bool(large_types().get(kind, kind) == known)
 
 
 def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
