@@ -31,6 +31,20 @@ def test_import_loads_no_frame_library_and_takes_no_time() -> None:
     assert not {"cupy", "cudf", "dask", "pandas", "polars"} & set(loaded)
 
 
+def test_arrays_of_numbers_are_solved_without_arrow() -> None:
+    # PyArrow takes 40 ms of a first call.
+    program = (
+        "import sys, numpy as np\n"
+        "from dfmst.arrays import forest_rows\n"
+        "assert forest_rows(np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([3.0, 1, 2])).tolist() == [1, 2]\n"
+        "ends = np.random.default_rng(0).integers(0, 1000, (2, 300_000))\n"
+        "assert len(forest_rows(*ends, ends[0] / 2)) == 999\n"
+        "print(*{'narwhals', 'pandas', 'pyarrow'} & set(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert done.stdout.split() == []
+
+
 def test_solving_an_arrow_table_loads_no_other_frame_library() -> None:
     # pyarrow itself imports pandas where it is installed.
     program = (

@@ -12,6 +12,7 @@ from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._edges.vertices import Vertices
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
 from dfmst.errors import CapacityError
 
 
@@ -31,6 +32,12 @@ class DeferredChecks:
     def outside(self) -> Array:
         """1 if an id is not below the table's number of vertices; ``uint32`` of shape ``(1,)``."""
         return np.zeros(1, np.uint32)
+
+    def check_ends(self, engine: Engine, source: Array, target: Array, vertices: int) -> None:
+        """Check all ids of two columns."""
+        words = flag_length(len(source))
+        engine.launch("find_outside", words, source, target, len(source), vertices, self.outside, grain=FLAG_GRAIN)
+        self.raise_if_failed()
 
     def raise_if_failed(self) -> None:
         """Raise :class:`ChecksFailed` if a pass has found an invalid entry."""

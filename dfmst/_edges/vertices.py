@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.deferred import call_arrow, pa, pc
 from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import (
     arrow_column,
@@ -32,8 +31,9 @@ _ALWAYS_DENSE = 4096  # ids below this bound are vertices in any table
 _FEW = 1 << 18  # rows up to which Arrow's dictionary encoding is faster than ours
 _LONG = 1 << 18  # rows from which deferred checks save time
 SHORT = 1 << 16  # rows up to which one launch that checks and solves a table takes less time than many on 2 threads
-_DENSE = 4  # rows a vertex from which algorithms read nearly every row, and can check it
-_SAMPLE = 1024
+_SPARSEST = 2  # vertices a row, up to which integers are used as they are
+_SAMPLE = 1024  # rows, at least
+_SPARE = 1 << 7  # of a sample of this many rows, the largest id is doubled
 
 
 class Vertices(NamedTuple):
@@ -74,7 +74,7 @@ def dense_vertices(
                 raise InvalidEdgesError(message, "pass a larger n, or n=None to have the ids numbered")
             check_vertices(bound)
             return Vertices(first, second, bound, None)
-        if count <= min(max(2 * len(first), _ALWAYS_DENSE), VERTEX_LIMIT):
+        if count <= min(max(_SPARSEST * len(first), _ALWAYS_DENSE), VERTEX_LIMIT):
             return Vertices(first, second, count, None)
     return (number or factorize)(engine, source, target, in_order=in_order)
 
@@ -86,14 +86,15 @@ def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | N
         return None
     first, second = unsigned_ids(ids)
     if rows <= SHORT:  # to solve a short table takes as long as a sample
-        highest = max(2 * rows, _ALWAYS_DENSE)
+        highest = max(_SPARSEST * rows, _ALWAYS_DENSE)
         bound = highest if bound is None else min(bound, highest)
         return Vertices(first, second, bound, None) if bound > 0 else None
     if bound is None:
-        sample = spread_positions(np, rows, _SAMPLE)
+        size = min(max(_SAMPLE, rows >> 10), 4 * _SAMPLE)
+        sample = spread_positions(np, rows, size)
         top = max(int(column[sample].max()) for column in (first, second))
-        bound = top + top // 8 + 2
-    return Vertices(first, second, bound, None) if bound <= min(rows // _DENSE, 1 << 31) else None
+        bound = top + top * _SPARE // size + 2
+    return Vertices(first, second, bound, None) if bound <= min(_SPARSEST * rows, 1 << 31) else None
 
 
 def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:

@@ -129,9 +129,7 @@ class PortionScan:
         """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses."""
         halves = self._ends.view(np.uint32)
         first, second = halves[: self._length], halves[self._length :]
-        arguments = (first, second, self._length, len(self._parent), deferred.outside)
-        self._engine.launch("find_outside", -(-self._length // 64), *arguments, grain=FLAG_GRAIN)
-        deferred.raise_if_failed()
+        deferred.check_ends(self._engine, first, second, len(self._parent))
 
     def _sort_buckets(self) -> None:
         """Sort all buckets before any scan, in room for an eighth of the edges, or 2 MiB."""

@@ -22,22 +22,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from operator import sub
+from typing import Any
 
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._edges.edge_table import ChecksFailed, EdgeTable
+from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
 from dfmst._edges.vertices import SHORT
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import drop_parallel
-from dfmst._engines.primitives.edges import Edges, end_words, gather_keys, spread_steps
+from dfmst._engines.primitives.contract import BYTE_VERTICES, drop_parallel
+from dfmst._engines.primitives.edges import Edges, end_words, gather_keys, leading_window, spread_steps
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
-from dfmst._engines.primitives.sort import block_length, gather_keys_to_lead
+from dfmst._engines.primitives.sort import block_length
 from dfmst.algorithms._shared_steps import MANY_THREADS, check_light, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
 # pairs takes little memory
+# Edges a vertex from which light edges enough to join all vertices (of random graphs, log(n) / 2 a vertex) cost less
+# than a look at the edges of the vertices that are left.
+_DENSE = 256
 _MOST_LIGHT = 0.45  # share of light edges above which one sort of all of them is cheaper
 
 
@@ -94,7 +98,7 @@ class FilterKruskal:
         ChecksFailed
             Checks are deferred, and a column is invalid or was not read to its end.
         """
-        if table.deferred is not None and len(table) <= SHORT:
+        if self._is_short(engine, table, trace):
             return short_forest(engine, table)
         chosen = flag_words(engine, len(table))
         components = table.vertices
@@ -105,20 +109,24 @@ class FilterKruskal:
                 with trace.step("compact"):
                     edges = drop_parallel(engine, edges, components)
             share = self._light_share(engine, len(edges), components)
-            if share is None and deferred is not None:
-                break
-            width = range_width(engine, edges, components) if near and deferred is None else None
+            width = range_width(engine, edges, components) if near else None
             if width is not None:
                 before = components
-                edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace)
-                near, flip = 2 * components <= before, 0  # if light edges are cut, every component may have to wait
+                edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace, deferred)
+                # If light edges are cut, every component may have to wait.
+                near, flip, deferred = 2 * components <= before, 0, None
                 continue
+            if share is None and deferred is not None:
+                break
             parent = numbered(engine, components)
             flags = position = None
             if share is not None:
                 flags, position = select_light(engine, edges, flip, share, trace, deferred)
             components -= scan_light(engine, edges, flip, position, components, parent, chosen, trace, deferred)
-            if flags is None or (components == 1 and deferred is None):
+            if components == 1 and deferred is not None:
+                deferred.check_ends(engine, edges.source, edges.target, table.vertices)
+                deferred = None
+            if flags is None or components == 1:
                 break
             position = None  # frees its memory
             (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred, chosen), 0
@@ -127,11 +135,20 @@ class FilterKruskal:
             raise ChecksFailed
         return chosen_rows(engine, chosen)
 
+    @staticmethod
+    def _is_short(engine: Engine, table: EdgeTable, trace: Trace) -> bool:
+        """Whether one launch solves the table. It has no rounds to trace, and room for all vertices."""
+        if table.deferred is None and (trace.counts or not engine.on_host or table.vertices > 2 * SHORT):
+            return False
+        return 0 < len(table) <= SHORT
+
     def _light_share(self, engine: Engine, edges: int, components: int) -> float | None:
         """Share of the edges to solve on this level; ``None``: all of them."""
         small = _SMALL if engine.threads < MANY_THREADS else 2 * _SMALL
         density = edges / components
         light = self.light if self.light is not None else max(1.2, 0.15 + 0.48 * math.log(density))
+        if self.light is None and density >= _DENSE and components <= BYTE_VERTICES:
+            light = max(light, 1 + math.log(components) / 2)
         share = light / density
         return None if edges <= small or share > _MOST_LIGHT else share
 
@@ -179,11 +196,22 @@ def range_width(engine: Engine, edges: Edges, vertices: int) -> int | None:
 
 
 def contract_ranges(
-    engine: Engine, edges: Edges, flip: int, vertices: int, width: int, chosen: Array, trace: Trace
+    engine: Engine,
+    edges: Edges,
+    flip: int,
+    vertices: int,
+    width: int,
+    chosen: Array,
+    trace: Trace,
+    deferred: DeferredChecks | None = None,
 ) -> tuple[Edges, int]:
-    """Contract the edges inside ranges of 2^`width` vertices that are known to belong to the forest."""
+    """Contract the edges inside ranges of 2^`width` vertices that are known to belong to the forest.
+
+    With `deferred` checks, `vertices` is a bound, and vertices above the largest id are left out.
+    """
     with trace.step("sort"):
-        buckets = _Buckets(engine, edges, flip, vertices, width)
+        buckets = _Buckets(engine, edges, flip, vertices, width, deferred)
+        vertices = buckets.vertices
     with trace.step("scan"):
         limit, marks, components = buckets.solve()
     with trace.step("compact"):
@@ -202,38 +230,65 @@ class _Buckets:
     """Edges in buckets, stable: one for each range, then the cut edges.
 
     ``bounds`` are the rows, those of a block, the bits of a range, and the number of ranges. ``bucket`` is each row's.
-    The edges of each bucket and block begin at ``places``, those of each bucket at ``starts``. An edge's ``keys`` are
-    its whole key and its position, if its leading bits are not all of its key, and the leading bits; ``ends`` are those
-    in a range, in words of 32 bits or of 64.
+    The edges of each bucket and block begin at ``places``, those of each bucket at ``starts``. An edge has ``leading``
+    bits of its key; if these are not all of some key, ``whole`` has weights and positions. The ``ends`` of an edge are
+    those in its range, in words of 32 bits or of 64.
     """
 
-    def __init__(self, engine: Engine, edges: Edges, flip: int, vertices: int, width: int) -> None:
-        self.engine, self.edges, self.vertices = engine, edges, vertices
+    def __init__(
+        self, engine: Engine, edges: Edges, flip: int, vertices: int, width: int, deferred: DeferredChecks | None = None
+    ) -> None:
+        self.engine, self.edges = engine, edges
         length, empty = len(edges), engine.xp.empty
         block, ranges = -(-block_length(engine, length) // 64) * 64, -(-vertices >> width)
-        self.blocks, self.bounds = blocks, bounds = -(-length // block), (length, block, width, ranges)
-        self.bucket, self.places = bucket, places = empty(length, np.uint8), empty((ranges + 1) * blocks, np.uint64)
-        engine.launch("count_ranges", blocks, edges.source, edges.target, *bounds, bucket, places, blocks, grain=1)
+        self.blocks = blocks = -(-length // block)
+        self.bucket, places = empty(length, np.uint8), empty((ranges + 1) * blocks, np.uint64)
+        largest = np.empty(blocks, np.uint64)
+        columns = (edges.source, edges.target, length, block, width, ranges, self.bucket, places, blocks, largest)
+        engine.launch("count_ranges", blocks, *columns, grain=1)
+        if deferred is not None:
+            last, before = int(largest.max()), ranges * blocks
+            if last >= vertices:
+                raise ChecksFailed
+            vertices, ranges = last + 1, (last >> width) + 1
+            places[ranges * blocks : (ranges + 1) * blocks] = places[before:]  # those of the cut edges
+            places = places[: (ranges + 1) * blocks]
+        self.vertices, self.places, self.bounds = vertices, places, (length, block, width, ranges)
         self.starts = np.empty(ranges + 2, np.uint64)
         engine.launch_alone("place_buckets", places, ranges + 1, blocks, self.starts)
-        weight, low, shift = edges.key, 0, 0
-        if weight.dtype.itemsize == 8:
-            weight, low, shift = gather_keys_to_lead(engine, weight, flip)
-            flip = 0
-        keys = (weight, empty(length, np.uint32)) if shift else (None, None)
-        leading: Array = empty(length, np.uint32)
-        self.keys = (*keys, leading)
+        self._scatter(edges, flip, None if deferred is None else deferred.missing)
+        if deferred is not None:
+            deferred.raise_if_failed()
+
+    def _scatter(self, edges: Edges, flip: int, missing: Array | None) -> None:
+        """Bring the edges into their buckets; `missing` is set if a weight is NaN."""
+        engine, empty, (length, _, width, _) = self.engine, self.engine.xp.empty, self.bounds
+        wide = edges.key.dtype.itemsize == 8
+        low, shift = leading_window(engine, edges.key, flip) if wide else (0, 0)
+        self.leading = empty(length, np.uint32)
         short = width <= _SHORT_BITS
-        self.ends = ends = (empty(length, np.uint32), None) if short else (None, empty(length, np.uint64))
-        columns = (*end_words(edges.source, edges.target), weight, flip, low, shift, bucket, *bounds, places, blocks)
-        engine.launch("scatter_ranges", blocks, *columns, leading, *ends, keys[1], grain=1)
+        self.ends = (empty(length, np.uint32), None) if short else (None, empty(length, np.uint64))
+        notes = np.zeros(2, np.uint32)
+        ends = end_words(edges.source, edges.target)
+        columns = (*ends, edges.key, flip, low, shift, self.bucket, *self.bounds, self.places, self.blocks)
+        self.whole: tuple[Any, ...] = (None, 0, 0, None)
+        # The positions are written if leading bits cannot be all of a key, or if they turn out not to be.
+        position = empty(length, np.uint32) if shift else None
+        while True:
+            written = (self.leading, *self.ends, position, notes[:1] if missing is None else missing, notes[1:])
+            engine.launch("scatter_ranges", self.blocks, *columns, *written, grain=1)
+            if position is not None or not notes[1]:
+                break
+            position = empty(length, np.uint32)
+        if position is not None:
+            self.whole = (edges.key.view(np.uint64), flip, "uif".index(edges.key.dtype.kind), position)
 
     def solve(self) -> tuple[Array, Array, Array]:
         """Contract all ranges: limits or components of vertices, marks of edges by place, components of ranges."""
         engine, (length, _, width, ranges), begins = self.engine, self.bounds, self.starts.tolist()
         limit, marks = ones(engine, self.vertices), engine.xp.empty(length, np.uint8)
         cut = begins[ranges]
-        columns = (None if column is None else column[cut:] for column in (self.keys[2], *self.ends))
+        columns = (None if column is None else column[cut:] for column in (self.leading, *self.ends))
         engine.launch("limit_ends", length - cut, self.edges.source, self.edges.target, *columns, limit, marks[cut:])
         workers, longest = min(engine.threads, ranges), max(map(sub, begins[1:-1], begins))
         words = 2 * longest + ((3 if width <= _SHORT_BITS else 5) << width)
@@ -241,7 +296,7 @@ class _Buckets:
         components, after = np.empty(ranges + 1, np.uint64), np.zeros(1, np.uint32)
         bounds = (self.starts, ranges, self.vertices, width)
         places = (limit, marks, components, after)
-        engine.launch("solve_ranges", workers, *bounds, *self.keys, *self.ends, *rooms, *places, grain=1)
+        engine.launch("solve_ranges", workers, *bounds, *self.whole, self.leading, *self.ends, *rooms, *places, grain=1)
         return limit, marks, components
 
     def take(self, limit: Array, marks: Array, components: Array, chosen: Array) -> tuple[Array, Array, Array]:

@@ -26,11 +26,12 @@ def columns():
 
 @pytest.fixture
 def launches(monkeypatch):
-    """The tables that are solved in one launch."""
+    """The tables that are checked and solved in one launch."""
     tables = []
 
     def counted(engine, table):
-        tables.append(table)
+        if table.deferred is not None:
+            tables.append(table)
         return short_forest(engine, table)
 
     monkeypatch.setattr("dfmst.algorithms.filter_kruskal.short_forest", counted)

@@ -183,3 +183,81 @@ def test_checks_that_no_pass_makes_are_raised():
     table = EdgeTable(column, column, column, 1, deferred=DeferredChecks())
     with pytest.raises(ChecksFailed):
         dfmst.algorithms.FilterKruskal().run(select_engine("cpu"), table, Trace())
+
+
+SIDE = 400  # of a grid: 160,000 vertices, 319,200 rows
+
+
+@pytest.fixture
+def roads():
+    """Edges of a grid whose vertices are numbered row by row, in any order, with some ties."""
+    rng = np.random.default_rng(0)
+    number = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)
+    source = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+    target = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    rows = rng.permutation(len(source))
+    return {"u": source[rows], "v": target[rows], "w": rng.integers(0, 10**6, len(rows)) / 2}
+
+
+WIDE = {
+    "narrow integers": lambda weight, rng: weight.astype(np.int64) - 10**5,
+    "wide integers": lambda weight, rng: rng.integers(-(2**62), 2**62, len(weight)),
+    "few beyond all others": lambda weight, rng: np.where(rng.random(len(weight)) < 0.01, -(2**62), weight // 9999),
+    "many beyond the sample": lambda weight, rng: np.where(
+        rng.random(len(weight)) < 0.02, (weight * 2**40).astype(np.uint64), weight.astype(np.uint64)
+    ),
+    "real": lambda weight, rng: rng.normal(size=len(weight)),
+    "infinite": lambda weight, rng: np.where(rng.random(len(weight)) < 0.1, np.inf, -weight),
+    "zeros": lambda weight, rng: np.where(rng.random(len(weight)) < 0.5, 0.0, -0.0),
+    "single": lambda weight, rng: weight.astype(np.float32),
+}
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("kind", WIDE)
+@pytest.mark.parametrize("threads", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("maximum", [False, True])
+def test_roads(roads, trusted, ids, kind, threads, maximum):
+    arrays = roads["u"].astype(ids), roads["v"].astype(ids), WIDE[kind](roads["w"], np.random.default_rng(1))
+    before = [column.copy() for column in arrays]
+    found = forest_rows(*arrays, threads=threads, maximum=maximum)
+    assert len(trusted) == 1
+    np.testing.assert_array_equal(found, forest_rows(*arrays, algorithm="boruvka", maximum=maximum))
+    for column, copy in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(column, copy)
+
+
+@pytest.mark.parametrize("ids", ["uint32", "int64"])
+@pytest.mark.parametrize("side", SIDES)
+def test_an_id_of_roads_that_no_sample_shows(roads, eager, trusted, side, ids):
+    roads |= {"u": roads["u"].astype(ids), "v": roads["v"].astype(ids)}
+    top = np.iinfo(ids).max
+    for value in (SIDE * SIDE, SIDE * SIDE + 50_000, 2**22, 2**31 - 1, top - 1, top):
+        roads[side][77] = value
+        trusted.clear()
+        found = forest(roads)
+        assert trusted
+        pd.testing.assert_frame_equal(found, eager(lambda: forest(roads)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("row", [0, 200_000, 319_199])
+def test_nan_of_roads(roads, trusted, dtype, row):
+    roads["w"] = roads["w"].astype(dtype)
+    roads["w"][row] = np.nan
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"column 'w' has 1 weight that is NaN or null, in row {row}\n"):
+        forest(roads)
+    assert trusted
+
+
+def test_a_bound_of_roads(roads, trusted):
+    arrays, last = tuple(roads.values()), SIDE * SIDE
+    for bound in (last, last + 1, last + 90_000):
+        np.testing.assert_array_equal(forest_rows(*arrays, n_vertices=bound), forest_rows(*arrays, algorithm="boruvka"))
+    assert trusted
+    with pytest.raises(dfmst.InvalidEdgesError, match="the ids are not all"):
+        forest_rows(*arrays, n_vertices=last - 1)
+    roads["u"][5] = -1
+    with pytest.raises(dfmst.InvalidEdgesError, match="the ids are not all"):
+        forest_rows(*arrays, n_vertices=last)

@@ -69,25 +69,28 @@ KERNEL(flag_equal, (const u32* column, u64 length, u32 value, u64* flags)) {
 } END
 
 // The same of few vertices, by one thread: their flags, a byte for each, and two tables of 256 flags that list up to
-// `most` other vertices. Bits 0 to 2 of a vertex are its word in the first table and bits 3 to 7 its flag, in the second
-// one bits 6 to 8 and 9 to 13. `others`: how many there are.
+// `most` other vertices below the last one. Bits 0 to 2 of a vertex are its word in the first table and bits 3 to 7 its
+// flag, in the second one bits 6 to 8 and 9 to 13. `others`: how many there are, and the end of the vertices that are
+// equal. (No row may have the vertices above it: see unchecked_vertices.)
 HOST_KERNEL(find_inside, (const u32* label, u64 length, u32 value, u64 most, u64* flags, u8* inside, u32* tables,
                           u64* others)) {
   if (i) return;
-  u64 listed = 0;
+  u64 listed = 0, known = length;
   for (u32 word = 0; word < 16; ++word) tables[word] = 0;
   for (u64 j = 0; j < length; ++j) inside[j] = label[j] == value;
+  while (known && !inside[known - 1]) --known;
   for (u64 word = 0; word < (length + 63) / 64; ++word) {
     const u64 here = word_length(word, length);
     flags[word] = flags_of(here, [=](u64 j) { return inside[word * 64 + j]; });
     for (u64 rest = ~flags[word] & last_flags(here); rest; rest &= rest - 1) {
       const u32 vertex = (u32)(word * 64 + lowest_bit(rest));
-      if (++listed > most) continue;
+      if (vertex >= known || ++listed > most) continue;
       tables[vertex & 7] |= 1u << (vertex >> 3 & 31);
       tables[8 + (vertex >> 6 & 7)] |= 1u << (vertex >> 9 & 31);
     }
   }
-  *others = listed;
+  others[0] = listed;
+  others[1] = known;
 } END
 
 // The vertices that have the same parent as the first end of a row. An id is `stride` words of 32 bits.

@@ -104,22 +104,6 @@ DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64
   *aside = ~either & ~excluded & last_flags(length);
 }
 
-KERNEL_OF(V, flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
-                            u32 gathers, const u32* few, const u64* excluded, u64* flags, u64* aside)) {
-  leaving_word(source + i * 64, target + i * 64, word_length(i, edges), giant, inside, gathers, few,
-               excluded ? excluded[i] : 0, &flags[i], &aside[i]);
-} END
-
-// Of the edges set `aside`, those inside one component lose their flags.
-KERNEL_OF(V, drop_joined, (const V* source, const V* target, const u32* label, const u64* aside, u64* flags)) {
-  u64 joined = 0;
-  for (u64 rest = aside[i]; rest; rest &= rest - 1) {
-    const u64 j = i * 64 + lowest_bit(rest);
-    joined |= (u64)(label[source[j]] == label[target[j]]) << (j & 63);
-  }
-  if (joined) flags[i] &= ~joined;
-} END
-
 // Whether an id of up to 64 edges is outside [0, vertices). `vertices` is at most half of V's range: a 64-bit id above it
 // makes the difference negative, and one beyond that half is negative itself. (Of 32-bit ids, processors find eight
 // greatest ones in one instruction.)
@@ -141,20 +125,50 @@ template <typename V> DEVICE bool any_outside(const V* source, const V* target, 
   return top >= vertices || signs >> (sizeof(V) * 8 - 1);
 }
 
+// As above where every vertex below `known` is in the giant component or in `few`: where no id of a word is above, and
+// `few` is null, that one look at the ids is enough.
+template <typename V> DEVICE bool below_known(const V* source, const V* target, u64 length, u64 known) {
+  return known && !any_outside(source, target, length, known);
+}
+
+KERNEL_OF(V, flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
+                            u32 gathers, const u32* few, u64 known, const u64* excluded, u64* flags, u64* aside)) {
+  const u64 length = word_length(i, edges);
+  const bool below = below_known(source + i * 64, target + i * 64, length, known);
+  if (below && !few)
+    flags[i] = aside[i] = 0;
+  else
+    leaving_word(source + i * 64, target + i * 64, length, giant, inside, gathers, below ? few : (const u32*)0,
+                 excluded ? excluded[i] : 0, &flags[i], &aside[i]);
+} END
+
+// Of the edges set `aside`, those inside one component lose their flags.
+KERNEL_OF(V, drop_joined, (const V* source, const V* target, const u32* label, const u64* aside, u64* flags)) {
+  u64 joined = 0;
+  for (u64 rest = aside[i]; rest; rest &= rest - 1) {
+    const u64 j = i * 64 + lowest_bit(rest);
+    joined |= (u64)(label[source[j]] == label[target[j]]) << (j & 63);
+  }
+  if (joined) flags[i] &= ~joined;
+} END
+
 KERNEL_OF(V, find_outside, (const V* source, const V* target, u64 edges, u64 vertices, u32* outside)) {
   if (any_outside(source + i * 64, target + i * 64, word_length(i, edges), vertices)) store(outside, 1u);
 } END
 
 // As flag_leaving, for unchecked ids: `outside` is set where one is not in [0, vertices).
 KERNEL_OF(V, flag_leaving_checked, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
-                                    u32 gathers, const u32* few, const u64* excluded, u64* flags, u64* aside,
+                                    u32 gathers, const u32* few, u64 known, const u64* excluded, u64* flags, u64* aside,
                                     u64 vertices, u32* outside)) {
   const u64 length = word_length(i, edges);
-  if (any_outside(source + i * 64, target + i * 64, length, vertices))
+  const bool below = below_known(source + i * 64, target + i * 64, length, known);
+  if (below && !few)
+    flags[i] = aside[i] = 0;
+  else if (!below && any_outside(source + i * 64, target + i * 64, length, vertices))
     store(outside, 1u);
   else
-    leaving_word(source + i * 64, target + i * 64, length, giant, inside, gathers, few, excluded ? excluded[i] : 0,
-                 &flags[i], &aside[i]);
+    leaving_word(source + i * 64, target + i * 64, length, giant, inside, gathers, below ? few : (const u32*)0,
+                 excluded ? excluded[i] : 0, &flags[i], &aside[i]);
 } END
 
 // Edges that are light or leave the giant component, less those flagged in `excluded`.

@@ -19,10 +19,21 @@ template <typename Vertex> DEVICE Both<Vertex> both_of(u32 first, u32 second) {
   return (Both<Vertex>)first << 8 * sizeof(Vertex) | second;
 }
 
-// A range's columns. `position` and `key` are given where edges whose leading bits agree compare by whole keys.
+// Weights of 64 bits, in rows of the table, as keys.
+struct Weights {
+  const u64* bits;
+  u64 flip;
+  u32 type;  // 0 of u64, 1 of i64, 2 of f64
+};
+DEVICE u64 key_at(const Weights& weights, u64 row) {
+  const u64 mine = weights.bits[row];
+  return (weights.type == 2 ? ordered(real_of(mine)) : weights.type == 1 ? ordered((i64)mine) : mine) ^ weights.flip;
+}
+
+// A range's columns. `position` and `weights` are given where edges whose leading bits agree compare by whole keys.
 template <typename Vertex> struct Range {
   const u32 *leading, *position;
-  const u64* key;
+  Weights weights;
   Both<Vertex>* ends;
   u8* marks;
   u64 edges, vertices;
@@ -58,8 +69,8 @@ template <bool whole, typename Vertex, typename Edges>
 DEVICE u64 lighter_of(const Range<Vertex>& range, const Edges& edges, u64 a, u64 b) {
   if (!whole || a >> 32 != b >> 32) return a < b ? a : b;
   if ((u32)b == 0 || a == ~0ull) return b;
-  const u64 mine = range.key[range.position[(u32)record_at(edges, (u32)a - 1)]];
-  const u64 theirs = range.key[range.position[(u32)record_at(edges, (u32)b - 1)]];
+  const u64 mine = key_at(range.weights, range.position[(u32)record_at(edges, (u32)a - 1)]);
+  const u64 theirs = key_at(range.weights, range.position[(u32)record_at(edges, (u32)b - 1)]);
   return mine < theirs || (mine == theirs && a < b) ? a : b;
 }
 
@@ -185,27 +196,28 @@ template <bool whole, typename Vertex> DEVICE u64 solve_range(const Range<Vertex
 }
 
 template <typename Vertex>
-DEVICE void solve_some(const u64* starts, u64 ranges, u64 vertices, u32 width, const u64* key, const u32* position,
+DEVICE void solve_some(const u64* starts, u64 ranges, u64 vertices, u32 width, const Weights& weights, const u32* position,
                        const u32* leading, Both<Vertex>* ends, const Room<Vertex>& room, u32* limit, u8* marks,
                        u64* components, u32* next) {
   for (u64 range = atomic_add(next, 1u); range < ranges; range = atomic_add(next, 1u)) {
     const u64 from = starts[range], begin = range << width, rest = vertices - begin, most = 1ull << width;
-    const Range<Vertex> own = {leading + from, position ? position + from : 0, key, ends + from, marks + from,
+    const Range<Vertex> own = {leading + from, position ? position + from : 0, weights, ends + from, marks + from,
                                starts[range + 1] - from, rest < most ? rest : most, limit + begin};
-    components[range] = key ? solve_range<true>(own, room) : solve_range<false>(own, room);
+    components[range] = position ? solve_range<true>(own, room) : solve_range<false>(own, room);
   }
 }
 
 // Each index is a worker that takes one range after the other, with room of its own: two words for each edge of the
 // longest range, and for each vertex three, or five where a vertex takes four bytes.
-HOST_KERNEL(solve_ranges, (const u64* starts, u64 ranges, u64 vertices, u32 width, const u64* key, const u32* position,
-                           const u32* leading, u32* narrow, u64* wide, u64 longest, u64* room, u32* limit, u8* marks,
-                           u64* components, u32* next)) {
+HOST_KERNEL(solve_ranges, (const u64* starts, u64 ranges, u64 vertices, u32 width, const u64* bits, u64 flip, u32 type,
+                           const u32* position, const u32* leading, u32* narrow, u64* wide, u64 longest, u64* room,
+                           u32* limit, u8* marks, u64* components, u32* next)) {
   u64* const own = room + i * (2 * longest + ((narrow ? 3ull : 5ull) << width));
+  const Weights weights = {bits, flip, type};
   if (narrow)
-    solve_some<u16>(starts, ranges, vertices, width, key, position, leading, narrow, room_in<u16>(own, longest, width),
-                    limit, marks, components, next);
+    solve_some<u16>(starts, ranges, vertices, width, weights, position, leading, narrow,
+                    room_in<u16>(own, longest, width), limit, marks, components, next);
   else
-    solve_some<u32>(starts, ranges, vertices, width, key, position, leading, wide, room_in<u32>(own, longest, width),
-                    limit, marks, components, next);
+    solve_some<u32>(starts, ranges, vertices, width, weights, position, leading, wide,
+                    room_in<u32>(own, longest, width), limit, marks, components, next);
 } END

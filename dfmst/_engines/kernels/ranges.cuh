@@ -21,26 +21,44 @@ HOST_KERNEL_OF(V, count_inside, (const V* source, const V* target, u64 step, u64
 
 // Counts the edges of each bucket among those from `begin` to `end`. (With columns of its own: a store of a byte may
 // change anything that a compiler cannot see to be elsewhere.)
+enum : u32 { CUT = 255 };  // the bucket of the cut edges, whatever the number of ranges
+
 template <typename V>
-DEVICE void count_buckets(const V* source, const V* target, u64 begin, u64 end, u32 width, u32 ranges, u8* bucket,
-                        u32* local) {
-  for (u64 j = begin; j < end; ++j) {
-    const V u = source[j] >> width, apart = (source[j] ^ target[j]) >> width;
-    const u32 range = apart ? ranges : (u32)u;
-    bucket[j] = (u8)range;
-    ++local[range];
+DEVICE V count_buckets(const V* source, const V* target, u64 begin, u64 end, u32 width, u8* bucket, u32* local) {
+  V largest = 0;
+  for (u64 base = begin; base < end; base += 64) {
+    const u64 stop = base + 64 < end ? base + 64 : end;
+    for (u64 j = base; j < stop; ++j) {  // a compiler vectorizes it
+      const V u = source[j], v = target[j], higher = u > v ? u : v;
+      largest = higher > largest ? higher : largest;
+    }
+    for (u64 j = base; j < stop; ++j) {
+      const V u = source[j], apart = (u ^ target[j]) >> width;
+      const u8 range = apart ? (u8)CUT : (u8)(u >> width);
+      bucket[j] = range;
+      ++local[range];
+    }
   }
+  return largest;
 }
 
-// `bucket` is an edge's range, or `ranges`, at most 255, for a cut edge.
+// `bucket` is an edge's range, below 255, or 255 for a cut edge; their counts follow those of the ranges. `largest` is the
+// largest id of each block: where one has no range, the counts mean nothing.
 HOST_KERNEL_OF(V, count_ranges, (const V* source, const V* target, u64 length, u64 block, u32 width, u64 ranges,
-                                 u8* bucket, u64* counts, u64 blocks)) {
-  u32 local[256];
-  for (u64 range = 0; range <= ranges; ++range) local[range] = 0;
+                                 u8* bucket, u64* counts, u64 blocks, u64* largest)) {
+  u32 local[CUT + 1];
+  for (u32 range = 0; range <= CUT; ++range) local[range] = 0;
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
-  count_buckets(source, target, i * block, end, width, (u32)ranges, bucket, local);
-  for (u64 range = 0; range <= ranges; ++range) counts[range * blocks + i] = local[range];
+  largest[i] = count_buckets(source, target, i * block, end, width, bucket, local);
+  for (u64 range = 0; range < ranges; ++range) counts[range * blocks + i] = local[range];
+  counts[ranges * blocks + i] = local[CUT];
 } END
+
+// The places of a block's edges, by bucket.
+DEVICE void places_of_block(const u64* places, u64 ranges, u64 blocks, u64 block, u32* local) {
+  for (u64 range = 0; range < ranges; ++range) local[range] = (u32)places[range * blocks + block];
+  local[CUT] = (u32)places[ranges * blocks + block];
+}
 
 // The edges of a block, as they are scattered.
 template <typename W> struct Rows {
@@ -48,41 +66,61 @@ template <typename W> struct Rows {
   const W* weight;
   const u8* bucket;
   u64 begin, end, flip, low;
-  u32 stride, shift, width, cut;
+  u32 stride, shift, width;
 };
 
+// 32 bits of a key from `shift` on, above `low`. Keys below and above those get the least and the greatest: the order
+// of any two keys with different leading bits is that of the keys.
+DEVICE u32 leading_of(u64 key, u64 low, u32 shift) {
+  const u64 above = key > low ? (key - low) >> shift : 0;
+  return above < ~0u ? (u32)above : ~0u;
+}
+
 // Writes an edge's leading bits, its ends (of a cut edge: its position), and its position, if that is asked for. The
-// line of the cache that is next to be written is fetched before a store waits for it.
-template <bool plain, typename Vertex, typename W>
-DEVICE void scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vertex>* ends, u32* position) {
+// line of the cache that is next to be written is fetched before a store waits for it. `plain`: keys are leading bits.
+// Returns 1 if a weight is NaN, plus 2 if, without positions, a key is not its leading bits above `low`.
+template <bool plain, bool positions, typename Vertex, typename W>
+DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vertex>* ends, u32* position) {
   const u32 mask = (1u << rows.width) - 1, ahead = 96 / sizeof(Both<Vertex>);
+  bool missing = false, cut_off = false;
   for (u64 j = rows.begin; j < rows.end; ++j) {
     const u32 u = rows.source[j * rows.stride] & mask, v = rows.target[j * rows.stride] & mask, range = rows.bucket[j];
     const u32 at = local[range]++;
-    const Key<W> key = key_of(rows.weight[j], rows.flip);
+    const W weight = rows.weight[j];
+    const Key<W> key = key_of(weight, rows.flip);
+    missing |= weight != weight;
     PREFETCH_WRITE(&leading[at + 24]);
     PREFETCH_WRITE(&ends[at + ahead]);
-    leading[at] = plain ? (u32)key : (u32)((key - rows.low) >> rows.shift);
-    ends[at] = range == rows.cut ? (Both<Vertex>)j : both_of<Vertex>(u, v);
-    if (!plain && position) position[at] = (u32)j;
+    const u32 mine = plain ? (u32)key : leading_of(key, rows.low, rows.shift);
+    cut_off |= !plain && !positions && key - rows.low != mine;
+    leading[at] = mine;
+    ends[at] = range == CUT ? (Both<Vertex>)j : both_of<Vertex>(u, v);
+    if (positions) position[at] = (u32)j;
   }
+  return missing | cut_off << 1;
 }
 
 // `narrow` or `wide` takes the ends, and the positions of the cut edges. An id is `stride` words, the lowest first.
+// `missing` is set if a weight is NaN; `cut_off` if, without positions, a key differs from its leading bits above `low`.
 HOST_KERNEL_OF(W, scatter_ranges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip,
                                    u64 low, u32 shift, const u8* bucket, u64 length, u64 block, u32 width, u64 ranges,
                                    const u64* places, u64 blocks, u32* leading, u32* narrow, u64* wide,
-                                   u32* position)) {
-  u32 local[256];
-  for (u64 range = 0; range <= ranges; ++range) local[range] = (u32)places[range * blocks + i];
+                                   u32* position, u32* missing, u32* cut_off)) {
+  u32 local[CUT + 1];
+  places_of_block(places, ranges, blocks, i, local);
   const u64 begin = i * block, end = begin + block < length ? begin + block : length;
-  const Rows<W> rows = {source, target, weight, bucket, begin, end, flip, low, stride, shift, width, (u32)ranges};
-  if (narrow && !position)
-    scatter_block<sizeof(W) == 4, u16>(rows, local, leading, narrow, position);
+  const Rows<W> rows = {source, target, weight, bucket, begin, end, flip, low, stride, shift, width};
+  u32 found;
+  if (narrow && position)
+    found = scatter_block<false, true, u16>(rows, local, leading, narrow, position);
   else if (narrow)
-    scatter_block<false, u16>(rows, local, leading, narrow, position);
+    found = scatter_block<sizeof(W) == 4, false, u16>(rows, local, leading, narrow, position);
+  else if (position)
+    found = scatter_block<false, true, u32>(rows, local, leading, wide, position);
   else
-    scatter_block<false, u32>(rows, local, leading, wide, position);
+    found = scatter_block<sizeof(W) == 4, false, u32>(rows, local, leading, wide, position);
+  if (found & 1) store(missing, 1u);
+  if (found & 2) store(cut_off, 1u);
 } END
 
 // The limits that the cut edges set; they are put off. ~0 is no limit. (Not while edges are scattered: an atomic waits
@@ -139,11 +177,9 @@ HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* buc
                                  u64 ranges, const u64* places, u64 blocks, const u8* marks, const u32* narrow,
                                  const u64* wide, const u64* after, const u32* limit, const u64* first, const u32* row,
                                  u64* chosen, const u64* offsets, u32* position, u32* new_source, u32* new_target)) {
-  u32 local[256], from[256];
-  for (u64 range = 0; range <= ranges; ++range) {
-    local[range] = (u32)places[range * blocks + i];
-    from[range] = (u32)after[range * blocks + i];
-  }
+  u32 local[CUT + 1], from[CUT + 1];
+  places_of_block(places, ranges, blocks, i, local);
+  places_of_block(after, ranges, blocks, i, from);
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
   u64 to = offsets[i];
   for (u64 base = i * block; base < end; base += 64) {
@@ -159,7 +195,7 @@ HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* buc
     for (; later; later &= later - 1, ++to) {
       const u64 at = base + lowest_bit(later), u = source[at], v = target[at], range = bucket[at];
       u32 a, b;
-      if (range == ranges) {
+      if (range == CUT) {
         a = limit[u];
         b = limit[v];
       } else {

@@ -134,7 +134,7 @@ def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:
 
 
 _SAMPLE = 256  # edges
-_BYTE_VERTICES = 1 << 15  # up to which a byte a vertex fits a first-level cache, and is read faster than a bit
+BYTE_VERTICES = 1 << 15  # up to which a byte a vertex fits a first-level cache, and is read faster than a bit
 _FEW_OUTSIDE = 32  # vertices outside the giant component, which registers can list
 _MANY = 1 << 14  # words from which such a list saves time
 _LONG = 1 << 16  # words from which a trial of gathers takes a small part of the time
@@ -183,18 +183,22 @@ class Inside(NamedTuple):
     flags: Array
     bytes: Array | None  # a byte a vertex; None on a GPU, and for many vertices
     tables: Array | None  # two tables of 256 flags that list few vertices outside (see kernel ``find_inside``)
+    known: int = 0  # all vertices below this number are inside, or are listed; 0: this is not known
 
 
 def find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> Inside:
     """Find the vertices of this label, and list the others if they are few."""
     length = len(label)
     flags = flags_to_write(engine, length)
-    if not engine.on_host or length > _BYTE_VERTICES:
+    if not engine.on_host or length > BYTE_VERTICES:
         engine.launch("flag_equal", len(flags), label, length, giant, flags, grain=FLAG_GRAIN)
         return Inside(flags, None, None)
-    inside, tables, others = np.empty(length, np.uint8), np.empty(16, np.uint32), np.empty(1, np.uint64)
+    inside, tables, others = np.empty(length, np.uint8), np.empty(16, np.uint32), np.empty(2, np.uint64)
     engine.launch("find_inside", 1, label, length, giant, _FEW_OUTSIDE, flags, inside, tables, others)
-    return Inside(flags, inside, tables if listed and others[0] <= _FEW_OUTSIDE else None)
+    outside, known = others.tolist()
+    if not listed or outside > _FEW_OUTSIDE:
+        return Inside(flags, inside, None)
+    return Inside(flags, inside, tables if outside else None, known)
 
 
 def leaving_flags(engine: Engine, source: Array, target: Array, inside: Inside) -> Array:
@@ -219,7 +223,18 @@ def _flag_leaving(
     def flag(begin: int, end: int, gathers: int) -> None:
         source, target = (column[64 * begin : 64 * end] for column in ends)
         words = [None if column is None else column[begin:end] for column in (excluded, *flags)]
-        arguments = (source, target, len(source), giant.flags, giant.bytes, gathers, giant.tables, *words, *last)
+        arguments = (
+            source,
+            target,
+            len(source),
+            giant.flags,
+            giant.bytes,
+            gathers,
+            giant.tables,
+            giant.known,
+            *words,
+            *last,
+        )
         engine.launch(name, end - begin, *arguments, grain=FLAG_GRAIN)
 
     length, width = len(flags[0]), ends[0].dtype.itemsize

@@ -107,6 +107,22 @@ def sample_keys(engine: Engine, key: Array, size: int, flip: int = 0) -> Array:
     return sampled
 
 
+_WINDOW_SAMPLE = 1024  # keys
+_LEADING = 32  # bits
+
+
+def leading_window(engine: Engine, key: Array, flip: int) -> tuple[int, int]:
+    """Return `low` and `shift`, so that ``(key - low) >> shift`` of most ordered keys of 64 bits fits 32 bits.
+
+    The window is that of a sample and at least as much on both sides of it.
+    """
+    drawn = engine.to_host(sample_keys(engine, key, min(_WINDOW_SAMPLE, len(key)), flip))
+    least, greatest = int(drawn.min()), int(drawn.max())
+    span = greatest - least
+    shift = max(0, (3 * span + 1).bit_length() - _LEADING)
+    return max(0, least - ((1 << _LEADING + shift) - span) // 2), shift
+
+
 def spread_steps(length: int, size: int) -> tuple[int, int]:
     """Return the distance between positions in 2^32ths of a row, and the least number of rows in a range."""
     return -(-(length << 32) // size) if size else 0, length // size if size else 0

@@ -116,7 +116,8 @@ def compact_all(
     listed = []
     for flags, place, total in zip(columns, places, totals, strict=True):
         positions = xp.empty(total, dtype)
-        engine.launch("list_flags", len(place) - 1, flags, len(flags), block, place, positions, grain=1)
+        if total:
+            engine.launch("list_flags", len(place) - 1, flags, len(flags), block, place, positions, grain=1)
         listed.append(positions)
     return listed
 

@@ -65,12 +65,6 @@ def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, fli
     return LeadingBits(column, spread - shift, key if shift else None)
 
 
-def gather_keys_to_lead(engine: Engine, key: Array, flip: int) -> tuple[Array, int, int]:
-    """Return all ordered keys, the least key, and the number of low bits to drop, so that the others fit ``uint32``."""
-    gathered, low, high = _gather_span(engine, key, None, flip)
-    return gathered, low, _shift((high - low).bit_length())
-
-
 def _gather_span(engine: Engine, key: Array, positions: Array | None, flip: int) -> tuple[Array, int, int]:
     """Return ordered keys, the least and the greatest key."""
     length = len(key) if positions is None else len(positions)

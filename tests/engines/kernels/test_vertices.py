@@ -68,7 +68,15 @@ def test_flag_leaving(engine, dtype, seed, length, vertices, excluding):
     kept = ~(excluded & excluding)
     left_out = pack(excluded) if excluding else None
     few, each = listed(np.flatnonzero(~inside)), inside.view(np.uint8)
-    for way in ((None, 0, None), (None, 1, None), (each, 0, None), (None, 0, few), (each, 0, few)):
+    known = vertices - int(inside[::-1].argmax()) if inside.any() else 0  # the vertices above are not listed
+    below = np.flatnonzero(~inside[:known])
+    listed_ones = listed(below) if len(below) else None
+    for way in (
+        *((None, gathers, None, 0) for gathers in (0, 1)),
+        (each, 0, None, 0),
+        *((bytes_, 0, few, vertices) for bytes_ in (None, each)),
+        *((bytes_, 0, listed_ones, known) for bytes_ in (None, each)),
+    ):
         arguments = (source, target, length, pack(inside), *way, left_out, flags, aside)
         engine.launch("flag_leaving", len(flags), *arguments, grain=1)
         np.testing.assert_array_equal(unpack(flags, length), ~(inside[source] & inside[target]) & kept)
@@ -101,7 +109,7 @@ def test_ids_outside(engine, dtype, seed, length, vertices, beyond):
     excluded = pack(rng.random(length) < 0.3) if rng.random() < 0.5 else None
     expected, flags = np.empty((2, 2, -(-length // 64)), np.uint64)
     engine.launch(
-        "flag_leaving", len(flags[0]), source, target, length, giant, None, 0, None, excluded, *expected, grain=1
+        "flag_leaving", len(flags[0]), source, target, length, giant, None, 0, None, 0, excluded, *expected, grain=1
     )
     if beyond:
         top = int(np.iinfo(dtype).max)
@@ -109,7 +117,9 @@ def test_ids_outside(engine, dtype, seed, length, vertices, beyond):
         (source if rng.random() < 0.5 else target)[rng.integers(length)] = wrong
     found = np.zeros(2, np.uint32)
     engine.launch("find_outside", len(flags[0]), source, target, length, vertices, found[:1], grain=1)
-    ways = (inside, int(rng.integers(2)), listed(np.flatnonzero(~within)) if rng.random() < 0.5 else None)
+    ways = (inside, int(rng.integers(2)), listed(np.flatnonzero(~within)), vertices)
+    if rng.random() < 0.5:
+        ways = (*ways[:2], None, 0)
     arguments = (source, target, length, giant, *ways, excluded, *flags, vertices, found[1:])
     engine.launch("flag_leaving_checked", len(flags[0]), *arguments, grain=1)
     assert found.tolist() == [beyond, beyond]

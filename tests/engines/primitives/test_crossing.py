@@ -63,7 +63,7 @@ def test_the_giant_component_is_that_of_most_edges(engine, dtype):
 @pytest.mark.parametrize("looking", [False, True])
 def test_gathers_are_tried_once_on_a_long_column(monkeypatch, dtype, looking):
     monkeypatch.setattr(crossing, "_gathers", {})
-    monkeypatch.setattr(crossing, "_BYTE_VERTICES", 10)
+    monkeypatch.setattr(crossing, "BYTE_VERTICES", 10)
     rng = np.random.default_rng(0)
     source, target = rng.integers(0, 50, (2, (crossing._LONG << 6) + 7), dtype)
     label = np.where(rng.random(50) < 0.9, 7, np.arange(50)).astype(np.uint32)
@@ -79,8 +79,11 @@ def test_gathers_are_tried_once_on_a_long_column(monkeypatch, dtype, looking):
 
 
 @pytest.mark.parametrize("dtype", VERTICES)
-@pytest.mark.parametrize("apart", [1, 30, 300])
-def test_few_vertices_outside_are_listed(monkeypatch, dtype, apart):
+@pytest.mark.parametrize("apart", [0, 1, 30, 300])
+@pytest.mark.parametrize("spare", [0, 2_500])
+@pytest.mark.parametrize("looking", [False, True])
+def test_few_vertices_outside_are_listed(monkeypatch, dtype, apart, spare, looking):
+    """Spare vertices, which no row has, are in no list; a row that has one of them is looked at on its own."""
     monkeypatch.setattr(crossing, "_MANY", 1)
     asked = []
     launch = CpuEngine.launch
@@ -93,8 +96,16 @@ def test_few_vertices_outside_are_listed(monkeypatch, dtype, apart):
     rng = np.random.default_rng(apart)
     source, target = rng.integers(0, 20_000, (2, 30_000), dtype)
     label = np.zeros(20_000, np.uint32)
-    label[rng.choice(20_000, apart, replace=False)] = 7
-    flags = crossing_flags(CpuEngine(2), source, target, label)
-    np.testing.assert_array_equal(unpack(flags, 30_000), label[source] != label[target])
-    (tables,) = (a[8] for a in asked if a[0] == "flag_leaving")
-    assert (tables is None) == (apart == 300)
+    label[rng.choice(19_999, apart, replace=False)] = 7
+    label = np.append(label, np.arange(8, 8 + spare, dtype=np.uint32))
+    for beyond in (False, True):
+        if beyond and spare:
+            target[7] = len(label) - 1
+        outside = np.zeros(1, np.uint32) if looking else None
+        flags = crossing_flags(CpuEngine(2), source, target, label, None, outside)
+        np.testing.assert_array_equal(unpack(flags, 30_000), label[source] != label[target])
+        ((tables, known),) = (a[8:10] for a in asked if a[0].startswith("flag_leaving"))
+        assert (tables is None) == (apart in (0, 300))
+        assert known == (0 if apart == 300 else 20_000)
+        assert outside is None or not outside[0]
+        asked.clear()

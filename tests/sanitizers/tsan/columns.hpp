@@ -97,7 +97,8 @@ template <typename V> void vertices(const Graph& graph) {
   for (u32 way : {0, 1, 2, 3}) {
     const u8* bytes = way == 2 ? inside_giant.data() : nullptr;
     launch_flag_leaving(V(), leaving.size(), source.data(), target.data(), length, giant.data(), bytes, way == 1,
-                        way == 3 ? few.data() : nullptr, nullptr, leaving.data(), aside.data());
+                        way == 3 ? few.data() : nullptr, way == 3 ? graph.vertices : 0, nullptr, leaving.data(),
+                        aside.data());
     for (u64 i = 0; i < length; ++i) {
       CHECK(flagged(leaving, i) == (source[i] % 2 || target[i] % 2));
       CHECK(flagged(aside, i) == (source[i] % 2 && target[i] % 2));
@@ -109,7 +110,7 @@ template <typename V> void vertices(const Graph& graph) {
   for (u64 vertices : {(u64)graph.vertices, inside}) {
     launch_find_outside(V(), checked.size(), source.data(), target.data(), length, vertices, &outside[0]);
     launch_flag_leaving_checked(V(), checked.size(), source.data(), target.data(), length, giant.data(),
-                                inside_giant.data(), 0, nullptr, nullptr, checked.data(), checked_aside.data(), vertices,
+                                inside_giant.data(), 0, nullptr, 0, nullptr, checked.data(), checked_aside.data(), vertices,
                                 &outside[1]);
     if (vertices == graph.vertices) CHECK(checked == leaving && checked_aside == aside);
     CHECK(outside[0] == (vertices == inside) && outside[1] == (vertices == inside));

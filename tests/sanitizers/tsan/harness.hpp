@@ -1,5 +1,6 @@
 // How a kernel is launched, the graphs, and what a kernel is compared with.
 #pragma once
+#define DFMST_EVERY_THREAD  // also on fewer processors
 #include "../../../dfmst/_engines/kernels/cpu/native.cpp"
 
 #include <algorithm>

@@ -19,9 +19,10 @@ template <typename V, typename W> void ranges(const Graph& drawn, u32 width, boo
   u64 inside = NONE;
   launch_count_inside(V(), 1, source.data(), target.data(), 1ull << 32, 1, length, width, &inside);
   std::vector<u8> bucket(length), marks(length);
-  std::vector<u64> places((count + 1) * blocks), starts(count + 2);
+  std::vector<u64> places((count + 1) * blocks), starts(count + 2), largest(blocks);
   launch_count_ranges(V(), blocks, source.data(), target.data(), length, block, width, count, bucket.data(),
-                      places.data(), blocks);
+                      places.data(), blocks, largest.data());
+  CHECK(*std::max_element(largest.begin(), largest.end()) < graph.vertices);
   launch_place_buckets(1, places.data(), count + 1, blocks, starts.data());
   CHECK(starts[count] == inside);
 
@@ -35,16 +36,18 @@ template <typename V, typename W> void ranges(const Graph& drawn, u32 width, boo
   const u32 shift = whole && spread ? spread - 1 : 0;  // one leading bit tells edges apart, and all else their keys
   u32* const two_bytes = width <= 16 ? narrow.data() : nullptr;
   u64* const four_bytes = width <= 16 ? nullptr : wide.data();
+  u32 missing = 0, cut_off = 0;
   launch_scatter_ranges(W(), blocks, (const u32*)source.data(), (const u32*)target.data(), sizeof(V) / 4,
                         weight.data(), 0, whole ? *least : 0, shift, bucket.data(), length, block, width, count,
                         places.data(), blocks, leading.data(), two_bytes, four_bytes,
-                        whole ? position.data() : nullptr);
+                        whole ? position.data() : nullptr, &missing, &cut_off);
+  CHECK(!missing && !cut_off);
   const u64 cut = starts[count];
   launch_limit_ends(V(), length - cut, source.data(), target.data(), leading.data() + cut,
                     two_bytes ? two_bytes + cut : nullptr, four_bytes ? four_bytes + cut : nullptr, limit.data(),
                     marks.data() + cut);
   u32 next = 0;
-  launch_solve_ranges(THREADS, starts.data(), count, graph.vertices, width, whole ? key.data() : nullptr,
+  launch_solve_ranges(THREADS, starts.data(), count, graph.vertices, width, whole ? key.data() : nullptr, 0, 0,
                       whole ? position.data() : nullptr, leading.data(), two_bytes, four_bytes, length, room.data(),
                       limit.data(), marks.data(), components.data(), &next);
 
