@@ -16,7 +16,6 @@ import statistics
 import subprocess
 import sys
 import time
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,11 @@ def serve(graph: str, threads: int) -> None:
 
     from dfmst.arrays import forest_rows
 
-    source, target, weight, n = columns_of(graph)
-    bound: Any = {"n_vertices" if "n_vertices" in signature(forest_rows).parameters else "n": n}  # of an older checkout
+    source, target, weight, _ = columns_of(graph)
     for _ in sys.stdin:
-        forest_rows(source, target, weight, **bound, threads=threads)
+        forest_rows(source, target, weight, threads=threads)
         begin, spent = time.perf_counter(), time.process_time()
-        rows = forest_rows(source, target, weight, **bound, threads=threads)
+        rows = forest_rows(source, target, weight, threads=threads)
         seconds = time.perf_counter() - begin, time.process_time() - spent
         print(json.dumps([*seconds, hashlib.sha256(rows.tobytes()).hexdigest()]), flush=True)
 

@@ -34,13 +34,13 @@ def _ratios(times: dict[str, float]) -> dict[str, Any]:
 def weights(repeat: int) -> dict[str, Any]:
     """er1M with every type of weight, and with equal ones."""
     graph = GRAPHS["er1M"]()
-    u, v, n = graph.source.astype(np.uint32), graph.target.astype(np.uint32), graph.vertices + 1
+    u, v = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
     rank = ranks(graph.weight)
     columns = {"uint32": rank, **{name: rank.astype(name) for name in ("int32", "int64", "uint64")}}
     columns |= {"float32": graph.weight.astype(np.float32), "float64": graph.weight}
     columns |= {"all equal, uint32": np.full(len(rank), 7, np.uint32), "all equal, float64": np.full(len(rank), 0.7)}
     columns |= {"ten values": rank % np.uint32(10), "wide int64": rank.astype(np.int64) << 30}
-    runs = {name: lambda w=w: forest_rows(u, v, w, n_vertices=n) for name, w in columns.items()}
+    runs = {name: lambda w=w: forest_rows(u, v, w) for name, w in columns.items()}
     return _ratios(milliseconds(interleaved(runs, repeat)))
 
 
@@ -69,7 +69,7 @@ def orders(repeat: int) -> dict[str, Any]:
     named = {"random": draw.permutation(ascending), "sorted": ascending, "reverse-sorted": ascending[::-1].copy()}
     named |= {"organ pipe": organ_pipe, "all equal": np.zeros_like(ascending)}
     u, v = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
-    runs = {name: lambda w=w: forest_rows(u, v, w, n_vertices=PATH + 1) for name, w in named.items()}
+    runs = {name: lambda w=w: forest_rows(u, v, w) for name, w in named.items()}
     edge, shuffled = np.arange(PATH - 1), draw.permutation(PATH - 1)
     random = draw.permutation(PATH - 1).astype(np.uint32)
     equal = np.ones(PATH - 1, np.uint32)
@@ -86,7 +86,7 @@ def orders(repeat: int) -> dict[str, Any]:
         **{f"merging by {factor}": _trees(factor) for factor in (2, 4, 16)},
     }
     small = {name: (a.astype(np.uint32), b.astype(np.uint32), w) for name, (a, b, w) in trees.items()}
-    grown = {name: lambda t=t: forest_rows(*t, n_vertices=PATH + 1) for name, t in small.items()}
+    grown = {name: lambda t=t: forest_rows(*t) for name, t in small.items()}
     return {
         "Erdos-Renyi, 1 M / 5 M": _ratios(milliseconds(interleaved(runs, repeat))),
         "trees of 1 M vertices": _ratios(milliseconds(interleaved(grown, repeat))),
@@ -128,9 +128,9 @@ def _grown(id_type: str, weight_type: str) -> dict[str, float]:
     """Peak memory of one call on er1M, in a process that does nothing else."""
     graph = GRAPHS["er1M"]()
     columns = (graph.source.astype(id_type), graph.target.astype(id_type), graph.weight.astype(weight_type))
-    forest_rows(*(column[:1000].copy() for column in columns), n_vertices=graph.vertices)
+    forest_rows(*(column[:1000].copy() for column in columns))
     given, output = sum(column.nbytes for column in columns), 8 * (graph.vertices - 1)
-    grown = peak_memory(lambda: forest_rows(*columns, n_vertices=graph.vertices)) or 0
+    grown = peak_memory(lambda: forest_rows(*columns)) or 0
     return {
         "input_megabytes": round(given / 1e6, 1),
         "output_megabytes": round(output / 1e6, 1),

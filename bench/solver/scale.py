@@ -33,8 +33,8 @@ def measure(vertices: int, density: float, repeat: int) -> dict[str, Any]:
     u, v = (draw.integers(0, vertices, edges, np.uint32) for _ in range(2))
     w = draw.random(edges, np.float32)
     runs: dict[str, Any] = {
-        "2 threads": lambda: forest_rows(u, v, w, n_vertices=vertices, threads=2),
-        "1 thread": lambda: forest_rows(u, v, w, n_vertices=vertices, threads=1),
+        "2 threads": lambda: forest_rows(u, v, w, threads=2),
+        "1 thread": lambda: forest_rows(u, v, w, threads=1),
     }
     if edges <= SCIPY_MOST:
         runs["scipy"] = lambda: scipy_weights(u, v, w, vertices)

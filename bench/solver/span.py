@@ -1,6 +1,6 @@
 """Work and span of the solver: the part of a call that needs one thread, and a projection to many cores.
 
-    python bench solver/span [--graphs road1M,er1M] [--edges FILE.parquet ...] [-o RESULT.json]
+    python bench solver/span [--graphs road1M,er1M] [--threads 16] [--edges FILE.parquet ...] [-o RESULT.json]
 
 Every kernel is run by one thread, for the algorithm's choices on 1, 2, 4, 16 and 64 threads, and timed. Serial are: the
 Python between the kernels, kernels of one index, and the scan within ``scan_portion``, which is run twice to tell it
@@ -8,6 +8,12 @@ from the concurrent sorting; the time of the measurement itself is left out. A p
 the threads, or by its chunks if these are fewer, and lets the scan run during the sorting; ``scan_blocks`` also
 waits for a fork of two threads, timed here, as often as it forks. It assumes cores of this machine's speed with a
 memory that serves all of them: an upper bound, not a measurement.
+
+Measured are calls on 1, 2, 4 and more threads, up to ``--threads``, and on eight times as many as there are processors:
+milliseconds on the clock and of CPUs, and their ratios to one thread. Then follow the CPU-milliseconds of each kernel
+on 1, 2 and 4 threads, and its bytes for each edge of the table: those of the columns that it reads and writes, and one
+cache line for each position of a column that is read at positions. A row of the table has 12 bytes, or 24 if ids and
+weights have 64 bits.
 
 ``--edges`` adds files with a source, a target and a weight as their first three columns.
 """
@@ -24,14 +30,19 @@ from typing import Any
 
 import numpy as np
 from support.graphs import ALL, columns_of
-from support.inside import CpuEngine, EdgeTable, Trace
+from support.inside import CpuEngine, EdgeTable, Trace, cpu, kernel_of, unchecked_table
 from support.machine import describe
 from support.results import parser, write
 
 from dfmst.algorithms._shared_steps import BLOCK
 from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.arrays import forest_rows
 
 THREADS = (1, 2, 4, 16, 64)
+FEW_THREADS = (1, 2, 4)
+KERNELS = 12  # of a table, of which the others take little time
+GATHERED = {"source", "target", "weight", "key", "row"}  # columns that kernels read at positions
+LINE = 64  # bytes of a cache line
 CHUNKS = 128  # of a block of ``scan_blocks``
 _ALONE = CpuEngine(1)
 
@@ -139,13 +150,96 @@ def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class ListeningEngine(CpuEngine):
+    """Notes the number of launches, the CPU-seconds and the bytes of each kernel."""
+
+    notes: dict[str, list[float]] = field(default_factory=dict)
+
+    def in_scratch(self) -> ListeningEngine:
+        """The same, with the same `notes`."""
+        return ListeningEngine(self.threads, xp=CpuEngine(self.threads).in_scratch().xp, notes=self.notes)
+
+    def lasting(self) -> ListeningEngine:
+        """The same, with the same `notes`."""
+        return ListeningEngine(self.threads, xp=np, notes=self.notes)
+
+    def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
+        """Run a kernel, and note it."""
+        begin = time.process_time()
+        CpuEngine.launch(self, kernel, count, *arguments, grain=grain)
+        note = self.notes.setdefault(kernel, [0, 0.0, 0])
+        note[1] += time.process_time() - begin
+        note[0] += 1
+        note[2] += bytes_of(kernel, arguments)
+
+
+def bytes_of(kernel: str, arguments: tuple[Any, ...]) -> int:
+    """Bytes of the columns of a launch; of a column that is read at positions, at most a cache line for each."""
+    named = zip(kernel_of(kernel).parameters, arguments, strict=True)
+    columns = {parameter.name: column for parameter, column in named if isinstance(column, np.ndarray)}
+    positions = columns.get("position")
+    total = 0
+    for name, column in columns.items():
+        lines = column.nbytes if positions is None or name not in GATHERED else LINE * len(positions)
+        total += min(column.nbytes, lines)
+    return total
+
+
+def launches(columns: tuple[Any, Any, Any], repeat: int) -> dict[str, Any]:
+    """The kernels of a call that take most of the time: how often, the least CPU-milliseconds, bytes an edge."""
+    found: dict[int, dict[str, list[float]]] = {threads: {} for threads in FEW_THREADS}
+    for _ in range(repeat + 1):
+        for threads, least in found.items():
+            engine = ListeningEngine(threads).in_scratch()
+            FilterKruskal().run(engine, unchecked_table(*columns), Trace(counts=False))
+            for kernel, note in engine.notes.items():
+                least[kernel] = min(least.get(kernel, note), note, key=lambda noted: noted[1])
+    names = sorted(found[1], key=lambda kernel: -found[1][kernel][1])[:KERNELS]
+    return {
+        kernel: {
+            "launches": found[1][kernel][0],
+            "cpu_ms": {str(threads): round(1e3 * found[threads].get(kernel, [0, 0.0])[1], 3) for threads in found},
+            "bytes_an_edge": round(found[1][kernel][2] / len(columns[0]), 2),
+        }
+        for kernel in names
+    }
+
+
+def measured(columns: tuple[Any, Any, Any], most: int, repeat: int) -> dict[str, Any]:
+    """Milliseconds of a call by threads: median, least, and of CPUs; times faster than one thread, by the least."""
+    powers = [1 << power for power in range(most.bit_length()) if 1 << power <= most]
+    counts = sorted({*powers, most, 8 * cpu.default_threads()})
+    taken: dict[int, list[tuple[float, float]]] = {threads: [] for threads in counts}
+    for turn in range(repeat + 1):
+        for threads, runs in taken.items():
+            begin = time.perf_counter(), time.process_time()
+            forest_rows(*columns, threads=threads)
+            if turn:
+                runs.append((1e3 * (time.perf_counter() - begin[0]), 1e3 * (time.process_time() - begin[1])))
+    least = {threads: [min(run[clock] for run in runs) for clock in (0, 1)] for threads, runs in taken.items()}
+    return {
+        str(threads): {
+            "median_ms": round(statistics.median(run[0] for run in runs), 2),
+            "least_ms": round(least[threads][0], 2),
+            "least_cpu_ms": round(least[threads][1], 2),
+            "times_faster": round(least[1][0] / least[threads][0], 2),
+            "cpu_ratio": round(least[threads][1] / least[1][1], 2),
+        }
+        for threads, runs in taken.items()
+    }
+
+
 def main() -> None:
-    options = parser(__doc__, "cpu/span.json", graphs=",".join(ALL), repeat=15)
+    options = parser(__doc__, "cpu/span.json", graphs=",".join(ALL), repeat=15, threads=cpu.default_threads())
     options.add_argument("--edges", type=Path, nargs="*", default=[])
     chosen = options.parse_args()
     result: dict[str, Any] = {"machine": describe(), "fork_microseconds": round(fork_seconds() * 1e6, 2), "graphs": {}}
     for graph in [*filter(None, chosen.graphs.split(",")), *map(str, chosen.edges)]:
-        name = Path(graph).stem
-        result["graphs"][name] = report(columns_of(graph), chosen.repeat)
+        name, columns = Path(graph).stem, columns_of(graph)
+        result["graphs"][name] = report(columns, chosen.repeat) | {
+            "measured": measured(columns[:3], chosen.threads, chosen.repeat),
+            "launches": launches(columns[:3], chosen.repeat),
+        }
         print(name, json.dumps(result["graphs"][name]), flush=True)
         write(chosen.output, result)

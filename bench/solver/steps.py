@@ -32,8 +32,8 @@ def beside_scipy(graph: Graph, weight: Any, repeat: int) -> dict[str, Any]:
     shifted = weight.astype(np.float64) + 1  # SciPy drops edges of weight zero
     measured = interleaved(
         {
-            "dfmst": lambda: forest_rows(u, v, weight, n_vertices=n, threads=2),
-            "dfmst, 1 thread": lambda: forest_rows(u, v, weight, n_vertices=n, threads=1),
+            "dfmst": lambda: forest_rows(u, v, weight, threads=2),
+            "dfmst, 1 thread": lambda: forest_rows(u, v, weight, threads=1),
             "scipy": lambda: scipy_weights(u, v, shifted, n),
         },
         repeat,

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from dfmst._edges import host_frame
-from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.edge_table import DeferredChecks, EdgeTable
+from dfmst._edges.vertices import IdColumns, unchecked_vertices
 from dfmst._engines import CpuEngine, CudaEngine, Engine, cpu, select_engine
-from dfmst._engines.kernels import kernels
+from dfmst._engines.kernels import kernel_of, kernels
 from dfmst._engines.primitives.dendrogram import contracted_merges
 from dfmst._engines.primitives.kruskal_tree import merge_clusters
 from dfmst._engines.primitives.sort import sort_order
@@ -26,12 +27,23 @@ __all__ = [
     "Trace",
     "by_public_names",
     "contracted_merges",
+    "cpu",
+    "kernel_of",
     "kernels",
     "merge_clusters",
     "release_scratch",
     "select_engine",
     "sort_order",
+    "unchecked_table",
 ]
+
+
+def unchecked_table(source: Any, target: Any, weight: Any) -> EdgeTable:
+    """The table of a call without the number of vertices; the algorithm checks the columns of a long one."""
+    vertices = unchecked_vertices(IdColumns(source, target, None, None))
+    if vertices is None:
+        return EdgeTable(source, target, weight, int(max(source.max(), target.max())) + 1)
+    return EdgeTable(*vertices[:2], weight, vertices.total, deferred=DeferredChecks())
 
 
 def by_public_names(call: Callable[[], Any]) -> Any:
