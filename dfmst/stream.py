@@ -277,11 +277,12 @@ def clusters(
     ----------
     edges, memory_limit, gpu_memory_limit, checkpoint, spill_dir, algorithm, engine, invalid, threads
         As for :func:`minimum_spanning_forest`. To cut the forest takes 41 bytes a vertex and 4 more for each
-        threshold; with `spill_dir` 17 bytes and 4. That is less than the fold takes, except with `spill_dir`.
+        threshold; with `spill_dir` 17 bytes and 4; `n_clusters` with `by` takes 48 more. That is less than the fold
+        takes, except with `spill_dir`.
     source, target, weight, n_clusters, distance, maximum
         As for :func:`dfmst.clusters`.
     vertices, by, output, progress
-        As for :func:`connected_components`; `by` is for cuts at `distance`.
+        As for :func:`connected_components`; `n_clusters` are those of each group.
 
     Returns
     -------

@@ -66,7 +66,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.knn_edges: {"points": TABLE},
     dfmst.newick: {"forest": TABLE},
     dfmst.bridges: {"edges": TABLE},
-    dfmst.partition: {"forest": TABLE, "n_clusters": 2},
+    dfmst.partition: {"forest": TABLE, "n": 2},
     dfmst.steiner_tree: {"edges": TABLE, "terminals": [0, 1]},
     dfmst.hdbscan: {"edges": TABLE},
     dfmst.condensed_tree: {"edges": TABLE},

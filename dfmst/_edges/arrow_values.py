@@ -297,7 +297,7 @@ def moments(column: pa.Array) -> Array:
 
 def no_times(name: object, kind: object) -> InvalidEdgesError:
     """Return the error for a column of times that holds other values."""
-    message = f"column {name!r} holds {kind} values, which are no times"
+    message = f"column {name!r} holds {kind} values, not times"
     return InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
 
 

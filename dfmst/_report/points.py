@@ -159,7 +159,7 @@ def _as_floats(column: Any, name: Any) -> Array:
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except (pa.ArrowException, NotImplementedError) as error:
-        message = f"column {name!r} holds {column.type} values, which are no coordinates"
+        message = f"column {name!r} holds {column.type} values, not coordinates"
         option = "coordinates=", "--coordinates"
         raise InvalidEdgesError(message, "name columns of numbers with coordinates=", option=option) from error
 

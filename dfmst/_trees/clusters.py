@@ -123,9 +123,9 @@ def clusters(
     columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
     thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum, optional=conditions)
     if conditions and by is not None and n_clusters is not None:
-        raise ValueError("n_clusters= with max_size= or one_per= is for one graph; leave by= out")
+        raise ValueError("n_clusters= and by= cannot be combined with max_size= or one_per=; leave one of them out")
     if previous is not None and by is not None:
-        raise ValueError("previous= is for one graph; leave by= out")
+        raise ValueError("previous= and by= cannot be combined: call clusters once for each group")
     options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
     forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
     with forest.engine.guard():
@@ -258,7 +258,7 @@ def single_linkage(
     """
     join = None if join is None else real_number("join", join)
     if by is not None and (join is not None or as_scipy):
-        raise ValueError("join= and as_scipy= are for one graph; leave by= out")
+        raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
     columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     with forest.engine.guard():

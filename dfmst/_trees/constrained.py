@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._common.arguments import check_column_name, whole_number
+from dfmst._common.arguments import check_column_name, plural, whole_number
 from dfmst._common.types import Array
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.device_columns import device_codes
@@ -96,6 +96,8 @@ def _marks_of_rows(ordered: OrderedForest, names: list[Any]) -> Array:
         other = np.flatnonzero(np.where(missing, _NONE, values)[ordered.rows] != mark[end])
         if len(other):
             row = int(ordered.rows[other].min())
-            message = f"column {name!r} names two values for one vertex in {len(other):,} rows, the first is row {row}"
+            message = (
+                f"column {name!r} gives a vertex a second value in {plural(len(other), 'row')}, the first is row {row}"
+            )
             raise InvalidEdgesError(message, "give every vertex one value in all its rows", row=row)
     return mark

@@ -28,7 +28,7 @@ _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vert
 @driven("forest")
 def partition(
     forest: Frame,
-    n_clusters: int,
+    n: int,
     *,
     source: Any = "source",
     target: Any = "target",
@@ -49,7 +49,7 @@ def partition(
     ----------
     forest, source, target, weight, invalid, threads
         As for :func:`minimum_spanning_forest`. Of an edge table the forest is cut.
-    n_clusters
+    n
         Number of parts.
     balance
         Amounts of the vertices, such as populations: the name of a column of `vertices`, or a mapping of all ids to
@@ -96,7 +96,7 @@ def partition(
     Ito, Zhou, Nishizeki: Partitioning a graph of bounded tree-width to connected subgraphs of almost uniform size.
     Journal of Discrete Algorithms 4 (2006).
     """
-    count = whole_number("n_clusters", n_clusters)
+    count = whole_number("n", n)
     share = None if tolerance is None else real_number("tolerance", tolerance)
     if share is not None and not 0 <= share < 1:
         raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
@@ -123,7 +123,7 @@ def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
     if hasattr(vertices, "columns"):  # a frame
         return None if balance is None else _numbers(open_host_frame(vertices, "vertices"), balance), vertices
     if balance is not None:
-        message = f"balance is {balance!r}, and vertices= is no frame with such a column"
+        message = f"balance is {balance!r}, and vertices= has no such column"
         raise ValueError(
             f"{message}; pass vertices= as a frame with the columns 'vertex' and {balance!r}, or a mapping"
         )
@@ -149,7 +149,9 @@ def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
         raise InvalidEdgesError(f"balance holds {amounts.dtype} values, not numbers", "pass a number for each vertex")
     wrong = np.flatnonzero(~(amounts >= 0) | (amounts == np.inf))
     if len(wrong):
-        message = f"balance has {len(wrong):,} amounts that are negative or no number, the first at position {wrong[0]}"
+        message = (
+            f"balance has {len(wrong):,} amounts that are negative or not numbers, the first at position {wrong[0]}"
+        )
         raise InvalidEdgesError(message, "pass amounts of 0 or more")
     placed = np.zeros(len(listed), np.float64 if amounts.dtype.kind == "f" else np.int64)
     placed[listed.engine.to_host(find_places(listed, "vertices", ids))] = amounts

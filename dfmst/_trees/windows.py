@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import compose
 from dfmst._edges.moments import Moments, moments
-from dfmst._edges.read import EdgeColumns, edge_columns, read_table
+from dfmst._edges.read import EdgeColumns, edge_columns, names_missing_columns, read_table
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, key_edges
 from dfmst._engines.primitives.sort import sort_order
@@ -58,6 +58,8 @@ def windows(
     start: Any = None,
     maximum: bool = False,
     by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -70,8 +72,8 @@ def windows(
 
     Parameters
     ----------
-    edges, source, target, weight, by, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`.
+    edges, source, target, weight, by, keep, drop, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`, in each window. Rows of `drop` are in no window.
     time
         Name of a column of dates, timestamps, durations or numbers. Rows may have any order.
     width, step
@@ -96,7 +98,8 @@ def windows(
     ValueError
         A width, a step or a start that does not fit the column of times.
     InvalidEdgesError
-        Null times, unless dropped; times of another type; and as for :func:`minimum_spanning_forest`.
+        Null times, unless dropped; times of another type; and as for :func:`minimum_spanning_forest`. Rows of `keep`
+        that form a cycle within a window raise it at that window.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
         As for :func:`minimum_spanning_forest`; also for more windows than 2^27.
 
@@ -115,7 +118,7 @@ def windows(
     ----------
     Tangwongsan, Hirzel, Schneider: Optimal and worst-case optimal sliding-window aggregation. VLDB 2019.
     """
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     view, runner = open_edges(edges, engine, threads)
     with runner.guard():
         times = moments(view, time)
@@ -150,9 +153,11 @@ def _forests(series: _Series, times: Moments, begins: Array, width: Any) -> Iter
         bounds = [series.reader.from_host(each) for each in (begins, begins + width)]
         low, high = (series.reader.xp.searchsorted(series.times, each, "left").tolist() for each in bounds)
     forests = series.solve(low, high)
-    for begin in begins.tolist():
+    for begin, low_row, high_row in zip(begins.tolist(), low, high, strict=True):
         with series.engine.guard():
-            forest = series.view.take(series.engine, series.frame_rows(next(forests)))
+            rows = next(forests)
+            series.check_kept(low_row, high_row, rows)
+            forest = series.view.take(series.engine, series.frame_rows(rows))
         yield times.moment(series.view, begin), forest
 
 
@@ -168,12 +173,26 @@ class _Series:
     vertices: int
     algorithm: Algorithm
     kept: Array | None
+    forced: Array | None  # row of the table -> whether it must be in the forests, in the memory of `engine`
+    keep: Any  # name of its column
 
     def frame_rows(self, rows: Array) -> Array:
         """Return ascending rows of the frame."""
         rows = rows if self.view.on_device else self.engine.to_host(rows)
         rows = rows.astype(np.int64) if self.kept is None else self.kept[rows]
         return self.reader.xp.sort(rows)  # type: ignore[no-any-return]
+
+    def check_kept(self, low: int, high: int, rows: Array) -> None:
+        """Raise an error if rows to keep form a cycle in a window: its forest lacks one of them."""
+        if self.forced is None:
+            return
+        place = self.part(low, high).row
+        assert place is not None
+        inside = place[self.forced[place]]
+        if int(self.forced[rows].sum()) < len(inside):
+            closing = np.setdiff1d(self.engine.to_host(inside), self.engine.to_host(rows))
+            closing = closing if self.kept is None else self.reader.to_host(self.kept)[closing]
+            raise cycles_of_kept(self.keep, np.sort(closing).tolist())
 
     def part(self, low: int, high: int) -> Edges:
         """Return a range of rows."""
@@ -238,31 +257,47 @@ def folds(low: list[int], high: list[int], vertices: int) -> bool:
     return rows > 2 * moved + _FOREST_ROW * forest + _CALLS
 
 
+@names_missing_columns
 def _read(
     engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, times: Moments, algorithm: Algorithm
 ) -> _Series:
     """Read a frame's columns, and sort the rows by time."""
-    input = read_table(engine, compose(engine, view, columns), columns)
-    table, missing = input.table, times.missing
+    conditions = columns.conditions
+    plain = replace(columns, conditions=Conditions(conditions.by))
+    input = read_table(engine, compose(engine, view, plain), plain)
+    table, kept, missing = input.table, input.kept, times.missing
     if missing is not None and columns.invalid == "raise":
         first = int(missing.argmax())
         message = f"column {times.name!r} has {int(missing.sum()):,} nulls, the first in row {first}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=first)
     reader = engine if view.on_device else host_engine(engine)
-    edges, kept = key_edges(engine, table.edges(), table.flip), input.kept
-    place = reader.xp.arange(len(edges), dtype=np.uint32)
+    forced, barred = condition_masks(conditions, view.column, kept)
+    forced = forced if forced is None or view.on_device else engine.from_host(forced)
+    edges = key_edges(engine, table.edges(), table.flip)
     at = times.values if kept is None else times.values[kept]
-    if missing is not None:
-        place = reader.xp.flatnonzero(~(missing if kept is None else missing[kept])).astype(np.uint32)
-        at = at[place]
-    if (at[1:] < at[:-1]).any():
+    missing = missing if missing is None or kept is None else missing[kept]
+    out = missing if barred is None else barred if missing is None else missing | barred
+    place = reader.xp.arange(len(edges)) if out is None else reader.xp.flatnonzero(~out)
+    at, place = at if out is None else at[place], place.astype(np.uint32)
+    ordered = not (at[1:] < at[:-1]).any()
+    if not ordered or forced is not None:
+        edges = Edges(edges.source, edges.target, _ranks(engine, edges.key, forced), None)
+    if not ordered:
         order = sort_order(reader, gather_keys(reader, at, None))
         at, place = at[order], place[order]
-        rank = engine.xp.empty(len(edges), np.uint32)  # rows of one weight stay in row order
-        rank[sort_order(engine, edges.key)] = engine.xp.arange(len(edges), dtype=np.uint32)
-        edges = Edges(edges.source, edges.target, rank, None)
     places = engine.from_host(place)
-    if len(place) < len(edges) or (place[1:] < place[:-1]).any():
+    if len(place) < len(edges) or not ordered:
         edges = gather_edges(engine, edges, places, None)
     edges = Edges(edges.source, edges.target, edges.key, places)
-    return _Series(engine, reader, view, edges, at, table.vertices, algorithm, kept)
+    return _Series(engine, reader, view, edges, at, table.vertices, algorithm, kept, forced, conditions.keep)
+
+
+def _ranks(engine: Engine, key: Array, forced: Array | None) -> Array:
+    """Rank rows by key; rows of one key stay in row order, and rows that must be in the forest come first."""
+    order: Array = sort_order(engine, key)
+    rank: Array = engine.xp.empty(len(key), np.uint32)
+    if forced is not None:
+        first = forced[order]
+        order = engine.xp.concatenate([order[first], order[~first]])
+    rank[order] = engine.xp.arange(len(key), dtype=np.uint32)
+    return rank

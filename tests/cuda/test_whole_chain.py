@@ -441,7 +441,7 @@ def test_windows(monkeypatch, kind, ordered, fold):
 def test_wrong_times():
     for column in (pa.array(["a"] * ROWS), pa.array([True] * ROWS), pa.array([Decimal("1.5")] * ROWS)):
         device = moved(edges("dense").append_column("t", column))
-        with pytest.raises(InvalidEdgesError, match=r"column 't' holds .* values, which are no times"):
+        with pytest.raises(InvalidEdgesError, match=r"column 't' holds .* values, not times"):
             dfmst.windows(device, "u", "v", "w", time="t", width=1, step=1)
     device = moved(edges("dense").append_column("t", times("floats", True)))
     with pytest.raises(InvalidEdgesError, match="column 't' has 354 nulls, the first in row 3"):

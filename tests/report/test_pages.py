@@ -372,7 +372,7 @@ def test_damaged_geoparquet(about):
 
 def test_points_of_texts():
     points = pa.table({"town": ["a"], "place": [{"x": "east", "y": "north"}]})
-    with pytest.raises(InvalidEdgesError, match="column 'place' holds string values, which are no coordinates"):
+    with pytest.raises(InvalidEdgesError, match="column 'place' holds string values, not coordinates"):
         dfmst.report(ROADS, "a", "b", "km", points=points, coordinates="place")
 
 

@@ -96,7 +96,7 @@ ROADS = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 4], "weight": [1, 9,
     [
         ({"max_size": 0}, ValueError, "max_size is 0; it must be at least 1"),
         ({"max_size": "x"}, TypeError, "max_size is 'x'; it must be a whole number"),
-        ({"one_per": ["a", "b"]}, dfmst.InvalidEdgesError, "column 'a' names two values for one vertex in 1 rows, the"),
+        ({"one_per": ["a", "b"]}, dfmst.InvalidEdgesError, "column 'a' gives a vertex a second value in 1 row, the"),
         ({"one_per": "home"}, dfmst.ColumnNotFoundError, "column 'home' not found"),
         ({"one_per": "home", "vertices": pd.DataFrame({"vertex": [1, 2, 3, 4]})}, dfmst.ColumnNotFoundError, "'home'"),
         ({"max_size": 2, "n_clusters": 2, "distance": 3}, ValueError, "give one of n_clusters= and distance="),

@@ -147,8 +147,8 @@ def test_dask(name):
     [
         ("connected_components", {"by": "day", "vertices": [1]}, "vertices= lists the vertices of one graph"),
         ("rooted", {"by": "day", "vertices": [1]}, "vertices= lists the vertices of one graph"),
-        ("single_linkage", {"by": "day", "join": 10}, "join= and as_scipy= are for one graph"),
-        ("clusters", {"by": "day", "n_clusters": 2, "max_size": 2}, "with max_size= or one_per= is for one graph"),
+        ("single_linkage", {"by": "day", "join": 10}, "join= and as_scipy= cannot be combined with by="),
+        ("clusters", {"by": "day", "n_clusters": 2, "max_size": 2}, "cannot be combined with max_size= or one_per="),
         (
             "clusters",
             {"by": "day", "n_clusters": 3},
@@ -182,6 +182,23 @@ def test_streams(name, rows, by, text, cut):
     assert arrow.to_pylist() == expected.to_dicts()
 
 
+@given(rows=ROWS, by=st.sampled_from([["g"], ["h", "g"]]), cut=st.integers(0, 40), maximum=st.booleans())
+@examples(15)
+def test_numbers_of_clusters_in_streams(rows, by, cut, maximum):
+    frame = table(rows, str)
+    found = dfmst.connected_components(frame, by=by)
+    groups = found.group_by(by).agg(pl.len(), trees=pl.col("component").n_unique())
+    least, most = (0, 0) if found.is_empty() else (groups["trees"].max(), groups["len"].min())
+    options: dict[str, Any] = {"by": by, "maximum": maximum}
+    parts = [frame[:cut], frame[cut:]]
+    if least <= most:
+        options["n_clusters"] = list(range(least, most + 1))
+        assert dfmst.stream.clusters(parts, **options).equals(dfmst.clusters(frame, **options))
+    elif rows:
+        with pytest.raises(dfmst.InvalidEdgesError, match="cannot be made of"):
+            dfmst.stream.clusters(parts, n_clusters=least, **options)
+
+
 def test_files_of_groups(tmp_path):
     days: Any = ["2020-01-01", None, "1969-07-20", "2020-01-01"]
     kinds = {"day": pd.to_datetime(days), "half": [0.5, 1.5, -0.0, 0.5]}
@@ -191,7 +208,7 @@ def test_files_of_groups(tmp_path):
     options: dict[str, Any] = {"by": ["day", "half"]}
     assert dfmst.stream.connected_components(tmp_path / "edges.parquet", output=out, **options) == out
     pd.testing.assert_frame_equal(pd.read_parquet(out), dfmst.connected_components(edges, **options))
-    with pytest.raises(ValueError, match="streams are cut at distance="):
-        dfmst.stream.clusters([edges], weight=None, n_clusters=2, **options)
+    with pytest.raises(dfmst.InvalidEdgesError, match="of 3 groups; the first has 2 vertices in 1 component"):
+        dfmst.stream.clusters([edges], weight=None, n_clusters=3, **options)
     with pytest.raises(dfmst.InvalidEdgesError, match="by= names a column that the result has as well"):
         dfmst.stream.connected_components([edges.assign(vertex=1)], by="vertex")

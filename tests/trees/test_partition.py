@@ -113,15 +113,19 @@ def test_frames_of_vertices():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_clusters": 9}, dfmst.InvalidEdgesError, "9 parts cannot be made of 6 vertices in 2 components"),
-        ({"n_clusters": 1}, dfmst.InvalidEdgesError, "make 2 to 6"),
+        ({"n": 9}, dfmst.InvalidEdgesError, "9 parts cannot be made of 6 vertices in 2 components"),
+        ({"n": 1}, dfmst.InvalidEdgesError, "make 2 to 6"),
         ({"tolerance": 2}, ValueError, "tolerance is 2; it must be at least 0 and below 1"),
         ({"balance": "people"}, ValueError, "pass vertices= as a frame with the columns 'vertex' and 'people'"),
-        ({"balance": dict.fromkeys("pqrsxy", -1)}, dfmst.InvalidEdgesError, "6 amounts that are negative or no number"),
+        (
+            {"balance": dict.fromkeys("pqrsxy", -1)},
+            dfmst.InvalidEdgesError,
+            "6 amounts that are negative or not numbers",
+        ),
         ({"balance": {"p": 1}}, dfmst.InvalidEdgesError, "rows end in vertices that vertices= does not list"),
         ({"balance": "men", "vertices": PEOPLE}, dfmst.ColumnNotFoundError, "'men'"),
         (
-            {"balance": dict.fromkeys("pqrsxy", 1), "tolerance": 0.2, "n_clusters": 5},
+            {"balance": dict.fromkeys("pqrsxy", 1), "tolerance": 0.2, "n": 5},
             dfmst.InvalidEdgesError,
             "no cuts",
         ),
@@ -129,5 +133,5 @@ def test_frames_of_vertices():
 )
 def test_errors(options, error, message):
     with pytest.raises(error) as caught:
-        dfmst.partition(ROADS, **{"n_clusters": 3, "source": "a", "target": "b", "weight": "km", **options})
+        dfmst.partition(ROADS, **{"n": 3, "source": "a", "target": "b", "weight": "km", **options})
     assert message in str(caught.value)

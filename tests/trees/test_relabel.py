@@ -193,5 +193,5 @@ def test_clusters_keep_the_names_of_previous_ones(kind):
     assert single.equals(labels)
     with pytest.raises(dfmst.ColumnNotFoundError, match="vertex"):
         dfmst.clusters(roads, n_clusters=[2, 3], previous=roads)
-    with pytest.raises(ValueError, match="previous= is for one graph"):
+    with pytest.raises(ValueError, match="previous= and by= cannot be combined"):
         dfmst.clusters(roads, n_clusters=2, by="weight", previous=night)

@@ -44,6 +44,37 @@ def test_windows(fold, days, width, step, ordered, maximum, by):
         assert all(begin + width <= max(times) for begin, _ in series[:-1])
 
 
+@pytest.mark.parametrize("fold", [False, True])
+@given(DAYS, st.randoms(use_true_random=False), st.integers(1, 9), st.booleans(), st.booleans(), st.booleans())
+@examples(60)
+def test_rows_to_keep_and_to_drop(fold, days, random, width, ordered, maximum, by):
+    days = sorted(days, key=lambda row: row[1]) if ordered else days
+    rows, times = [row for row, _ in days], np.array([day for _, day in days], np.int64)
+    built, closed = ([random.random() < share for _ in rows] for share in (0.15, 0.15))
+    built = [keep and not drop for keep, drop in zip(built, closed, strict=True)]
+    flags: Any = {"built": pa.array(built, pa.bool_()), "closed": pa.array(closed, pa.bool_())}
+    edges = table(rows, t=pa.array(times), **flags)
+    options: Any = {"keep": "built", "drop": "closed"} | ({"by": "group"} if by else {})
+    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+
+    def expected(begin: int) -> pa.Table:
+        return find(edges.filter((begin <= times) & (times < begin + width)), **options)
+
+    following = min((at for at, drop in zip(times, closed, strict=True) if not drop), default=0) // 2 * 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "folds", lambda *_: fold)
+        try:
+            for begin, forest in dfmst.windows(edges, time="t", width=width, step=2, maximum=maximum, **options):
+                assert begin == following
+                assert forest.equals(expected(begin))
+                following += 2
+        except dfmst.InvalidEdgesError as error:
+            with pytest.raises(dfmst.InvalidEdgesError, match="form cycles") as caught:
+                expected(following)
+            assert str(error).partition(": ")[0] == str(caught.value).partition(": ")[0]
+            assert built[error.row]
+
+
 def calls(rows: int = 2000, vertices: int = 40, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     ends = {name: rng.integers(0, vertices, rows) for name in ("a", "b")}
@@ -141,7 +172,7 @@ def test_a_start():
         (DATES.date, {"width": "1D", "step": "1h"}, "step is '1h', and column 't' holds whole days"),
         ([1, 2, 3], {"width": "1D", "step": 1}, "width is '1D', a span of time, and column 't' holds int64 numbers"),
         (DATES, {"width": "1D", "step": "1D", "start": "soon"}, "start is 'soon', and column 't' holds"),
-        ([None, "x", "y"], {"width": 1, "step": 1}, "column 't' holds .*string values, which are no times"),
+        ([None, "x", "y"], {"width": 1, "step": 1}, "column 't' holds .*string values, not times"),
         ([1, None, 3], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),
     ],
 )

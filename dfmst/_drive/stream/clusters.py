@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.arguments import plural
 from dfmst._common.progress import Tell
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.forest import StreamRows, fold
-from dfmst._drive.stream.group_labels import GroupLabels, label_groups
+from dfmst._drive.stream.group_labels import GroupLabels, groups_of, label_groups
 from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
 from dfmst._drive.stream.sources import kinds_of
 from dfmst._edges.arrow_values import arrow_numbers
@@ -27,6 +28,9 @@ from dfmst._fold.runs import MemoryRun, Run, read_pieces
 from dfmst._fold.sets import SetsFold
 from dfmst._trees.thresholds import Thresholds, Weights, rows_for
 from dfmst.algorithms import Algorithm
+from dfmst.errors import InvalidEdgesError
+
+_GROUPED = 12  # columns of 4 bytes that are as large as the order of the edges of groups
 
 
 def fold_clusters(
@@ -69,10 +73,6 @@ def fold_clusters(
     columns = EdgeColumns(source, target, weight, maximum, invalid)  # keys of several columns are refused
     if by is not None:
         check_one_graph(vertices)
-        if n_clusters is not None:
-            raise ValueError(
-                "n_clusters= with by= needs a table in memory: dfmst.clusters; streams are cut at distance="
-            )
     thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
     places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
@@ -92,21 +92,29 @@ def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
     folded, job = store.folded, store.job
     engine, count = host_engine(job.engine), folded.encoder.count
     columns, in_memory = len(thresholds.counts) + len(thresholds.distances), isinstance(folded.rows, (Rows, MemoryRun))
+    if job.columns.conditions and thresholds.counts:
+        columns += _GROUPED
     memory = Budget(job.memory, sets=True).with_ids(folded.encoder.id_bytes)
     memory.check_cut(count, columns, in_memory=in_memory)
     occurring = _sets(engine, count, ((rows.source, rows.target) for rows in read_pieces(folded.rows)))
     occurring.note_loops(folded.loops)
     types: Any = None
+    group: Array | None = None
     if job.columns.conditions:
         numbered, types = label_groups(store.source, job, engine, folded.encoder, occurring.occurring())
+        group = groups_of(numbered, types, folded.encoder.count)
     else:
         numbered = number_in_order(engine, folded.encoder, occurring.occurring(), vertices, memory)
     del occurring
     order = _Order(folded.rows, folded.weight_types.get(thresholds.weight), maximum=thresholds.maximum)
     rows, leaders = len(folded.rows), {}
     for name, kept, wanted in thresholds.cuts(rows, order.weights):
-        kept = kept if wanted is None else rows_for(wanted, numbered.total, numbered.total - rows)
-        sets = _sets(engine, folded.encoder.count, order.first(kept))
+        if wanted is None or group is None:
+            kept = kept if wanted is None else rows_for(wanted, numbered.total, numbered.total - rows)
+            edges = order.first(kept)
+        else:
+            edges = order.first_in_groups(group, wanted)
+        sets = _sets(engine, folded.encoder.count, edges)
         leaders[name] = name_groups(numbered, sets.labels())
     if job.spill is not None:
         job.spill.remove()
@@ -153,6 +161,34 @@ class _Order:
             chosen[equal] = True
             ties -= len(equal)
             yield rows.source[chosen], rows.target[chosen]
+
+    def first_in_groups(self, group: Array, clusters: int) -> Iterator[tuple[Array, Array]]:
+        """Yield the ends of the edges that leave each group in a number of clusters, in the order of their rows.
+
+        `group` is the group of each vertex, counted from 1; 0 if the vertex does not occur.
+        """
+        parts = [(part.weight, group[part.source]) for part in read_pieces(self._rows)]
+        weight, own = map(np.concatenate, zip(*parts, strict=True)) if parts else (self._sorted, np.zeros(0, np.uint32))
+        sizes = np.bincount(group)
+        trees = sizes - np.bincount(own, minlength=len(sizes))
+        wrong = np.flatnonzero((trees > clusters) | (sizes < clusters))
+        wrong = wrong[wrong > 0]
+        if len(wrong):
+            message = f"{plural(clusters, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; the first has"
+            message += f" {plural(sizes[wrong[0]], 'vertex', 'vertices')} in {plural(trees[wrong[0]], 'component')}"
+            raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out")
+        order = np.argsort(weight, kind="stable")
+        if self._maximum:  # of equal weights the earlier row still comes first
+            order = len(weight) - 1 - np.argsort(weight[::-1], kind="stable")[::-1]
+        order = order[np.argsort(own[order], kind="stable")]
+        begin = np.cumsum(sizes - trees) - (sizes - trees)
+        chosen = np.zeros(len(order), bool)
+        chosen[order] = np.arange(len(order)) - begin[own[order]] < (sizes - clusters)[own[order]]
+        at = 0
+        for rows in read_pieces(self._rows):
+            here = chosen[at : at + len(rows.source)]
+            at += len(here)
+            yield rows.source[here], rows.target[here]
 
 
 class _Numbers:

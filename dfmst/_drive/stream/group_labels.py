@@ -15,6 +15,7 @@ from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.labels import Labels, Numbered
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import EdgeSource, kinds_of
+from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import split_ids
@@ -85,6 +86,20 @@ def label_groups(
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
     types = dict(zip(names, (part.type for part in parts), strict=True))
     return Numbered(ids, found[order], flags, len(found)), types
+
+
+def groups_of(numbered: Numbered, types: Mapping[Any, pa.DataType], count: int) -> Array:
+    """Return the group of each vertex, counted from 1 in the order of the result; 0 for vertices without a row."""
+    assert numbered.ids is not None
+    parts = split_ids(numbered.ids.take(pa.array(numbered.order)), list(types.values()))[:-1]
+    begins = np.zeros(numbered.total, bool)
+    begins[:1] = True
+    for name, part in zip(types, parts, strict=False):
+        code = value_codes(name, [group_entries(name, part)])
+        begins[1:] |= code[1:] != code[:-1]
+    group = np.zeros(count, np.uint32)
+    group[numbered.order] = np.cumsum(begins)
+    return group
 
 
 def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:

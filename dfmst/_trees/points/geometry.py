@@ -156,7 +156,7 @@ def _positions(places: Any, name: Any) -> Array:
     else:
         fields = [places.field(axis) for axis in "xy"]
         if not all(pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in fields):
-            message = f"column {name!r} holds {fields[0].type} values, which are no coordinates"
+            message = f"column {name!r} holds {fields[0].type} values, not coordinates"
             raise InvalidEdgesError(message, "name columns of numbers")
         found = np.stack([np.asarray(field.cast(pa.float64()), np.float64) for field in fields])
     found[:, np.asarray(places.is_null())] = np.nan

@@ -92,7 +92,7 @@ def _of_geometry(column: pa.ChunkedArray, name: Any) -> Array:
     wrong = ~np.isfinite(geometry.first).all(axis=0) | (geometry.kind != POINT)
     if wrong.any():
         row = int(wrong.argmax())
-        message = f"column {name!r} has {int(wrong.sum()):,} geometries that are no points, the first in row {row}"
+        message = f"column {name!r} has {int(wrong.sum()):,} geometries other than points, the first in row {row}"
         raise InvalidEdgesError(message, "fill or remove those rows, or take centroids: frame.centroid", row=row)
     return np.ascontiguousarray(geometry.first)
 

@@ -57,7 +57,7 @@ def test_arrow(form, said):
 def test_geometries_that_are_no_points():
     line = wkb(2, [(0.0, 0.0), (1.0, 1.0)])
     for cells, row in (([wkb(1, [(0.0, 0.0)]), line], 1), ([None, line], 0), ([b"", line], 0)):
-        with pytest.raises(dfmst.InvalidEdgesError, match=f"geometries that are no points, the first in row {row}"):
+        with pytest.raises(dfmst.InvalidEdgesError, match=f"geometries other than points, the first in row {row}"):
             dfmst.points_forest(pa.table({"place": pa.array(cells, pa.binary())}), "place")
 
 
