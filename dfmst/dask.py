@@ -24,7 +24,13 @@ except ImportError as error:
 from dask.dataframe.extensions import register_dataframe_accessor
 
 from dfmst._drive.cluster.files import forest_of_files
-from dfmst._drive.cluster.forests import maximum_spanning_forest, minimum_spanning_forest, spanning_forest, update
+from dfmst._drive.cluster.forests import (
+    in_forest,
+    maximum_spanning_forest,
+    minimum_spanning_forest,
+    spanning_forest,
+    update,
+)
 from dfmst._drive.cluster.of_frames import (
     clusters,
     connected_components,
@@ -43,6 +49,7 @@ __all__ = [
     "connected_components",
     "forest_of_files",
     "hdbscan",
+    "in_forest",
     "maximum_spanning_forest",
     "minimum_spanning_forest",
     "newick",

@@ -93,6 +93,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     formats.open_edges: {"path": "edges.csv"},
     formats.write_edges: {"edges": TABLE, "path": "out.csv"},
     dfmst.dask.minimum_spanning_forest: {"edges": TABLE},
+    dfmst.dask.in_forest: {"edges": TABLE},
     dfmst.dask.clusters: {"edges": TABLE, "n_clusters": 2},
     dfmst.dask.connected_components: {"edges": TABLE},
     dfmst.dask.single_linkage: {"edges": TABLE},

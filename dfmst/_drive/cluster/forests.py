@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
 from dask.dataframe.utils import make_meta
 
@@ -20,6 +21,7 @@ from dfmst._drive.cluster.shuffle import no_records
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._edges.results import result_column
 from dfmst._edges.stack import check_stackable
 from dfmst._trees.forest import find_forest, in_frame_steps
 from dfmst.algorithms import Algorithm
@@ -32,8 +34,10 @@ def require_dask(edges: Any, hint: str) -> None:
         raise UnsupportedFrameError(f"edges is a {type(edges).__name__}, not a Dask frame", hint)
 
 
-def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
-    """Return the forest of a Dask frame as a Dask frame, and the trace if wanted."""
+def forest_frame(
+    edges: Any, columns: EdgeColumns, options: Options, return_trace: bool = False, *, marks: bool = False
+) -> Any:
+    """Return the forest of a Dask frame as a Dask frame, and the trace if wanted; or a series of marks of its rows."""
     require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
     empty = make_meta(edges)
     view = open_frame(empty)
@@ -45,9 +49,11 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
             file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
-            arguments = (parts.rows[number], located, place, number, columns, file)
+            arguments = (parts.rows[number], located, place, number, columns, file, marks)
             keys.append(graph.add("gather", number, gather_from, *arguments).key)
-    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
+    if marks:
+        empty = result_column(empty, view, "in_forest", np.zeros(0, bool))
+    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-in-forest" if marks else "dfmst-forest")
     if not return_trace:
         return forest
     return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
@@ -204,6 +210,61 @@ def spanning_forest() -> None:
     >>> dfmst.dask.spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 1]
     """
+
+
+def in_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    n_vertices: int | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+) -> Any:
+    """Say of every row of a Dask frame whether it is in the forest: a column, in place of the rows alone.
+
+    Parameters
+    ----------
+    edges, source, target, weight, by, keep, drop, strategy, split_every, checkpoint, n_vertices, memory_limit, invalid
+        As for :func:`minimum_spanning_forest`.
+    algorithm
+        As for :func:`minimum_spanning_forest`, except ``"dataframe"``.
+    maximum
+        Whether heavier edges come first.
+
+    Returns
+    -------
+    column
+        A boolean Dask series, not computed yet, with the partitions and the index of `edges`.
+
+    Raises
+    ------
+    ColumnNotFoundError, UnsupportedFrameError, InvalidEdgesError, CapacityError, ClusterError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> dfmst.in_forest(dd.from_pandas(roads, npartitions=2)).compute().tolist()
+    [False, True, True]
+    """
+    if in_frame_steps(algorithm):
+        raise ValueError("algorithm='dataframe' returns the rows of the forest: call minimum_spanning_forest")
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
+    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm=algorithm)
+    return forest_frame(edges, columns, options, marks=True)
 
 
 def update(

@@ -32,6 +32,7 @@ from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.results import result_column
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below
 from dfmst.errors import ClusterError, DfmstError
@@ -105,13 +106,17 @@ def _spans(engine: Engine, row: Array, first: int, partitions: int) -> list[tupl
     return list(itertools.pairwise(ends))
 
 
-def gather_from(part: Any, rows: list[PartRows], place: int, number: int, columns: EdgeColumns, file: Any) -> Any:
+def gather_from(
+    part: Any, rows: list[PartRows], place: int, number: int, columns: EdgeColumns, file: Any, marks: bool = False
+) -> Any:
     """Return a partition's rows of the forest, from those of its portion (a task); see :func:`gather`."""
-    return gather(part, rows[place], number, columns, file)
+    return gather(part, rows[place], number, columns, file, marks)
 
 
-def gather(part: Any, rows: PartRows, number: int, columns: EdgeColumns, file: FileRows | None = None) -> Any:
-    """Return a partition's rows of the forest, on the host or the GPU as the partition is."""
+def gather(
+    part: Any, rows: PartRows, number: int, columns: EdgeColumns, file: FileRows | None = None, marks: bool = False
+) -> Any:
+    """Return a partition's rows of the forest, or marks of these among all rows; in the memory of the partition."""
     frame, name = read_part(part)
     if file is not None:
         file.check()
@@ -128,7 +133,11 @@ def gather(part: Any, rows: PartRows, number: int, columns: EdgeColumns, file: F
         taken = view.take(engine, engine.from_host(rows.position.astype(np.int64)))
         if rows.types is not None and len(rows.position) and not _is_same(engine, open_frame(taken), rows, columns):
             raise changed(number, name)
-        return taken
+        if not marks:
+            return taken
+        flags = (engine.xp if view.on_device else np).zeros(len(view), bool)
+        flags[engine.from_host(rows.position.astype(np.int64))] = True
+        return result_column(frame, view, "in_forest", flags)
 
 
 def _is_same(engine: Engine, taken: FrameView | DeviceView, rows: PartRows, columns: EdgeColumns) -> bool:

@@ -47,6 +47,26 @@ def test_frames_of_vertices(frame):
     same(found, frame.mst.components("a", "b", vertices=everyone))
 
 
+@pytest.mark.parametrize("options", [{}, {"maximum": True}, {"by": "g", "drop": "closed"}, {"keep": "built"}])
+def test_marks(frame, options):
+    frame = frame.assign(g=frame.index % 3, closed=frame.index % 5 == 0)
+    frame["built"] = dfmst.in_forest(frame, *NAMES, maximum=True) & (frame.index % 2 == 0)
+    frame.index = frame.index * 10
+    ours = parts(frame, 5).mst.in_forest(*NAMES, **options)
+    assert (ours.npartitions, ours.dtype, ours.name) == (5, bool, "in_forest")
+    pd.testing.assert_series_equal(ours.compute(), frame.mst.in_forest(*NAMES, **options))
+
+
+def test_marks_that_need_memory():
+    with pytest.raises(ValueError, match="takes no layers= for a Dask frame"):
+        dfmst.in_forest(parts(WHOLE), *NAMES, layers=2)
+    with pytest.raises(ValueError, match="call minimum_spanning_forest"):
+        dfmst.in_forest(parts(WHOLE), *NAMES, algorithm="dataframe")
+    with pytest.raises(dfmst.UnsupportedFrameError, match=r"dfmst.windows takes no Dask frame") as caught:
+        dfmst.windows(parts(WHOLE), *NAMES, time="w", width=1, step=1)
+    assert "edges.compute()" in str(caught.value)
+
+
 def test_dendrograms(frame):
     joined = {"join": 99.0, "vertices": sorted({*frame.a, *frame.b})}
     same(parts(frame).mst.linkage(*NAMES, **joined), frame.mst.linkage(*NAMES, **joined))
