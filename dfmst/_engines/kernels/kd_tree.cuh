@@ -24,11 +24,13 @@ struct PointTree {
 
 #ifdef __CUDACC_RTC__
 const u32 LANES = 1;          // squares that are summed at a time
+const u32 TOGETHER = 1;       // most points that look for neighbors together
 const bool UNROLLED = false;  // whether there is code of its own for two and for three axes
 #define ROLLED _Pragma("unroll 1")  // steps side by side would take too many registers
 #else
 #define ROLLED
 const u32 LANES = 8;
+const u32 TOGETHER = 64;  // those of a leaf
 const bool UNROLLED = true;
 #endif
 
@@ -59,6 +61,11 @@ template <u32 A> DEVICE f64 add_axis(const PointTree& tree, f64 sum, f64 differe
   return sum > difference ? sum : difference;
 }
 
+// The sum with one more gap. Along few axes a branch would be guessed wrong; along many, most gaps are 0.
+template <u32 A> DEVICE f64 add_gap(const PointTree& tree, f64 sum, f64 gap) {
+  return (A == 2 || A == 3) || gap > 0 ? add_axis<A>(tree, sum, gap) : sum;
+}
+
 template <u32 A> DEVICE f64 distance_of(const PointTree& tree, f64 sum) {
   return A != GENERAL || tree.norm == 2 ? square_root(sum) : sum;
 }
@@ -70,9 +77,10 @@ template <u32 A> DEVICE f64 largest_sum(const PointTree& tree, f64 distance) {
 
 DEVICE u64 first_position(u64 length, u64 node, u64 depth) { return length * (node - (1ull << depth)) >> depth; }
 
-// The gap between two ranges along an axis, at most 0 if they meet; around the period if that is shorter.
+// The gap between two ranges along an axis, 0 if they meet; around the period if that is shorter.
 template <u32 A> DEVICE f64 gap_of(const PointTree& tree, u64 a, f64 low, f64 high, f64 other_low, f64 other_high) {
-  const f64 below = low - other_high, above = other_low - high, gap = below > above ? below : above;
+  const f64 below = low - other_high, above = other_low - high, apart = below > above ? below : above;
+  const f64 gap = apart > 0 ? apart : 0;
   if (A != GENERAL || !tree.period || !(tree.period[a] > 0) || !(gap > 0)) return gap;
   const f64 across = tree.period[a] - (below > above ? high - other_low : other_high - low);
   return across < gap ? across : gap;
@@ -85,10 +93,28 @@ template <u32 A> DEVICE f64 sum_to_box(const PointTree& tree, const f64* point, 
   f64 sum = 0;
   ROLLED
   for (u64 a = 0; a < axes; ++a) {
-    const f64 x = point[a * tree.length], gap = gap_of<A>(tree, a, low[a], high[a], x, x);
-    if (gap > 0) sum = add_axis<A>(tree, sum, gap);
+    const f64 x = point[a * tree.length];
+    sum = add_gap<A>(tree, sum, gap_of<A>(tree, a, low[a], high[a], x, x));
   }
   return sum;
+}
+
+// Which of the LANES points from `first` on are within their limits of a node's box, one bit each.
+template <u32 A> DEVICE u32 lanes_near(const PointTree& tree, u64 first, u64 node, const f64* limit) {
+  const u64 axes = axes_of<A>(tree);
+  const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;
+  f64 sum[LANES] = {};
+  ROLLED
+  for (u64 a = 0; a < axes; ++a) {
+    const f64* const along = tree.column + a * tree.length + first;
+    UNROLL
+    for (u32 j = 0; j < LANES; ++j)
+      sum[j] = add_axis<A>(tree, sum[j], gap_of<A>(tree, a, low[a], high[a], along[j], along[j]));
+  }
+  u32 near = 0;
+  UNROLL
+  for (u32 j = 0; j < LANES; ++j) near |= (u32)(sum[j] <= limit[j]) << j;
+  return near;
 }
 
 // take(position, sum) for the points of a leaf whose sum is at most `limit`, which may fall.
@@ -127,7 +153,7 @@ template <u32 A> DEVICE f64 sum_of_boxes(const PointTree& tree, u64 one, u64 oth
   ROLLED
   for (u64 a = 0; a < axes; ++a) {
     const f64 gap = gap_of<A>(tree, a, here[a], here[axes + a], there[a], there[axes + a]);
-    if (gap > 0) sum = add_axis<A>(tree, sum, gap);
+    sum = add_gap<A>(tree, sum, gap);
   }
   return sum;
 }

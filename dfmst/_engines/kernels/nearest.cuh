@@ -12,9 +12,52 @@ DEVICE void swap_points(f64* column, u32* order, u64 length, u64 axes, u64 a, u6
   order[b] = kept;
 }
 
-DEVICE f64 middle_of(f64 a, f64 b, f64 c) {
-  const f64 low = a < b ? a : b, high = a < b ? b : a;
-  return c < low ? low : c < high ? c : high;
+const u32 SAMPLE = 31;  // points of which one parts the others
+
+// A coordinate that parts points from `begin` to `end` about at `middle`: one of a sample of 3, or of more if that pays.
+DEVICE f64 choose_pivot(const f64* along, i64 begin, i64 end, i64 middle, u64* draw) {
+  const u64 size = (u64)(end - begin);
+  const u32 drawn = size > 4096 ? SAMPLE : 3;
+  f64 sample[SAMPLE];
+  for (u32 k = 0; k < drawn; ++k) {
+    *draw = *draw * 0x9e3779b97f4a7c15ull + 0xd1b54a32d192ed03ull;
+    const f64 value = along[begin + (i64)high_half(*draw, size)];
+    u32 place = k;
+    for (; place && sample[place - 1] > value; --place) sample[place] = sample[place - 1];
+    sample[place] = value;
+  }
+  const u32 at = (u32)((u64)(middle - begin) * drawn / size);  // near an end: beyond it, so that most points are parted off
+  return sample[at < drawn / 3 ? at + (drawn > 3) : at > drawn - 1 - drawn / 3 ? at - (drawn > 3) : at];
+}
+
+const u32 STRETCH = 32;  // points that are compared before some are swapped
+
+// Moves points that are not below the pivot to the end, and those that are not above it to the beginning, as long as
+// there are stretches between `left` and `right`. What is swapped is noted first, without a branch.
+DEVICE void part_stretches(f64* column, u32* order, u64 length, u64 axes, const f64* along, f64 pivot, i64* left,
+                           i64* right) {
+  u8 upper[STRETCH], lower[STRETCH];
+  u32 uppers = 0, lowers = 0, upper_done = 0, lower_done = 0;
+  while (*right - *left >= 2 * (i64)STRETCH) {
+    if (upper_done == uppers) {
+      upper_done = uppers = 0;
+      for (u32 k = 0; k < STRETCH; ++k) {
+        upper[uppers] = (u8)k;
+        uppers += !(along[*left + k] < pivot);
+      }
+    }
+    if (lower_done == lowers) {
+      lower_done = lowers = 0;
+      for (u32 k = 0; k < STRETCH; ++k) {
+        lower[lowers] = (u8)k;
+        lowers += !(along[*right - k] > pivot);
+      }
+    }
+    while (upper_done < uppers && lower_done < lowers)
+      swap_points(column, order, length, axes, (u64)(*left + upper[upper_done++]), (u64)(*right - lower[lower_done++]));
+    if (upper_done == uppers) *left += STRETCH;
+    if (lower_done == lowers) *right -= STRETCH;
+  }
 }
 
 // Hoare's selection: the points before `middle` are then none above, those from it on none below, along an axis.
@@ -22,14 +65,9 @@ DEVICE void select_middle(f64* column, u32* order, u64 length, u64 axes, u64 axi
   const f64* const along = column + axis * length;
   u64 draw = (u64)begin;
   while (end - begin > 1) {
-    f64 sample[3];
-    UNROLL
-    for (u32 j = 0; j < 3; ++j) {
-      draw = draw * 0x9e3779b97f4a7c15ull + 0xd1b54a32d192ed03ull;
-      sample[j] = along[begin + (i64)high_half(draw, (u64)(end - begin))];
-    }
-    const f64 pivot = middle_of(sample[0], sample[1], sample[2]);
+    const f64 pivot = choose_pivot(along, begin, end, middle, &draw);
     i64 left = begin, right = end - 1;
+    part_stretches(column, order, length, axes, along, pivot, &left, &right);
     while (left <= right) {
       while (along[left] < pivot) ++left;
       while (along[right] > pivot) --right;
@@ -41,6 +79,31 @@ DEVICE void select_middle(f64* column, u32* order, u64 length, u64 axes, u64 axi
   }
 }
 
+// The least and the largest coordinate of points, several at a time.
+DEVICE void bound_points(const f64* along, u64 begin, u64 end, f64* low, f64* high) {
+  f64 least[LANES], most[LANES];
+  UNROLL
+  for (u32 j = 0; j < LANES; ++j) least[j] = most[j] = along[begin];
+  u64 p = begin;
+  for (; p + LANES <= end; p += LANES) {
+    UNROLL
+    for (u32 j = 0; j < LANES; ++j) {
+      least[j] = along[p + j] < least[j] ? along[p + j] : least[j];
+      most[j] = along[p + j] > most[j] ? along[p + j] : most[j];
+    }
+  }
+  for (; p < end; ++p) {
+    least[0] = along[p] < least[0] ? along[p] : least[0];
+    most[0] = along[p] > most[0] ? along[p] : most[0];
+  }
+  for (u32 j = 1; j < LANES; ++j) {
+    least[0] = least[j] < least[0] ? least[j] : least[0];
+    most[0] = most[j] > most[0] ? most[j] : most[0];
+  }
+  *low = least[0];
+  *high = most[0];
+}
+
 // Boxes of the nodes at one depth; those above the leaves are cut in two across their longest side.
 KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* box, u32* axis,
                       f64* cut)) {
@@ -49,16 +112,9 @@ KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64
   u64 longest = 0;
   f64 length_of = -1;
   for (u64 a = 0; a < axes; ++a) {
-    const f64* const along = column + a * length;
-    f64 least = along[begin], most = least;
-    for (u64 p = begin; p < end; ++p) {
-      least = along[p] < least ? along[p] : least;
-      most = along[p] > most ? along[p] : most;
-    }
-    low[a] = least;
-    high[a] = most;
-    if (most - least > length_of) {
-      length_of = most - least;
+    bound_points(column + a * length, begin, end, &low[a], &high[a]);
+    if (high[a] - low[a] > length_of) {
+      length_of = high[a] - low[a];
       longest = a;
     }
   }
@@ -69,44 +125,92 @@ KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64
   cut[node] = column[longest * length + middle];
 } END
 
-template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 wanted, u32* near, f64* far) {
-  const f64* const point = tree.column + i;
-  const u64 leaf = (1ull << tree.depth) + (((i + 1) << tree.depth) - 1) / tree.length;
-  u64 held = 0;
-  f64 limit = real_of(0x7ff0000000000000ull);
-  walk_points<A>(
-      tree, point, leaf, tree.depth, limit, [](u64) { return true; },
-      [&](u64 p, f64 sum) {
-        if (p == i) return;
-        const f64 distance = distance_of<A>(tree, sum);
-        const u32 number = tree.order[p];
-        u64 place = held;
-        while (place && (far[place - 1] > distance ||
-                         (far[place - 1] == distance && tree.order[near[place - 1]] > number))) {
-          if (place < wanted) {
-            far[place] = far[place - 1];
-            near[place] = near[place - 1];
+// Puts a point into a list of the nearest ones so far, nearest first; slots that are free are infinitely far. (To move
+// all slots without a branch took as long.)
+DEVICE void insert_point(const u32* order, u64 wanted, u32* near, f64* far, u32 p, f64 distance) {
+  u64 place = wanted;
+  for (; place && (far[place - 1] > distance || (far[place - 1] == distance && order[near[place - 1]] > order[p]));
+       --place)
+    if (place < wanted) {
+      far[place] = far[place - 1];
+      near[place] = near[place - 1];
+    }
+  if (place == wanted) return;
+  far[place] = distance;
+  near[place] = p;
+}
+
+DEVICE f64 largest_of(const f64* limit, u64 points) {
+  f64 most[LANES];
+  UNROLL
+  for (u32 j = 0; j < LANES; ++j) most[j] = limit[j];
+  for (u64 k = LANES; k < points; k += LANES) {
+    UNROLL
+    for (u32 j = 0; j < LANES; ++j) most[j] = limit[k + j] > most[j] ? limit[k + j] : most[j];
+  }
+  for (u32 j = 1; j < LANES; ++j) most[0] = most[j] > most[0] ? most[j] : most[0];
+  return most[0];
+}
+
+// Lists the nearest points of those from `begin` to `end`: one point, or `whole` leaf. They walk around it together, as
+// far as one of them needs, and each looks into the leaves that it needs.
+template <u32 A>
+DEVICE void find_nearest(const PointTree& tree, bool whole, u64 leaf, u64 begin, u64 end, u64 wanted, u32* near,
+                         f64* far) {
+  const u64 points = end - begin;
+  const f64 infinite = real_of(0x7ff0000000000000ull), *const corner = tree.box + 2 * leaf * axes_of<A>(tree);
+  f64 limit[TOGETHER], most = infinite;  // sums beyond which nothing matters: of each point, and of all
+  for (u64 k = 0; k < (whole ? TOGETHER : 1); ++k) limit[k] = k < points ? infinite : -infinite;
+  for (u64 k = 0; k < points * wanted; ++k) {
+    near[k] = ~0u;
+    far[k] = infinite;
+  }
+  walk_tree(
+      tree, leaf, tree.depth, [](u64) { return true; },
+      [&](u64 node) {
+        return (whole ? sum_of_boxes<A>(tree, leaf, node) : sum_to_box<A>(tree, tree.column + begin, node)) <= most;
+      },
+      [&](u64 node) {
+        const u64 a = tree.axis[node];
+        return (whole ? corner[a] : tree.column[a * tree.length + begin]) >= tree.cut[node];
+      },
+      [&](u64 other) {
+        const u64 from = first_position(tree.length, other, tree.depth);
+        const u64 to = first_position(tree.length, other + 1, tree.depth);
+        bool some = false;
+        for (u64 first = 0; first < points; first += LANES)
+          for (u32 close = whole ? lanes_near<A>(tree, begin + first, other, limit + first) : 1; close;
+               close &= close - 1) {
+            const u64 k = first + lowest_bit(close), i = begin + k;
+            u32* const own = near + k * wanted;
+            f64* const apart = far + k * wanted;
+            scan_leaf<A>(tree, tree.column + i, from, to, limit[k], [&](u64 p, f64 sum) {
+              if (p == i) return;
+              insert_point(tree.order, wanted, own, apart, (u32)p, distance_of<A>(tree, sum));
+              limit[k] = largest_sum<A>(tree, apart[wanted - 1]);
+            });
+            some = true;
           }
-          --place;
-        }
-        if (place == wanted) return;
-        far[place] = distance;
-        near[place] = (u32)p;
-        held += held < wanted;
-        if (held == wanted) limit = largest_sum<A>(tree, far[wanted - 1]);
+        if (some) most = whole ? largest_of(limit, points) : limit[0];
       });
 }
 
-// The nearest points of every point from position `begin` on, nearest first, as positions; there are more than `wanted`
-// points. `reach` is the distance of the last one.
+// The nearest points of every point, nearest first, as positions; there are more than `wanted` points. `reach` is the
+// distance of the last one. An index is a leaf (`by_leaf`: on a CPU) or a position, from `start` on.
 KERNEL(nearest_points, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                         const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, u64 wanted,
-                        u64 begin, u32* neighbor, f64* distance, f64* reach)) {
+                        u64 by_leaf, u64 start, u32* neighbor, f64* distance, f64* reach)) {
   const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
-  u32* const near = neighbor + i * wanted;
-  f64* const far = distance + i * wanted;
-  BY_AXES(tree, find_nearest, tree, begin + i, wanted, near, far);
-  reach[i] = far[wanted - 1];
+  const bool whole = TOGETHER > 1 && by_leaf;
+  const u64 leaves = 1ull << depth, at = start + i;
+  const u64 leaf = leaves + (whole ? at : (((at + 1) << depth) - 1) / length);
+  const u64 begin = whole ? first_position(length, leaf, depth) : at;
+  const u64 end = whole ? first_position(length, leaf + 1, depth) : at + 1;
+  const u64 here = begin - (whole ? first_position(length, leaves + start, depth) : start);
+  u32* const near = neighbor + here * wanted;
+  f64* const far = distance + here * wanted;
+  BY_AXES(tree, find_nearest, tree, whole, leaf, begin, end, wanted, near, far);
+  for (u64 k = 0; k < end - begin; ++k) reach[here + k] = far[k * wanted + wanted - 1];
 } END
 
 // ---- a tree from sorted codes: its steps are flat where few threads would do most of the work of split_points ---------
@@ -133,17 +237,9 @@ KERNEL(take_points, (const f64* from, const u32* order, u64 length, u64 axes, f6
 
 KERNEL(bound_leaves, (const f64* column, u64 length, u64 axes, u64 depth, f64* box)) {
   const u64 node = (1ull << depth) + i, end = first_position(length, node + 1, depth);
-  for (u64 a = 0; a < axes; ++a) {
-    const f64* const along = column + a * length;
-    u64 p = first_position(length, node, depth);
-    f64 least = along[p], most = least;
-    for (; p < end; ++p) {
-      least = along[p] < least ? along[p] : least;
-      most = along[p] > most ? along[p] : most;
-    }
-    box[2 * node * axes + a] = least;
-    box[(2 * node + 1) * axes + a] = most;
-  }
+  const u64 begin = first_position(length, node, depth);
+  f64 *const low = box + 2 * node * axes, *const high = low + axes;
+  for (u64 a = 0; a < axes; ++a) bound_points(column + a * length, begin, end, &low[a], &high[a]);
 } END
 
 // Boxes of the nodes at one depth above the leaves. The cut is between the middles of the halves, where they are

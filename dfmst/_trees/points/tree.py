@@ -100,13 +100,19 @@ def _sort_points(engine: Engine, points: Array, column: Array) -> Array:
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:
     """Find the nearest points of every point, by position in the tree; and the distance of the last one."""
-    xp = engine.xp
-    neighbor, reach = xp.empty(tree.length * wanted, np.uint32), xp.zeros(tree.length)
-    step = max(GRAIN, (_SCRATCH if engine.on_host else _DEVICE_SCRATCH) // max(1, wanted))
-    distance = xp.empty(min(step, tree.length) * wanted)
-    for begin in range(0, tree.length if wanted else 0, step):
-        here = neighbor[begin * wanted : (begin + step) * wanted], distance, reach[begin : begin + step]
-        engine.launch("nearest_points", len(here[2]), *tree, wanted, begin, *here, grain=GRAIN)
+    xp, length, by_leaf = engine.xp, tree.length, engine.on_host and tree.axes <= _PLANE
+    neighbor, reach = xp.empty(length * wanted, np.uint32), xp.zeros(length)
+    # An index is a leaf, whose points look for neighbors together. On a GPU, and where boxes are large compared with
+    # distances, it is a point.
+    indices, scratch = (1 << tree.depth, _SCRATCH) if by_leaf else (length, _DEVICE_SCRATCH)
+    grain = max(1, GRAIN * indices // length)
+    step = max(grain, scratch * indices // max(1, wanted * length))
+    distance = xp.empty(min(step * (length // indices + 1), length) * wanted)
+    for start in range(0, indices if wanted else 0, step):
+        begin, end = (length * min(at, indices) // indices for at in (start, start + step))
+        here = neighbor[begin * wanted : end * wanted], distance, reach[begin:end]
+        count = min(step, indices - start)
+        engine.launch("nearest_points", count, *tree, wanted, int(by_leaf), start, *here, grain=grain)
     if wanted == tree.length - 1:
         reach.fill(np.inf)
     return neighbor.reshape(tree.length, wanted), reach

@@ -47,6 +47,34 @@ def test_a_tree(engine, axes, count):
         assert reach[position] == (np.inf if wanted == count - 1 else everyone[number, expected[-1]])
 
 
+@pytest.mark.parametrize("kind", ["random", "ordered", "few values"])
+@each_engine
+def test_a_large_tree(engine, kind):
+    """Halves of many points are on either side of the cut, and boxes bound them."""
+    rng, count = np.random.default_rng(3), 9000
+    points = rng.integers(0, 3, (2, count)).astype(float) if kind == "few values" else rng.random((2, count))
+    points = np.sort(points, axis=1) if kind == "ordered" else points
+    tree = build_tree(engine, points)
+    np.testing.assert_array_equal(np.sort(tree.order), np.arange(count))
+    np.testing.assert_array_equal(tree.points, points[:, tree.order])
+    for depth in range(tree.depth + 1):
+        nodes, begin = slice(1 << depth, 2 << depth), count * np.arange(1 << depth) >> depth
+        np.testing.assert_array_equal(tree.box[nodes, 0], np.minimum.reduceat(tree.points, begin, axis=1).T)
+        np.testing.assert_array_equal(tree.box[nodes, 1], np.maximum.reduceat(tree.points, begin, axis=1).T)
+    node = np.arange(1, 1 << tree.depth)
+    axis = tree.axis[node]
+    assert (tree.box[2 * node, 1, axis] <= tree.cut[node]).all()
+    assert (tree.box[2 * node + 1, 0, axis] == tree.cut[node]).all()
+    neighbor, reach = nearest_points(engine, tree, 3)
+    some = rng.integers(0, count, 50)
+    apart = np.sqrt(((tree.points[:, some, None] - tree.points[:, None]) ** 2).sum(axis=0))
+    apart[np.arange(50), some] = np.inf
+    np.testing.assert_array_equal(np.sort(apart, axis=1)[:, 2], reach[some])
+    np.testing.assert_array_equal(
+        np.take_along_axis(apart, neighbor[some].astype(int), 1), np.sort(apart, axis=1)[:, :3]
+    )
+
+
 @pytest.mark.parametrize("min_samples", [0, 3])
 @each_engine
 def test_rounds(engine, min_samples):
