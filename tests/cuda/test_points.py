@@ -29,15 +29,33 @@ def both(points: np.ndarray, function: str, **options: Any) -> None:
     assert ours.to_arrow(preserve_index=False).to_pydict() == expected.to_pydict()
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "haversine"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "haversine", "cosine"])
 def test_metrics(metric):
     rng = np.random.default_rng(4)
     for count in (1, 2, 9, 700):
-        for points in (rng.random((count, 2)) * 80, rng.integers(0, 6, (count, 2)) * 10.0):
+        for points in (rng.random((count, 2)) * 80, rng.integers(0, 6, (count, 2)) * 10.0 + (metric == "cosine")):
             both(points, "points_forest", metric=metric)
             both(points, "knn_edges", metric=metric, k=3)
             if count > 9:
                 both(points, "points_forest", metric=metric, min_samples=4, k=2)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_boxes(metric):
+    points = np.random.default_rng(6).integers(-90, 90, (400, 2)) * 0.35
+    for box in (7.0, [9.5, None]):
+        both(points, "points_forest", metric=metric, box=box)
+    both(points, "knn_edges", metric=metric, box=30.0, k=3)
+
+
+def test_correlations():
+    rng = np.random.default_rng(7)
+    series = pa.table({f"x{axis}": rng.normal(size=60) * 10.0 ** rng.integers(-99, 99) for axis in range(4)})
+    frame = cudf.DataFrame.from_arrow(series)
+    for find in (lambda table: dfmst.points_forest(table, metric="correlation"), dfmst.correlation_forest):
+        assert find(frame).to_arrow(preserve_index=False).to_pydict() == find(series).to_pydict()
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'y' holds equal values, which correlate with nothing"):
+        dfmst.correlation_forest(cudf.DataFrame.from_arrow(pa.table({"x": [1, 2], "y": [3, 3]})))
 
 
 @given(
@@ -77,8 +95,13 @@ def test_many_points():
         ({"x": [2**53 + 1, 0]}, {}, "column 'x' holds integers that no float64 is equal to"),
         ({"x": ["a", "b"]}, {}, "coordinates must be numbers"),
         ({"x": [1.0, 2.0]}, {"columns": "y"}, "column 'y' not found"),
-        ({"x": [1.0, 2.0]}, {"metric": "cosine"}, "cosine is measured on the host, and the points are on a GPU"),
-        ({"x": [1.0, 2.0]}, {"box": 3.0}, "box= is measured on the host"),
+        ({"x": [1.0, 0.0]}, {"metric": "cosine"}, "the point in row 1 is zero, and has no direction"),
+        (
+            {"x": [1.0, 2.0], "y": [3.0, 2.0], "name": ["a", "b"]},
+            {"metric": "correlation", "ids": "name"},
+            "point 'b' in row 1 has equal coordinates",
+        ),
+        ({"x": [1.0, 2.0]}, {"box": [3.0, 4.0]}, "box has 2 lengths, and the points have 1 axes"),
         ({"x": [1.0, 2.0], "y": [91.0, 0.0]}, {"metric": "haversine"}, "column 'y' has 1 latitudes beyond 90 degrees"),
         (
             {"x": [1.0, 2.0]},
@@ -97,5 +120,3 @@ def test_clusters_are_made_on_the_host():
     frame = cudf.DataFrame.from_arrow(pa.table({"x": [1.0, 2.0]}))
     with pytest.raises(dfmst.UnsupportedFrameError, match=r"these are on a GPU\nHint: pass points.to_arrow"):
         dfmst.hdbscan(frame, columns="x")
-    with pytest.raises(dfmst.UnsupportedFrameError, match=r"pass table.to_arrow"):
-        dfmst.correlation_forest(frame)

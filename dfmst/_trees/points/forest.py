@@ -39,8 +39,7 @@ def points_forest(
     ----------
     points
         pandas, polars (eager or lazy), pyarrow, or any object with ``__arrow_c_stream__``; or an array of shape
-        ``(points, axes)``. Integers, floats and decimals are read as ``float64``. Frames of cuDF stay on the GPU, for
-        the metrics ``"euclidean"``, ``"manhattan"``, ``"chebyshev"`` and ``"haversine"``.
+        ``(points, axes)``. Integers, floats and decimals are read as ``float64``. Frames of cuDF stay on the GPU.
     columns
         Names of the columns with the coordinates; ``None``: all columns but `ids`.
     metric
@@ -193,11 +192,12 @@ def correlation_forest(table: Frame, columns: Any = None, *, threads: int | None
     Mantegna: Hierarchical structure in financial markets. European Physical Journal B 11 (1999).
     """
     read = read_series(table, columns)
-    engine = select_engine("cpu", threads, rows=read.number)
-    measured = measure(engine, read, "correlation", None)
-    wanted = default_neighbors(measured)
-    source, target, weight = spanning_pairs(engine, measured.coordinates, wanted, 0, measured.space)
-    return read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+    engine = engine_for(read, threads)
+    with engine.guard():
+        measured = measure(engine, read, "correlation", None)
+        wanted = default_neighbors(measured)
+        source, target, weight = spanning_pairs(engine, measured.coordinates, wanted, 0, measured.space)
+        return read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
 
 
 def knn_edges(

@@ -12,7 +12,7 @@ from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._trees.points.read import Points
 from dfmst._trees.points.tree import EUCLID, Space
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError
 
 METRICS = ("euclidean", "haversine", "cosine", "correlation", "manhattan", "chebyshev")
 _NORMS = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
@@ -39,19 +39,18 @@ class Measured(NamedTuple):
 def measure(engine: Engine, points: Points, metric: str, box: Any) -> Measured:
     """Move points to where they are compared."""
     check_metric(metric)
-    if not engine.on_host and (metric in ("cosine", "correlation") or box is not None):
-        message = f"{'box=' if box is not None else metric} is measured on the host, and the points are on a GPU"
-        raise UnsupportedFrameError(message, "pass points.to_arrow()")
     if metric in _NORMS:
         period = None if box is None else _period(box, len(points.coordinates))
-        coordinates = points.coordinates if period is None else _wrapped(points.coordinates, period)
-        return Measured(coordinates, Space(_NORMS[metric], period), metric)
+        if period is None:
+            return Measured(points.coordinates, Space(_NORMS[metric]), metric)
+        coordinates = _wrapped(engine.xp, points.coordinates, period)
+        return Measured(coordinates, Space(_NORMS[metric], engine.from_host(period)), metric)
     if box is not None:
         message = f"a box is for the metrics {', '.join(map(repr, _NORMS))}, and metric is {metric!r}"
         raise InvalidEdgesError(message, "leave out box=", option=("box=", "--box"))
     if metric == "haversine":
         return Measured(_on_sphere(engine, points), EUCLID, metric)
-    return Measured(_directions(points, centered=metric == "correlation"), EUCLID, metric)
+    return Measured(_directions(engine.xp, points, centered=metric == "correlation"), EUCLID, metric)
 
 
 def check_metric(metric: Any) -> None:
@@ -74,13 +73,15 @@ def _period(box: Any, axes: int) -> Array | None:
     return np.array(lengths) if any(lengths) else None
 
 
-def _wrapped(coordinates: Array, period: Array) -> Array:
+def _wrapped(xp: Any, coordinates: Array, period: Array) -> Array:
     """Coordinates inside a periodic box, from 0 to below its length."""
-    inside = np.array(coordinates, np.float64, order="C")
-    for axis, length in zip(inside, period, strict=True):
+    inside: Array = xp.ascontiguousarray(xp.array(coordinates, np.float64))
+    for place, length in enumerate(period.tolist()):
         if length > 0:
-            np.mod(axis, length, out=axis)
-            axis[axis >= length] = 0.0  # a remainder may round to the length
+            axis = inside[place]
+            axis[:] = xp.fmod(axis, length)  # exact on the host and on a GPU
+            axis[axis < 0] += length
+            axis[axis >= length] = 0.0  # the sum may round to the length
     return inside
 
 
@@ -113,10 +114,12 @@ def _begins_with_longitude(names: tuple[Any, ...]) -> bool:
     return words[0].startswith(("lon", "lng")) or words[1].startswith("lat") or words == ["x", "y"]
 
 
-def _directions(points: Points, *, centered: bool) -> Array:
+def _directions(xp: Any, points: Points, *, centered: bool) -> Array:
     """Points at distance 1 from the origin, after their mean is subtracted if they are centered."""
-    values = np.array(points.coordinates, np.float64, order="C")
-    low, high = (values.min(axis=0), values.max(axis=0)) if len(values) else (np.zeros(0), np.zeros(0))
+    values: Array = xp.ascontiguousarray(xp.array(points.coordinates, np.float64))
+    if not values.size:
+        return values
+    low, high = values.min(axis=0), values.max(axis=0)
     alike = low == high if centered else (low == 0) & (high == 0)
     if alike.any():
         at, count = int(alike.argmax()), int(alike.sum())
@@ -126,17 +129,17 @@ def _directions(points: Points, *, centered: bool) -> Array:
         more = "" if count == 1 else f" (and {count - 1:,} others)"
         row = at if points.kind == "point" else None
         raise InvalidEdgesError(f"{points.called(at)}{more} {what}", f"remove such {points.kind}s", row=row)
-    np.ldexp(values, -np.frexp(np.maximum(np.abs(low), np.abs(high)))[1], out=values)
+    xp.ldexp(values, -xp.frexp(xp.maximum(abs(low), abs(high)))[1], out=values)
     if centered:
-        values -= _total(values) / len(values)
-        np.ldexp(values, -np.frexp(np.abs(values).max(axis=0, initial=0.0))[1], out=values)
-    values /= np.sqrt(_total(values, squared=True))
+        values -= _total(xp, values) / len(values)
+        xp.ldexp(values, -xp.frexp(abs(values).max(axis=0))[1], out=values)
+    values /= xp.sqrt(_total(xp, values, squared=True))
     return values
 
 
-def _total(values: Array, *, squared: bool = False) -> Array:
+def _total(xp: Any, values: Array, *, squared: bool = False) -> Array:
     """Sum over the axes, one after the other, which needs no other column."""
-    total = np.zeros(values.shape[1])
-    for axis in values:
-        total += axis * axis if squared else axis
+    total: Array = xp.zeros(values.shape[1])
+    for at in range(len(values)):
+        total += values[at] * values[at] if squared else values[at]
     return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame
 from dfmst._engines import select_engine
 from dfmst._trees.points.geometry import POINT, geometry_column, geometry_name, read_geometry
-from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import CapacityError, InvalidEdgesError, missing_column
 
 _FARTHEST = 1e150  # the square of a difference is still a number
 
@@ -42,7 +43,11 @@ class Points(NamedTuple):
         """Return how errors name a point."""
         if self.ids is None:
             return f"the {self.kind} in row {at}"
-        name = f"{self.kind} {self.view.frame[self.ids][at]!r}"
+        if isinstance(self.view, DeviceView):
+            named = self.view.part(at, at + 1).column(self.ids).to_arrow()[0].as_py()
+        else:
+            named = self.view.frame[self.ids][at]
+        name = f"{self.kind} {named!r}"
         return f"{name} in row {at}" if self.kind == "point" else name
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
@@ -100,10 +105,11 @@ def _of_geometry(column: pa.ChunkedArray, name: Any) -> Array:
 def read_series(table: Any, columns: Any) -> Points:
     """Read the columns of a table as points, whose coordinates are the rows."""
     view = open_frame(table, "table")
-    if isinstance(view, DeviceView):
-        raise UnsupportedFrameError("columns are read on the host, and these are on a GPU", "pass table.to_arrow()")
     names = _column_names(view, columns, None)
     _check_number(len(names), "columns")
+    if isinstance(view, DeviceView):
+        frame = sys.modules["cudf"].DataFrame.from_arrow(pa.table({"column": names}))
+        return Points(_device_columns(view, names).T, replace(view, frame=frame), "column", kind="column")
     values = np.empty((len(view), len(names)))
     for place, name in enumerate(names):
         values[:, place] = _coordinate(name, view)
@@ -116,12 +122,17 @@ def _on_device(view: DeviceView, names: list[Any], ids: Any) -> Points:
     if not names:
         raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
     _check_number(len(view), "points")
+    return Points(_device_columns(view, names), view, ids, tuple(names))
+
+
+def _device_columns(view: DeviceView, names: list[Any]) -> Array:
+    """Columns in a GPU's memory as ``float64``, shape ``(columns, rows)``."""
     xp = select_engine("cuda").xp
-    coordinates = xp.empty((len(names), len(view)))
+    coordinates: Array = xp.empty((len(names), len(view)))
     for axis, name in enumerate(names):
         coordinates[axis] = device_numbers(name, view.column(name))
         _check_finite(xp, coordinates[axis], name)
-    return Points(coordinates, view, ids, tuple(names))
+    return coordinates
 
 
 def _check_finite(xp: Any, values: Array, name: Any) -> None:

@@ -63,7 +63,7 @@ def words_of(xp: Any, one: Array, other: Array) -> Array:
 
 def _by_blocks(engine: Engine, points: Array, space: Space) -> bool:
     """Whether products of matrices find distances in less time than a tree."""
-    return engine.on_host and len(points) > _MANY_AXES and space == EUCLID
+    return engine.on_host and len(points) > _MANY_AXES and space.norm == 2 and space.period is None
 
 
 def _rounds(engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int, space: Space) -> Rounds:

@@ -152,12 +152,14 @@ def test_a_periodic_box(points, metric, box, min_samples):
     check_core(array, metric, min(min_samples, len(points) - 1) or None, square, box=box)
 
 
-def test_a_box_of_many_points():
+@pytest.mark.parametrize(("count", "axes"), [(3000, 3), (300, 24)])
+def test_a_box_of_many_points(count, axes):
     """Trees of a box that is rolled along its axes have the same lengths."""
     rng = np.random.default_rng(1)
-    points = rng.integers(0, 1 << 20, (3000, 3)) / (1 << 20)
+    points = rng.integers(0, 1 << 20, (count, axes)) / (1 << 20)
     lengths = [
-        dfmst.points_forest((points + shift) % 1, box=1.0)["distance"].to_numpy() for shift in (0, 0.5, [0.25, 0, 0.75])
+        dfmst.points_forest((points + shift) % 1, box=1.0)["distance"].to_numpy()
+        for shift in (0, 0.5, rng.integers(0, 4, axes) / 4)
     ]
     for length in lengths[1:]:
         np.testing.assert_array_equal(np.sort(length), np.sort(lengths[0]))

@@ -39,6 +39,8 @@ __all__ = [
     "float32",
     "float64",
     "floor",
+    "fmod",
+    "frexp",
     "full",
     "get_default_memory_pool",
     "int8",
@@ -46,6 +48,7 @@ __all__ = [
     "int64",
     "isfinite",
     "isnan",
+    "ldexp",
     "lexsort",
     "log2",
     "maximum",
@@ -58,6 +61,7 @@ __all__ = [
     "reset",
     "searchsorted",
     "sort",
+    "sqrt",
     "stack",
     "traffic",
     "uint8",
@@ -225,6 +229,22 @@ def isnan(a: ndarray) -> ndarray:
 
 def floor(x: ndarray) -> ndarray:
     return wrapped(np.floor(bare(x, arrays_only=True)))
+
+
+def sqrt(x: ndarray) -> ndarray:
+    return wrapped(np.sqrt(bare(x, arrays_only=True)))
+
+
+def fmod(x1: ndarray, x2: Any) -> ndarray:
+    return wrapped(np.fmod(bare(x1, arrays_only=True), bare(x2)))
+
+
+def frexp(x: ndarray) -> tuple[ndarray, ...]:
+    return tuple(wrapped(part) for part in np.frexp(bare(x, arrays_only=True)))
+
+
+def ldexp(x1: ndarray, x2: ndarray, out: ndarray | None = None) -> ndarray:
+    return _into(out, np.ldexp(bare(x1, arrays_only=True), bare(x2, arrays_only=True)))
 
 
 def log2(x: ndarray) -> ndarray:

@@ -43,6 +43,7 @@ class ndarray:
     shape = property(lambda self: self._host.shape)
     ndim = property(lambda self: self._host.ndim)
     size = property(lambda self: self._host.size)
+    T = property(lambda self: ndarray(self._host.T, self._memory))
     nbytes = property(lambda self: self._host.nbytes)
     itemsize = property(lambda self: self._host.itemsize)
     flags = property(lambda self: Flags(self._host))
@@ -152,7 +153,7 @@ class ndarray:
 
 
 def _reduction(name: str) -> Any:
-    return lambda self: wrapped(np.asarray(getattr(self._host, name)()))
+    return lambda self, axis=None: wrapped(np.asarray(getattr(self._host, name)(axis=axis)))
 
 
 def _operator(name: str) -> Any:
