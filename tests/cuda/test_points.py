@@ -101,7 +101,7 @@ def test_many_points():
             {"metric": "correlation", "ids": "name"},
             "point 'b' in row 1 has equal coordinates",
         ),
-        ({"x": [1.0, 2.0]}, {"box": [3.0, 4.0]}, "box has 2 lengths, and the points have 1 axes"),
+        ({"x": [1.0, 2.0]}, {"box": [3.0, 4.0]}, "box has 2 lengths, and the points have 1 axis"),
         ({"x": [1.0, 2.0], "y": [91.0, 0.0]}, {"metric": "haversine"}, "column 'y' has 1 latitudes beyond 90 degrees"),
         (
             {"x": [1.0, 2.0]},

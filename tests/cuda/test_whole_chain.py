@@ -424,9 +424,13 @@ def times(kind: str, ordered: bool) -> pa.Array:
 def test_windows(monkeypatch, kind, ordered, fold):
     monkeypatch.setattr("dfmst._trees.windows.folds", lambda *_: fold)
     table = edges("sparse").append_column("t", times(kind, ordered))
+    place, tree = np.arange(ROWS), dfmst.in_forest(table, "u", "v", "w", maximum=True, invalid="drop")
+    table = table.append_column("built", pa.array(np.asarray(tree) & (place % 3 == 0)))
+    table = table.append_column("closed", pa.array(place % 3 == 1))
     day: Any = {"integers": 86_400, "floats": 86_400 / 8}.get(kind)
     lengths: dict[str, Any] = {"width": day * 9, "step": day * 4} if day else {"width": "9D", "step": "4D"}
     options: dict[str, Any] = {"time": "t", "invalid": "drop", "by": "more" if fold else None, **lengths}
+    options |= {"keep": "built", "drop": "closed"} if ordered != fold else {}
     device = moved(table)
     expected = list(dfmst.windows(table.to_pandas(), "u", "v", "w", **options))
     with crossing():
