@@ -413,7 +413,7 @@ def test_a_link_over_the_edge_of_the_world_is_drawn_on_both_sides():
     ("options", "error", "words"),
     [
         ({"points": TOWNS, "coordinates": ("lon", "north")}, ColumnNotFoundError, "north"),
-        ({"points": TOWNS, "coordinates": ("town", "lat")}, InvalidEdgesError, "no coordinates"),
+        ({"points": TOWNS, "coordinates": ("town", "lat")}, InvalidEdgesError, "not coordinates"),
         ({"points": TOWNS}, InvalidEdgesError, "no geometry"),
         ({"points": TOWNS, "id": "name", "coordinates": ("lon", "lat")}, ColumnNotFoundError, "name"),
         ({"points": TOWNS.assign(town=range(5)), "coordinates": ("lon", "lat")}, InvalidEdgesError, "none of the"),
