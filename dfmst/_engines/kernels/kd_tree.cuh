@@ -24,13 +24,13 @@ struct PointTree {
 
 #ifdef __CUDACC_RTC__
 const u32 LANES = 1;          // squares that are summed at a time
-const u32 TOGETHER = 1;       // most points that look for neighbors together
+[[maybe_unused]] const u32 TOGETHER = 1;  // most points that look for neighbors together
 const bool UNROLLED = false;  // whether there is code of its own for two and for three axes
 #define ROLLED _Pragma("unroll 1")  // steps side by side would take too many registers
 #else
 #define ROLLED
 const u32 LANES = 8;
-const u32 TOGETHER = 64;  // those of a leaf
+[[maybe_unused]] const u32 TOGETHER = 64;  // those of a leaf
 const bool UNROLLED = true;
 #endif
 

@@ -105,8 +105,8 @@ DEVICE void bound_points(const f64* along, u64 begin, u64 end, f64* low, f64* hi
 }
 
 // Boxes of the nodes at one depth; those above the leaves are cut in two across their longest side.
-KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* box, u32* axis,
-                      f64* cut)) {
+HOST_KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* box, u32* axis,
+                           f64* cut)) {
   const u64 node = (1ull << at) + i, begin = first_position(length, node, at), end = first_position(length, node + 1, at);
   f64 *const low = box + 2 * node * axes, *const high = low + axes;
   u64 longest = 0;
