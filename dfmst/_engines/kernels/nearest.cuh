@@ -195,21 +195,30 @@ DEVICE void find_nearest(const PointTree& tree, bool whole, u64 leaf, u64 begin,
       });
 }
 
-// The nearest points of every point, nearest first, as positions; there are more than `wanted` points. `reach` is the
-// distance of the last one. An index is a leaf (`by_leaf`: on a CPU) or a position, from `start` on.
+// The nearest points of every point from position `start` on, nearest first, as positions; there are more than `wanted`
+// points. `reach` is the distance of the last one.
 KERNEL(nearest_points, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                         const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, u64 wanted,
-                        u64 by_leaf, u64 start, u32* neighbor, f64* distance, f64* reach)) {
+                        u64 start, u32* neighbor, f64* distance, f64* reach)) {
   const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
-  const bool whole = TOGETHER > 1 && by_leaf;
-  const u64 leaves = 1ull << depth, at = start + i;
-  const u64 leaf = leaves + (whole ? at : (((at + 1) << depth) - 1) / length);
-  const u64 begin = whole ? first_position(length, leaf, depth) : at;
-  const u64 end = whole ? first_position(length, leaf + 1, depth) : at + 1;
-  const u64 here = begin - (whole ? first_position(length, leaves + start, depth) : start);
+  const u64 begin = start + i, leaf = (1ull << depth) + (((begin + 1) << depth) - 1) / length;
+  u32* const near = neighbor + i * wanted;
+  f64* const far = distance + i * wanted;
+  BY_AXES(tree, find_nearest, tree, false, leaf, begin, begin + 1, wanted, near, far);
+  reach[i] = far[wanted - 1];
+} END
+
+// The same for the points of every leaf from `start` on, which look for neighbors together.
+HOST_KERNEL(nearest_to_leaves, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
+                                const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period,
+                                u64 wanted, u64 start, u32* neighbor, f64* distance, f64* reach)) {
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
+  const u64 first = (1ull << depth) + start, leaf = first + i;
+  const u64 begin = first_position(length, leaf, depth), end = first_position(length, leaf + 1, depth);
+  const u64 here = begin - first_position(length, first, depth);
   u32* const near = neighbor + here * wanted;
   f64* const far = distance + here * wanted;
-  BY_AXES(tree, find_nearest, tree, whole, leaf, begin, end, wanted, near, far);
+  BY_AXES(tree, find_nearest, tree, true, leaf, begin, end, wanted, near, far);
   for (u64 k = 0; k < end - begin; ++k) reach[here + k] = far[k * wanted + wanted - 1];
 } END
 

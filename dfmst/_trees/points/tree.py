@@ -112,7 +112,8 @@ def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array,
         begin, end = (length * min(at, indices) // indices for at in (start, start + step))
         here = neighbor[begin * wanted : end * wanted], distance, reach[begin:end]
         count = min(step, indices - start)
-        engine.launch("nearest_points", count, *tree, wanted, int(by_leaf), start, *here, grain=grain)
+        kernel = "nearest_to_leaves" if by_leaf else "nearest_points"
+        engine.launch(kernel, count, *tree, wanted, start, *here, grain=grain)
     if wanted == tree.length - 1:
         reach.fill(np.inf)
     return neighbor.reshape(tree.length, wanted), reach

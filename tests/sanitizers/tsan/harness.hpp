@@ -64,7 +64,7 @@ PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_par
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
 PLAIN(hash_texts) PLAIN(find_ids) PLAIN(claim_ids) PLAIN(flag_first) PLAIN(number_ids) PLAIN(copy_texts)
 PLAIN(read_numbers) PLAIN(place_ids)
-PLAIN(split_points) PLAIN(nearest_points) PLAIN(label_leaves) PLAIN(label_nodes) PLAIN(known_ways)
+PLAIN(split_points) PLAIN(nearest_points) PLAIN(nearest_to_leaves) PLAIN(label_leaves) PLAIN(label_nodes) PLAIN(known_ways)
 PLAIN(gaps_around) PLAIN(find_ways) PLAIN(first_ways) PLAIN(place_on_sphere) PLAIN(arcs_of_chords)
 PLAIN(morton_codes) PLAIN(take_points) PLAIN(bound_leaves) PLAIN(join_boxes) PLAIN(pair_distances) PLAIN(scan_edges) PLAIN(scan_portion) OF_V(scan_short)
 OF_W(solve_short)

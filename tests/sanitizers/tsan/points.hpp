@@ -83,6 +83,11 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   std::iota(turn.rbegin(), turn.rend(), 0);
   launch_nearest_points(n, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                         c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, wanted, 0ull, neighbor.data(), distance.data(), reach.data());
+  std::vector<u32> near(n * wanted);
+  std::vector<f64> far(n * wanted), last(n);
+  launch_nearest_to_leaves(1ull << c.depth, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                           c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, wanted, 0ull, near.data(), far.data(), last.data());
+  CHECK(near == neighbor && far == distance && last == reach);
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
   std::vector<u64> place(n);
