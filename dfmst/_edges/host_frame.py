@@ -335,7 +335,7 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
 
 
 def host_only(edges: Frame, argument: str, why: str) -> FrameView:
-    """Recognize a frame; raise an error for one on a GPU, with the reason."""
+    """Recognize a frame; raise an error, with the reason, if it is on a GPU."""
     view = open_frame(edges, argument)
     if isinstance(view, DeviceView):
         raise UnsupportedFrameError(f"{argument} is on a GPU, and {why}", f"pass {argument}.to_arrow()")

@@ -14,7 +14,7 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst.errors import UnsupportedFrameError
 
-_WARNED: set[str] = set()  # libraries whose warning of Narwhals the user has seen
+_WARNED: set[str] = set()  # libraries about which Narwhals has warned
 
 
 class Tables:
@@ -136,7 +136,7 @@ def as_lazy(native: Any) -> nw.LazyFrame[Any]:
     """Return Narwhals' lazy frame of a library's own; of cuDF an eager one, which has the same methods."""
     with warnings.catch_warnings():
         # Narwhals warns for every Dask frame, dozens of times a call: the first time is enough.
-        if _WARNED:
+        if "Dask" in _WARNED:
             warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
         frame: Any = nw.from_native(native)
         if frame.implementation.is_dask():

@@ -110,7 +110,7 @@ def _categories(values: pa.ChunkedArray, name: str) -> tuple[Array, list[str]]:
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     except (pa.ArrowException, NotImplementedError) as error:
-        message = f"column {name!r} holds {values.type} values, which are no categories"
+        message = f"column {name!r} holds {values.type} values, not categories"
         raise InvalidEdgesError(message, "name another column with color=") from error
     code = pc.fill_null(coded.indices.cast(pa.int64()), len(coded.dictionary)).to_numpy(zero_copy_only=False)
     count = np.bincount(code, minlength=len(coded.dictionary) + 1)[:-1]

@@ -39,7 +39,7 @@ class Scale:
         raw = 2 * (span / count)
         unit = 10.0 ** math.floor(math.log10(raw)) if raw > 1e-300 else raw
         among = (1, 2, 5) if self.step else (1, 2, 2.5, 5)
-        step = max(self.step, next((unit * one for one in among if unit * one >= raw * 0.999), 10 * unit))
+        step = max(self.step, next((unit * factor for factor in among if unit * factor >= raw * 0.999), 10 * unit))
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [at * step for at in range(first, last + 1)][: 4 * count]
 

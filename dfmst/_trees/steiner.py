@@ -50,8 +50,8 @@ def steiner_tree(
     Parameters
     ----------
     edges, source, target, weight, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`; weights are numbers of 0 or more. With
-        ``weight=None`` every row has length 1.
+        As for :func:`minimum_spanning_forest`; weights are numbers of 0 or more. With ``weight=None`` every
+        row has length 1.
     terminals
         The vertices to join: a list, an array or a column of ids.
 

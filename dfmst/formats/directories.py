@@ -40,7 +40,7 @@ class TemporaryDirectory:
     def __init__(self, parent: str | os.PathLike[str], prefix: str, suffix: str = "") -> None:
         _remove_stale(parent, prefix, suffix)
         self._numbers = itertools.count()  # several threads may ask
-        # Until it is locked, another run may take the new directory for one of a killed run, and remove it.
+        # Before it is locked, another run may remove the new directory, as if a killed run had left it.
         for attempt in reversed(range(_ATTEMPTS)):
             self.path = Path(tempfile.mkdtemp(suffix, prefix, parent))
             lock = ExitStack()

@@ -82,7 +82,7 @@ def test_ids_beyond_32_bits_are_refused(monkeypatch, kind):
     dictionary = Dictionary(CpuEngine(1))
     assert dictionary.look_up(plain(pa.array(kind(range(99)))), extend=True).tolist() == list(range(99))
     assert dictionary.look_up(plain(pa.array(kind(range(99)))), extend=True).tolist() == list(range(99))
-    with pytest.raises(CapacityError, match="there are more than 99 different ids, which is what 32-bit words number"):
+    with pytest.raises(CapacityError, match="there are more than 99 different ids; 32-bit words number no more"):
         dictionary.look_up(plain(pa.array(kind(range(100)))), extend=True)
 
 

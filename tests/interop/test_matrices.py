@@ -93,8 +93,8 @@ def test_the_entries_of_a_csr_matrix_are_those_of_its_coordinates(index):
     spare.data, spare.indices = np.append(spare.data, -5), np.append(spare.indices, 3)  # room for one entry more
     entries = matrix.tocoo()
     expected = dfmst.arrays.forest_rows(entries.row, entries.col, entries.data, n_vertices=25)
-    for one in (matrix, spare, sparse.csr_matrix(matrix)):
-        np.testing.assert_array_equal(dfmst.arrays.forest_rows(one), expected)
+    for stored in (matrix, spare, sparse.csr_matrix(matrix)):
+        np.testing.assert_array_equal(dfmst.arrays.forest_rows(stored), expected)
 
 
 def test_a_matrix_or_three_arrays():

@@ -66,14 +66,14 @@ def test_conda_and_pip_install_the_same():
     assert run == wanted | {f"python{PROJECT['requires-python']}"}
 
 
-#: Names on PyPI -> names on conda-forge, where they differ.
+#: Names of pip -> other names of conda-forge.
 CONDA_NAMES = {"duckdb": "python-duckdb", "igraph": "python-igraph", "matplotlib": "matplotlib-base"}
 
 
 @pytest.mark.parametrize("environment", ["environment-cpu.yaml", "environment-rapids.yaml"])
 def test_conda_s_environments_hold_the_requirements_of_the_tests(environment):
     entries = yaml.safe_load((ROOT / "conda" / environment).read_text(encoding="utf-8"))["dependencies"]
-    listed = [one for entry in entries for one in (entry["pip"] if isinstance(entry, dict) else [entry])]
+    listed = [name for entry in entries for name in (entry["pip"] if isinstance(entry, dict) else [entry])]
     parsed = [Requirement(re.sub(r" =(?=\d)", " ==", entry)) for entry in listed]
     held = {entry.name: entry.specifier for entry in parsed}
     extras = PROJECT["optional-dependencies"]

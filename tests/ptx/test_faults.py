@@ -19,7 +19,7 @@ from tests.support.solving import forest_of
 
 pytestmark = pytest.mark.slow
 
-#: What is wrong -> the text that is right, the text in its place, and the weights that show it.
+#: Fault -> the right text, the wrong one, and the weights that show it.
 FAULTS = {
     "three bits of a wish in place of four": ("template <u32 BITS = 4>", "template <u32 BITS = 3>", "float32"),
     "room counted up to and with one's own lane": ("((1u << lane) - 1)", "((2u << lane) - 1)", "float32"),

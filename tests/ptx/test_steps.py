@@ -25,7 +25,7 @@ STEPS_OF(K, shifted, (u32* met, u32* a, u32* b, u64 length, u32 rounds, u64 far)
   }
 }
 """
-#: What is wrong -> the text that is right, and the text in its place.
+#: Fault -> the right text, and the wrong one.
 FAULTS = {
     "nobody waits": ("while (!((before ^ load(met)) >> 31)) __nanosleep(20);", "(void)before;"),
     "one block goes on before the last has come": ("0x80000001u - gridDim.x", "0x80000002u - gridDim.x"),

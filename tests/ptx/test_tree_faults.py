@@ -19,7 +19,7 @@ from tests.support.gpu.ptx.modules import Card, real_ptx
 pytestmark = pytest.mark.slow
 
 VERTICES = 150
-#: What is wrong -> the text that is right, and the text in its place.
+#: Fault -> the right text, and the wrong one.
 FAULTS = {
     "a first edge in two steps": (
         "if (edge < load(&first[a])) atomic_min(&first[a], edge);",

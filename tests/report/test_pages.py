@@ -112,7 +112,7 @@ def test_traces_of_every_algorithm(algorithm):
     own = {"mastiff": "exempt", "pma": "reduction"}
     assert own.get(algorithm, "chosen") in words
     (details,) = root.iter("details")
-    charts = {"rounds", "times"} if len(list(details.iter("tr"))) > 2 else set()  # one point is no chart
+    charts = {"rounds", "times"} if len(list(details.iter("tr"))) > 2 else set()  # a single point makes no chart
     assert {section.attrib["id"] for section in details.iter("section")} == {"rounds-table", *charts}
     assert charts <= set(drawings(root))
 
@@ -529,7 +529,7 @@ def test_colors_of_edges_and_of_clusters():
         ({"color": TOWN_SECTORS[["town"]]}, InvalidEdgesError, "vertices and their groups"),
         ({"color": TOWN_SECTORS.assign(town=range(6))}, InvalidEdgesError, "none of the 6 vertices"),
         ({"color": ["sector"]}, TypeError, "color"),
-        ({"color": pa.table({"town": ["Bonn"], "list": [[1]]})}, InvalidEdgesError, "no categories"),
+        ({"color": pa.table({"town": ["Bonn"], "list": [[1]]})}, InvalidEdgesError, "not categories"),
         ({"color": TOWN_SECTORS.assign(sector=[1, "a"] * 3)}, InvalidEdgesError, "values of several types"),
     ],
 )

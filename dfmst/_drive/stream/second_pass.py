@@ -37,7 +37,7 @@ from dfmst.errors import InvalidEdgesError
 from dfmst.formats.provenance import Provenance, with_provenance
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
-_NUMBERED = _NO_ROW - 1  # rows that are compared by numbers of 32 bits, before they are counted anew
+_NUMBERED = _NO_ROW - 1  # rows that are compared by numbers of 32 bits, before the count begins again
 _PIECE = 1 << 17
 
 #: Some rows of the forest: their number, and columns that were read.

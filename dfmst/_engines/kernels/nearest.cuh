@@ -33,7 +33,7 @@ DEVICE f64 choose_pivot(const f64* along, i64 begin, i64 end, i64 middle, u64* d
 const u32 STRETCH = 32;  // points that are compared before some are swapped
 
 // Moves points that are not below the pivot to the end, and those that are not above it to the beginning, as long as
-// there are stretches between `left` and `right`. What is swapped is noted first, without a branch.
+// there are stretches between `left` and `right`. Places to swap are noted first, without a branch.
 DEVICE void part_stretches(f64* column, u32* order, u64 length, u64 axes, const f64* along, f64 pivot, i64* left,
                            i64* right) {
   u8 upper[STRETCH], lower[STRETCH];

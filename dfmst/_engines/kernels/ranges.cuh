@@ -43,7 +43,7 @@ DEVICE V count_buckets(const V* source, const V* target, u64 begin, u64 end, u32
 }
 
 // `bucket` is an edge's range, below 255, or 255 for a cut edge; their counts follow those of the ranges. `largest` is the
-// largest id of each block: where one has no range, the counts mean nothing.
+// largest id of each block: if one has no range, the counts mean nothing.
 HOST_KERNEL_OF(V, count_ranges, (const V* source, const V* target, u64 length, u64 block, u32 width, u64 ranges,
                                  u8* bucket, u64* counts, u64 blocks, u64* largest)) {
   u32 local[CUT + 1];

@@ -118,7 +118,7 @@ class IdTable:
         if self._content is not None:
             self._append_texts(ids, first)
         if self.count + len(first) > VERTEX_LIMIT:
-            message = f"there are more than {VERTEX_LIMIT:,} different ids, which is what 32-bit words number"
+            message = f"there are more than {VERTEX_LIMIT:,} different ids; 32-bit words number no more"
             raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
         known = self._known if self._content is None else None
         engine.launch("number_ids", len(first), first, ids.word, claimed, self.count, self._slots, known)

@@ -102,7 +102,7 @@ def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array,
     """Find the nearest points of every point, by position in the tree; and the distance of the last one."""
     xp, length, by_leaf = engine.xp, tree.length, engine.on_host and tree.axes <= _PLANE
     neighbor, reach = xp.empty(length * wanted, np.uint32), xp.zeros(length)
-    # An index is a leaf, whose points look for neighbors together. On a GPU, and where boxes are large compared with
+    # An index is a leaf, whose points look for neighbors together. On a GPU, and if boxes are large compared with
     # distances, it is a point.
     indices, scratch = (1 << tree.depth, _SCRATCH) if by_leaf else (length, _DEVICE_SCRATCH)
     grain = max(1, GRAIN * indices // length)

@@ -45,7 +45,7 @@ u32 processors() {
   return known ? known : ~0u;
 }
 
-// Tells the processor that this thread waits, so that another one on the same core runs faster.
+// A hint that this thread waits, so that another one on the same core runs faster.
 inline void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
