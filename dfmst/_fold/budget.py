@@ -61,6 +61,7 @@ MOST = 4  # rows a vertex in the buffer of a stream
 _LEAST = 2  # the same if memory is short
 _SMALL = 1024  # least rows of that buffer
 _BATCH = 1 << 18  # rows of a batch (6 MiB)
+_SETS_BATCHES = 4  # batches in one for sets of dense ids, which are folded as fast as they are read
 _ENCODED = 1 << 20  # rows encoded while others are folded
 AHEAD = 1  # batches that are read while another is encoded
 
@@ -247,6 +248,8 @@ class Budget:
     @property
     def batch_rows(self) -> int:
         """Rows to read at a time: fewer if their ids are texts that are hashed."""
+        if self.sets and not self.id_bytes:
+            return _SETS_BATCHES * _BATCH
         return max(1, _BATCH // 2) if self.id_bytes > ID_BYTES else _BATCH
 
     @property

@@ -14,7 +14,7 @@ lines 9-13, max degree     kernels ``stand`` and ``elect`` by degree: each graph
 lines 14-21                :class:`_Forest`
 step 1, lines 23-29        kernel ``lightest_in_lists``
 steps 2-3, lines 30-37     kernels ``find_across`` and ``append_across``
-step 4, lines 38-43        kernel ``compress_looking``
+step 4, lines 38-43        kernels ``compress_looking`` and ``add_sizes``
 step 5, lines 44-49        kernels ``stand`` and ``elect``
 section 5.1                an entry of a list holds neighbor and weight; each thread reads equally many entries
 section 5.5, figure 9      steps 2, 3 and 5 visit a list of the components that look for an edge
@@ -43,6 +43,7 @@ from dfmst.algorithms.base import Trace, chosen_rows
 _DEPTH_LIMIT = 64  # steps to a root that are counted; a chain of n vertices would take n * n / 2 of them
 _NO_LIMIT = (1 << 32) - 1
 _SHARE = 1 << 12  # list entries that a thread reads at a time
+_SHORT = 16  # entries of a list that are all looked up, if the mean is at most half of that
 _FIRST_NEIGHBORS = 2
 _DEGREE_SAMPLE = 1 << 18
 _SHARE_SAMPLE = 1 << 10
@@ -77,6 +78,8 @@ class Mastiff:
       27 the other way round): most entries are heavier, and a look-up is a cache miss.
     * The first round looks up no component, since all vertices are their own, and needs no atomic minimum for a list
       that one thread reads.
+    * In graphs of mean degree up to 8, a list of at most 16 entries is looked up whole, and not read again once all its
+      neighbors are in its component (``touched`` counts it all the same).
     * Vertices right below an exempt component are not compressed again in step 4: such a component never hooks.
     * Steps 2, 3 and 5 visit the components only, as section 5.5 proposes for future work.
     * The input is an edge table, so that neighbor lists are made of it first (step ``lists``); there the graph comes as
@@ -122,26 +125,26 @@ def _rounds_by_lists(engine: Engine, table: EdgeTable, edges: Edges, chosen: Arr
     with trace.step("degrees"):
         degree = xp.diff(lists.offset).astype(np.uint32)
     forest = _Forest(engine, group, degree, trace)
-    across = xp.empty(vertices, np.uint32)
+    across, inside = xp.empty(vertices, np.uint32), xp.zeros(vertices, np.uint8)
     parent = listed = None  # at first, vertices are components, and all of them search an edge
-    share = engine.stretch(_SHARE)
+    share, short = engine.stretch(_SHARE), _SHORT if len(lists.edge) <= _SHORT * vertices // 2 else 0
     while len(forest.roots):
         if trace.counts:
             looking = forest.exempt[forest.parent] == 0
             trace.add(touched=int(xp.diff(lists.offset)[looking].sum()))
         with trace.step("lightest"):
-            searched = (*lists, vertices, share, edges.key, parent, forest.exempt, forest.best)
-            engine.launch("lightest_in_lists", -(-len(lists.edge) // share), *searched, grain=1)
+            searched = (*lists, vertices, share, short, edges.key, parent, forest.exempt)
+            engine.launch("lightest_in_lists", -(-len(lists.edge) // share), *searched, forest.best, inside, grain=1)
         with trace.step("append"):
             count, ends = forest.count(listed), (edges.source, edges.target)
             engine.launch("find_across", count, listed, *ends, forest.best, forest.parent, across)
-            columns = (forest.best, forest.exempt, forest.parent, forest.size, chosen)
-            engine.launch("append_across", count, listed, across, *columns)
+            engine.launch("append_across", count, listed, across, forest.best, forest.parent, chosen)
         longest = None
         if trace.counts:
             longest, _ = forest.find_tops(engine, None, _DEPTH_LIMIT)
         with trace.step("update"):
-            engine.launch("compress_looking", vertices, forest.exempt, forest.parent, forest.size)
+            engine.launch("compress_looking", vertices, forest.exempt, forest.parent)
+            engine.launch("add_sizes", count, listed, forest.parent, forest.size)
         forest.merge(engine, listed, longest, trace)
         parent, listed = forest.parent, forest.roots
         if len(listed):

@@ -110,7 +110,9 @@ def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
     with file.seekable() as stream, refusing_damage(file.path, _KIND, _HINT):
         parquet = open_buffered(stream)
         size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
-        yield from parquet.iter_batches(batch_size=size)
+        for batch in parquet.iter_batches(batch_size=size):
+            batch.validate(full=True)  # PyArrow reads damaged texts as they are, and fails when it prints them
+            yield batch
 
 
 _BATCH_BYTES = 16 << 20  # longer batches are not faster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dfmst._edges.edge_table import EdgeTable
@@ -65,6 +65,7 @@ def test_statuses(seed, vertices, edges):
     assert records[-1]["root"] == records[-1]["merged_root"] == 0
 
 
+@example(seed=353, vertices=12, edges=30)  # a walk put a component below an exempt one, and its size was lost
 @given(seed=seeds, vertices=st.integers(2, 60), edges=st.integers(1, 200))
 @quick
 def test_dropped_edges_change_nothing_but_the_work(seed, vertices, edges):

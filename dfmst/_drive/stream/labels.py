@@ -24,8 +24,8 @@ from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.sets import listed_vertices
 from dfmst._trees.result import File
 from dfmst.errors import InvalidEdgesError
-from dfmst.formats import write_edges
 from dfmst.formats.directories import SpillDirectory
+from dfmst.formats.write import write_table
 
 _PIECE = 1 << 18  # rows made at a time
 _MEMBERS = 1 << 24  # groups whose members are counted at a time
@@ -210,7 +210,7 @@ class Labels:
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
         """
         with self._finished():
-            write_edges(self._reader(), path, format)
+            write_table(self._reader(), path, format, "vertex")
 
     def discard_checkpoint(self) -> None:
         """Remove the checkpoint."""

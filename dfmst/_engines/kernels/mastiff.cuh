@@ -94,11 +94,47 @@ DEVICE void search_list(const u32* edge, const u32* other, const K* key, u64 at,
   *found = own;
 }
 
-// Step 1 on the list entries [i * share, (i + 1) * share), so that all threads read equally many. The lists of an exempt
-// component are skipped. In the first round (`parent` is null) every vertex is its own component: no parent is looked
-// up, and a list that is in one part needs no atomic operation.
+// The lightest entry of a short list that leaves the component `mine`, ~0 if none does. Every entry is looked up, without
+// a branch that depends on keys.
+template <typename K>
+DEVICE u64 search_short_list(const u32* other, const K* key, u64 at, u64 end, const u32* parent, u32 mine) {
+  K low = (K)~0ull;
+  u64 found = ~0ull;
+  for (; at < end; ++at) {
+    const bool lighter = (parent[other[at]] != mine) & ((key[at] < low) | (found == ~0ull));
+    low = lighter ? key[at] : low;
+    found = lighter ? at : found;
+  }
+  return found;
+}
+
+// Offers the component `mine` its lightest entry of a part of a list. True if all neighbors are in that component, which
+// is only found out for whole lists of at most `short_list` entries. In the first round (`parent` is null) every vertex
+// is its own component: no parent is looked up, and a whole list needs no atomic operation.
+template <typename K>
+DEVICE bool offer_of_list(const u32* edge, const u32* other, const K* key, u64 at, u64 end, bool whole, u64 short_list,
+                          const K* edge_key, const u32* parent, u32 mine, u64* best) {
+  if (parent && whole && end - at <= short_list) {
+    const u64 found = search_short_list(other, key, at, end, parent, mine);
+    if (found != ~0ull) offer(best, mine, packed(key[found], edge[found]), edge_key);
+    return found == ~0ull;
+  }
+  const u64 seen = parent ? load(&best[mine]) : ~0ull;
+  Lighter<K> found = {(K)~0ull, (u32)seen, ~0ull};
+  if (seen != ~0ull) found.key = sizeof(K) == 4 ? (K)(seen >> 32) : edge_key[(u32)seen];
+  search_list(edge, other, key, at, end, parent, mine, &found);
+  if (found.at == ~0ull) return false;
+  const u64 lightest = packed(found.key, edge[found.at]);
+  if (!parent && whole) best[mine] = lightest;
+  else offer(best, mine, lightest, edge_key);
+  return false;
+}
+
+// Step 1 on the list entries [i * share, (i + 1) * share), so that all threads read equally many. Lists of an exempt
+// component are skipped, and lists of the vertices in `inside`, whose neighbors are all in their component.
 KERNEL_OF(K, lightest_in_lists, (const u64* offset, const u32* edge, const u32* other, const K* key, u64 vertices,
-                                 u64 share, const K* edge_key, const u32* parent, const u8* exempt, u64* best)) {
+                                 u64 share, u64 short_list, const K* edge_key, const u32* parent, const u8* exempt,
+                                 u64* best, u8* inside)) {
   const u64 begin = i * share, after = begin + share, end = after < offset[vertices] ? after : offset[vertices];
   u64 low = 0;  // the last vertex whose list begins at or before `begin`
   for (u64 high = vertices; high - low > 1;) {
@@ -108,16 +144,10 @@ KERNEL_OF(K, lightest_in_lists, (const u64* offset, const u32* edge, const u32* 
   for (u64 vertex = low, at = begin; at < end; ++vertex) {
     const u64 next = offset[vertex + 1], stop = next < end ? next : end;
     const u32 mine = parent ? parent[vertex] : (u32)vertex;
-    if (at < stop && !exempt[mine]) {
-      const u64 seen = parent ? load(&best[mine]) : ~0ull;
-      Lighter<K> found = {(K)~0ull, (u32)seen, ~0ull};
-      if (seen != ~0ull) found.key = sizeof(K) == 4 ? (K)(seen >> 32) : edge_key[(u32)seen];
-      search_list(edge, other, key, at, stop, parent, mine, &found);
-      if (found.at != ~0ull) {
-        const u64 lightest = packed(found.key, edge[found.at]);
-        if (!parent && at == offset[vertex] && stop == next) best[mine] = lightest;
-        else offer(best, mine, lightest, edge_key);
-      }
+    if (at < stop && !exempt[mine] && !inside[vertex]) {
+      const bool whole = at == offset[vertex] && stop == next;
+      if (offer_of_list(edge, other, key, at, stop, whole, short_list, edge_key, parent, mine, best))
+        inside[vertex] = 1;
     }
     at = stop;
   }
@@ -132,9 +162,8 @@ KERNEL(find_across, (const u32* list, const u32* source, const u32* target, cons
   across[vertex] = a == vertex ? parent[target[edge]] : a;
 } END
 
-// `append` with the other components known. A component that hooks onto an exempt one adds its size at once.
-KERNEL(append_across, (const u32* list, const u32* across, const u64* best, const u8* exempt, u32* parent, u32* size,
-                       u64* flags)) {
+// `append` with the other components known.
+KERNEL(append_across, (const u32* list, const u32* across, const u64* best, u32* parent, u64* flags)) {
   const u32 vertex = listed(list, i);
   const u64 mine = best[vertex];
   if (mine == ~0ull) return;
@@ -142,22 +171,32 @@ KERNEL(append_across, (const u32* list, const u32* across, const u64* best, cons
   if (best[other] == mine && vertex < other) return;
   parent[vertex] = other;
   set_flag(flags, (u32)mine);
-  if (!exempt[other]) return;
-  atomic_add(&size[other], size[vertex]);
-  size[vertex] = 0;
 } END
 
+// The root above a vertex, halving the path on the way. Other threads set parents to roots meanwhile, so that only a
+// parent that is still the same is replaced: a plain store would put an older ancestor back.
+DEVICE u32 halve_path(u32* parent, u32 vertex) {
+  u32 up = load(&parent[vertex]);
+  for (u32 above = load(&parent[up]); above != up; above = load(&parent[up])) {
+    compare_swap(&parent[vertex], up, above);
+    vertex = above;
+    up = load(&parent[vertex]);
+  }
+  return up;
+}
+
 // Step 4 for every vertex that is not right below an exempt component: an exempt component never hooks, so that all of
-// its vertices point at it already. A component that hooked adds its size to its root's, and is then of size 0.
-KERNEL(compress_looking, (const u8* exempt, u32* parent, u32* size)) {
+// its vertices point at it already.
+KERNEL(compress_looking, (const u8* exempt, u32* parent)) {
   if (exempt[load(&parent[i])]) return;
-  const u32 head = root(parent, (u32)i);
-  if (head == i) return;
-  store(&parent[i], head);
-  const u32 mine = size[i];
-  if (!mine) return;
-  atomic_add(&size[head], mine);
-  size[i] = 0;
+  const u32 head = halve_path(parent, (u32)i);
+  if (head != i) store(&parent[i], head);
+} END
+
+// A component that has hooked adds its size to its root's.
+KERNEL(add_sizes, (const u32* list, const u32* parent, u32* size)) {
+  const u32 vertex = listed(list, i), head = parent[vertex];
+  if (head != vertex) atomic_add(&size[head], size[vertex]);
 } END
 
 // Every component hooks onto the one at the other end of its lightest edge. An exempt component has no lightest edge,

@@ -54,6 +54,19 @@ def test_flatten_is_exact_while_walks_meet(engine, shape, grain):
 
 
 @each_engine
+@pytest.mark.parametrize("shape", ["up", "trees", "shuffled"])
+@pytest.mark.parametrize("grain", [1, 50, 4096])
+def test_compress_is_exact_while_walks_meet(engine, shape, grain):
+    # A late store of one walk put an older ancestor back, in one launch of ten: Mastiff found other rows, or no end.
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        parent = parents(rng, shape, 20_000)
+        expected = roots_of(parent)
+        engine.launch("compress_looking", len(parent), np.zeros(len(parent), np.uint8), parent, grain=grain)
+        np.testing.assert_array_equal(parent, expected)
+
+
+@each_engine
 @pytest.mark.parametrize("shape", SHAPES)
 def test_halving_leaves_short_paths(engine, shape):
     # `flatten` alone would walk a long path from every vertex, in quadratic time.

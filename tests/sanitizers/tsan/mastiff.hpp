@@ -95,19 +95,20 @@ template <typename K> void mastiff_by_lists(const Graph& graph) {
   Statuses statuses(graph, labels_of(graph, lists, forest));
   std::vector<u32> across(graph.vertices), listed;
   std::vector<u64> chosen(words(graph.size()));
+  std::vector<u8> inside(graph.vertices);
   const u64 share = 7;
   for (u32 round = 0; !statuses.roots.empty(); ++round) {
     const u32* const parent = round ? statuses.parent.data() : nullptr;
     const u32* const list = round ? listed.data() : nullptr;
     const u64 count = round ? listed.size() : graph.vertices;
     launch_lightest_in_lists(K(), (lists.edge.size() + share - 1) / share, lists.offset.data(), lists.edge.data(),
-                             lists.other.data(), lists.key.data(), graph.vertices, share, key.data(), parent,
-                             statuses.exempt.data(), statuses.best.data());
+                             lists.other.data(), lists.key.data(), graph.vertices, share, 4, key.data(), parent,
+                             statuses.exempt.data(), statuses.best.data(), inside.data());
     launch_find_across(count, list, graph.source.data(), graph.target.data(), statuses.best.data(),
                        statuses.parent.data(), across.data());
-    launch_append_across(count, list, across.data(), statuses.best.data(), statuses.exempt.data(),
-                         statuses.parent.data(), statuses.size.data(), chosen.data());
-    launch_compress_looking(graph.vertices, statuses.exempt.data(), statuses.parent.data(), statuses.size.data());
+    launch_append_across(count, list, across.data(), statuses.best.data(), statuses.parent.data(), chosen.data());
+    launch_compress_looking(graph.vertices, statuses.exempt.data(), statuses.parent.data());
+    launch_add_sizes(count, list, statuses.parent.data(), statuses.size.data());
     statuses.elect(list, count);
     listed = statuses.roots;
   }
