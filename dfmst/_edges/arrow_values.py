@@ -32,10 +32,10 @@ def numbers_of_arrow(column: pa.Array) -> Array:
     if column.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         values: Array = column.to_numpy(zero_copy_only=False)
         return values
-    dtype, data = np.dtype(kind.to_pandas_dtype()), column.buffers()[1]
-    if data is None:
-        return np.zeros(len(column), dtype)
-    return np.frombuffer(data, dtype, len(column), column.offset * dtype.itemsize)
+    dtype = np.dtype(kind.to_pandas_dtype())
+    if not len(column):
+        return np.zeros(0, dtype)
+    return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)
 
 
 def arrow_numbers(values: Array, kind: pa.DataType | None = None) -> pa.Array:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import date, timedelta
-from datetime import time as clock
+from datetime import timedelta
 from decimal import Decimal, localcontext
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,10 +184,9 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
 def _decimal_integers(column: pa.Array) -> Array:
     """Return unscaled decimals as ``int64`` if they fit, else ranks. The values of nulls do not matter."""
     words = column.type.byte_width // 8
-    data = column.buffers()[1]
-    if data is None:
+    if not len(column):
         return np.zeros(0, np.int64)
-    table = np.frombuffer(data, np.int64)[column.offset * words : (column.offset + len(column)) * words]
+    table = np.frombuffer(column.buffers()[1], np.int64)[column.offset * words : (column.offset + len(column)) * words]
     table = table.reshape(-1, words)
     low = np.ascontiguousarray(table[:, 0])
     valid = slice(None) if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
@@ -259,29 +256,29 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "M":
             return None
-        if column.dtype.kind != "O":
-            return total_of_pieces(lambda: [column]) if column.dtype.kind in "biufm" else _objects(column.tolist())
+        if column.dtype.kind in "biufm":
+            return total_of_pieces(lambda: [column])
         total = _total(to_arrow("weight", column))
         if isinstance(total, Decimal) and not any(isinstance(value, Decimal) for value in column):
             return int(total)  # of integers beyond 64 bits
         return total
+    column = plain_ids(arrow_column("weight", column))
     column = column.drop_null() if column.null_count else column
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         return None
     if pa.types.is_duration(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         values = column.to_numpy()
         return total_of_pieces(lambda: [values])
-    return _objects(column.to_pylist())
+    with localcontext() as context:
+        context.prec = _DIGITS
+        exact: Total = sum(column.to_pylist())
+    return exact
 
 
 def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
     """Sum pieces of numbers or durations of one type, as :func:`total_weight` does; 0 if there are none."""
     kind = next((values.dtype for values in pieces()), np.dtype(np.int64))
-    if kind.kind == "f" and kind.itemsize > 8:
-        return _floats(lambda: chain.from_iterable(part.tolist() for values in pieces() for part in _parts(values)))
     if kind.kind == "f":
         scaled, extreme = _scaled(pieces)
         if extreme is not None:
@@ -298,10 +295,10 @@ def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
 
 
 def _scaled(pieces: Callable[[], Iterable[Array]]) -> tuple[int, float | None]:
-    """Sum floats of at most 64 bits times 2**1075, and those that are not finite (``None``: all are)."""
+    """Sum floats times 2**1075, and those that are not finite (``None``: all are)."""
     total, extreme = 0, None
     part: Any
-    for part in (part for values in pieces() for part in _parts(values)):
+    for part in (double for values in pieces() for rows in _parts(values) for double in _doubles(rows)):
         xp: Any = np if isinstance(part, np.ndarray) else sys.modules["cupy"]
         finite = xp.isfinite(part)
         if not finite.all():
@@ -334,11 +331,15 @@ def _parts(values: Any) -> Iterator[Array]:
     return (values[begin : begin + part] for begin in range(0, len(values), part))
 
 
-def _floats(values: Callable[[], Iterable[float]]) -> float:
-    try:
-        return math.fsum(values())
-    except (OverflowError, ValueError):  # beyond the largest float, or infinities of both signs
-        return sum(values())
+def _doubles(values: Any) -> Iterator[Array]:
+    """Split floats of more than 64 bits into columns of 64 bits with the same sum; others are one column."""
+    if values.dtype.itemsize <= 8:
+        yield values
+        return
+    with np.errstate(all="ignore"):
+        while (double := values.astype(np.float64)).any():
+            yield double
+            values = np.where(np.isfinite(double), values - double, 0)
 
 
 def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
@@ -350,16 +351,3 @@ def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
     with suppress(OverflowError):
         return timedelta(0, 0, total * count * max(1, int(one // microsecond)) // max(1, int(microsecond // one)))
     return None
-
-
-def _objects(values: Sequence[Any]) -> Total | None:
-    values = [value for value in values if value is not None]
-    if values and isinstance(values[0], (date, clock)):  # a datetime is a date
-        return None
-    if values and isinstance(values[0], float):
-        return _floats(lambda: values)
-    start = timedelta() if values and isinstance(values[0], timedelta) else 0
-    with localcontext() as context:
-        context.prec = _DIGITS
-        total: Total = sum(values, start)
-    return total

@@ -276,3 +276,23 @@ def test_a_pandas_frame_is_solved_without_one_of_narwhals(monkeypatch):
     monkeypatch.setattr("dfmst._edges.host_frame.nw.from_native", refuse)
     frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2], "text": ["a", "b", "c"]})
     pd.testing.assert_frame_equal(dfmst.minimum_spanning_forest(frame), frame.iloc[1:])
+
+
+def test_long_doubles_in_trees() -> None:
+    """Weights that need no more than 64 bits have the results of 64 bits."""
+    rows = {"u": [0, 1, 2, 0, 3], "v": [1, 2, 3, 3, 4], "w": [0.5, 2.0, 0.25, 4.0, 1.0]}
+    plain = pd.DataFrame(rows)
+    long = plain.astype({"w": np.longdouble})
+    for function, options in (
+        (dfmst.clusters, {"distance": [0.5, 1]}),
+        (dfmst.path, {"start": 0, "stop": 4}),
+        (dfmst.rooted, {}),
+        (dfmst.single_linkage, {}),
+        (dfmst.steiner_tree, {"terminals": [0, 3]}),
+    ):
+        pd.testing.assert_frame_equal(
+            function(long, "u", "v", "w", **options), function(plain, "u", "v", "w", **options), check_dtype=False
+        )
+    assert dfmst.newick(long, "u", "v", "w") == dfmst.newick(plain, "u", "v", "w")
+    for frame in (long, plain):
+        assert "3.75" in dfmst.report(frame, "u", "v", "w").html

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dfmst
 from dfmst._edges.weights import total_weight
 from tests.support.lanes import examples
 
@@ -36,11 +39,28 @@ def test_floats_are_rounded_once(values):
     assert total_weight(pa.chunked_array([pa.array(values, pa.float64())])) == math.fsum(values)
 
 
+@examples(100)
+@given(st.lists(st.tuples(st.floats(-1e300, 1e300), st.floats(-1, 1))))
+def test_long_doubles_are_rounded_once(pairs):
+    high, low = np.array(pairs, np.longdouble).reshape(-1, 2).T
+    values = high + high * low * np.longdouble(2.0**-54)  # the last digits are beyond those of float64
+    exact = sum(Fraction(*value.as_integer_ratio()) for value in values)
+    assert total_weight(values) == float(exact)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.longdouble])
 @pytest.mark.parametrize(
-    ("values", "total"), [([np.inf, 1.0], np.inf), ([1e308, 1e308], np.inf), ([np.inf, -np.inf], np.nan)]
+    ("values", "total"),
+    [
+        ([np.inf, 1.0], np.inf),
+        ([1e308, 1e308], np.inf),
+        ([1e308, 1e308, -1e308], 1e308),
+        ([np.inf, -np.inf], np.nan),
+        ([np.nan, 1.0], np.nan),
+    ],
 )
-def test_floats_beyond_the_largest(values, total):
-    sum_ = total_weight(np.array(values))
+def test_floats_beyond_the_largest(values, total, kind):
+    sum_ = total_weight(np.array(values, kind))
     assert isinstance(sum_, float)
     assert np.array_equal(sum_, total, equal_nan=True)
 
@@ -81,3 +101,27 @@ def test_other_numbers():
     assert total_weight(np.array([2**70, 1], object)) == 2**70 + 1
     assert total_weight(np.array([0.5, 0.25], np.float16)) == 0.75
     assert total_weight(pa.array([], pa.null())) == 0
+    assert total_weight(pc.run_end_encode(pa.array([1e308, 1e308, -1e308, None]))) == 1e308
+    assert total_weight(pc.run_end_encode(pa.array([1, 1, None], pa.duration("s")))) == timedelta(seconds=2)
+    assert total_weight(pa.array([Decimal("0.5"), None], pa.decimal32(5, 2))) == Decimal("0.5")
+
+
+def test_times_have_no_sum():
+    assert total_weight(np.array(["2026-01-01"], "M8[s]")) is None
+    assert total_weight(pc.run_end_encode(pa.array([1, 2], pa.date32()))) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1j]),
+        np.array(["1.5"]),
+        np.array([(1, 2)], "i4,i4"),
+        np.array([1, 2], "m8"),  # without a unit
+        pa.array(["1.5"]),
+        pa.array([[1]]),
+    ],
+)
+def test_columns_without_a_sum(values):
+    with pytest.raises(dfmst.InvalidEdgesError, match="which have no sum"):
+        total_weight(values)
