@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
+from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine, host_engine
@@ -34,7 +36,8 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError
 
 _HIGHEST = (1 << 64) - 1
-_PLAIN = {"t": pa.string(), "y": pa.binary(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
+_PLAIN = {"t": pa.string(), "y": pa.binary(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_(), "D": pa.date32()}
+_TIMES = {"T": pa.timestamp, "A": partial(pa.timestamp, tz="UTC"), "S": pa.duration}
 _NULL = b"~"  # the group of rows without one
 _WORD = 9  # bytes of a value of 64 bits; the first names its type
 
@@ -312,8 +315,8 @@ def _next_part(text: Array, at: Array, kind: pa.DataType) -> tuple[pa.Array, Arr
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     plain = plain.storage_type if isinstance(plain, pa.BaseExtensionType) else plain
     tags = text[at]
-    if pa.types.is_null(plain):  # an empty column of objects has no type
-        plain = _PLAIN.get(chr(tags[tags != _NULL[0]][0]), plain) if (tags != _NULL[0]).any() else plain
+    if pa.types.is_null(plain) and (tags != _NULL[0]).any():  # an empty column of objects has no type
+        plain = _kind_of(text, at[tags != _NULL[0]])
     found: list[pa.Array] = [pa.nulls(int(np.count_nonzero(tags == _NULL[0])), plain)]
     rows, end = [np.flatnonzero(tags == _NULL[0])], at + 1
     for tag in np.unique(tags[tags != _NULL[0]]).tolist():
@@ -325,9 +328,7 @@ def _next_part(text: Array, at: Array, kind: pa.DataType) -> tuple[pa.Array, Arr
         elif chr(tag) in "TSHDA":
             values, end[here] = _moments(word, _word(text, begin + _WORD), plain), begin + 2 * _WORD
         elif chr(tag) == "n":
-            stops = [int(np.argmax(text[first:] == ord(";"))) for first in begin.tolist()]
-            texts = [bytes(text[first + 1 : first + stop]).decode() for first, stop in zip(begin, stops, strict=True)]
-            values, end[here] = pa.array([Decimal(value) for value in texts]), begin + np.array(stops) + 1
+            values, end[here] = _decimals(text, begin)
         else:
             values, end[here] = pa.array(word.view(np.float64) if chr(tag) == "f" else word), begin + _WORD
         rows.append(here)
@@ -336,6 +337,26 @@ def _next_part(text: Array, at: Array, kind: pa.DataType) -> tuple[pa.Array, Arr
     order = np.empty(len(at), np.int64)
     order[np.concatenate(rows)] = np.arange(len(at))
     return pa.concat_arrays(found).take(pa.array(order)), end
+
+
+def _kind_of(text: Array, at: Array) -> pa.DataType:
+    """Return a type for the values at these places."""
+    tags = {chr(tag) for tag in np.unique(text[at]).tolist()}
+    if "n" in tags:
+        kind = _decimals(text, at[text[at] == ord("n")])[0].type
+        return common_id_type(kind, pa.int64()) if "i" in tags else kind
+    tag = "f" if tags == {"i", "f"} else tags.pop()
+    if tag in _PLAIN:
+        return _PLAIN[tag]
+    unit = "ns" if (_word(text, at + _WORD) % 1000).any() else "us"
+    return _TIMES.get(tag, pa.time64)(unit)
+
+
+def _decimals(text: Array, begin: Array) -> tuple[pa.Array, Array]:
+    """Read decimals, and return the places behind them."""
+    stops = [int(np.argmax(text[first:] == ord(";"))) for first in begin.tolist()]
+    texts = [bytes(text[first + 1 : first + stop]).decode() for first, stop in zip(begin, stops, strict=True)]
+    return pa.array(map(Decimal, texts)), begin + np.array(stops) + 1
 
 
 def _word(text: Array, begin: Array) -> Array:

@@ -61,11 +61,12 @@ class GroupLabels(Labels):
         assert self.types is not None
         frame = nw.from_native(native, eager_only=True)
         *names, source = self.types
+        untyped = {name for name in self.types if pa.types.is_null(view.series(name).to_arrow().type)}
         wanted = {str(name): name for name in names} | dict.fromkeys(("vertex", *self.leaders), source)
         casts = [
             nw.col(column).cast(view.frame.schema[name])
             for column, name in wanted.items()
-            if view.frame.schema[name] not in (nw.Object, frame.schema[column])
+            if name not in untyped and view.frame.schema[name] not in (nw.Object, frame.schema[column])
         ]
         return nw.to_native(frame.with_columns(*casts))
 
