@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dfmst._common.arguments import plural, real_number, whole_number
+from dfmst._common.deferred import pa
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.arrow_values import numbers_of_arrow
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, open_host_frame
 from dfmst._edges.read import EdgeColumns
@@ -139,8 +141,11 @@ def _numbers(view: FrameView, name: Any) -> Array:
         first = int(np.asarray(column.is_null()).argmax())
         message = f"column {name!r} has {column.null_count:,} nulls, the first in row {first}"
         raise InvalidEdgesError(message, "fill them with numbers", row=first)
-    values = column.to_numpy(zero_copy_only=False)
-    return values if values.dtype.kind in "iu" else weight_floats(column)
+    if pa.types.is_integer(column.type):
+        return numbers_of_arrow(column)
+    if not (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
+        raise InvalidEdgesError(f"column {name!r} holds {column.type} values, not numbers", "cast it to numbers")
+    return weight_floats(column)
 
 
 def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
@@ -153,6 +158,8 @@ def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
             f"balance has {len(wrong):,} amounts that are negative or not numbers, the first at position {wrong[0]}"
         )
         raise InvalidEdgesError(message, "pass amounts of 0 or more")
+    if amounts.dtype.kind != "f" and sum(amounts.tolist()) >= 1 << 63:
+        raise InvalidEdgesError("the sum of balance is beyond 2^63", "divide the amounts, or cast them to float64")
     placed = np.zeros(len(listed), np.float64 if amounts.dtype.kind == "f" else np.int64)
     placed[listed.engine.to_host(find_places(listed, "vertices", ids))] = amounts
     return placed

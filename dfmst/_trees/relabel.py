@@ -265,7 +265,7 @@ def _further_names(new: _Labels, clusters: Array, used: pa.Array, like: nw.Serie
     """Return free numbers or texts for clusters."""
     names: list[Any] = []
     if len(clusters) and pa.types.is_integer(new.label.type):
-        names = [pc.max(used).as_py() + 1 + place for place in range(len(clusters))]
+        names = _free_numbers(len(clusters), used, like)
     elif len(clusters):
         known = set(used.to_pylist())
         for label in new.label.take(pa.array(clusters)).to_pylist():
@@ -276,6 +276,20 @@ def _further_names(new: _Labels, clusters: Array, used: pa.Array, like: nw.Serie
             known.add(name)
             names.append(name)
     return nw.new_series("", names, like.dtype if names else None, backend=like.implementation)
+
+
+def _free_numbers(count: int, used: pa.Array, like: nw.Series[Any]) -> list[int]:
+    """Return the numbers after those in use, or the least free ones if the type of a column does not hold those."""
+    limits = np.iinfo(str(like.dtype).lower() if like.dtype.is_integer() else np.int64)
+    first = pc.max(used).as_py() + 1
+    if first + count - 1 <= limits.max:
+        return list(range(first, first + count))
+    known = set(used.to_pylist())
+    free = list(itertools.islice((number for number in range(int(limits.max) + 1) if number not in known), count))
+    if len(free) < count:
+        message = f"labels of new are {native_type(like)}, which has no number for another cluster"
+        raise InvalidEdgesError(message, "cast them to int64")
+    return free
 
 
 def _stacked(parts: list[nw.Series[Any]]) -> nw.Series[Any]:

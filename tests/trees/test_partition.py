@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -108,6 +109,9 @@ def test_frames_of_vertices():
     assert listed.cluster.tolist() == ["p"] * 4 + ["x"] * 2 + ["z"]
     floats = dict(zip(PEOPLE.vertex, PEOPLE.people / 2, strict=True))
     assert dfmst.partition(ROADS, 4, **names, balance=floats).equals(found)
+    for kind in (np.float32, np.uint64, np.longdouble, "Int8", pd.ArrowDtype(pa.decimal128(30, 2))):
+        others = PEOPLE.astype({"people": kind})
+        assert dfmst.partition(ROADS, 4, **names, balance="people", vertices=others).equals(found)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +132,18 @@ def test_frames_of_vertices():
             {"balance": dict.fromkeys("pqrsxy", 1), "tolerance": 0.2, "n": 5},
             dfmst.InvalidEdgesError,
             "no cuts",
+        ),
+        ({"balance": {"p": 1}, "vertices": PEOPLE}, ValueError, "balance is a mapping, which lists all vertices"),
+        ({"balance": dict.fromkeys("pqrsxy", "1")}, dfmst.InvalidEdgesError, "values, not numbers"),
+        *(
+            ({"balance": "n", "vertices": PEOPLE.assign(n=pd.Series(amounts))}, dfmst.InvalidEdgesError, message)
+            for amounts, message in [
+                (pd.array([1, None, 3, None, 5, 6, 7], "Int64"), "column 'n' has 2 nulls, the first in row 1"),
+                (list("1234567"), "string values, not numbers"),
+                (pd.date_range("2026-01-01", periods=7), "values, not numbers"),
+                ([2**62] * 7, "the sum of balance is beyond 2^63"),
+                (np.array([2**63, 0, 0, 0, 0, 0, 0], np.uint64), "the sum of balance is beyond 2^63"),
+            ]
         ),
     ],
 )

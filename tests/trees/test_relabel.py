@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_series_equal
 
 import dfmst
 from tests.support.lanes import examples
@@ -136,6 +137,52 @@ def test_numbers_that_are_no_members():
     before = old.with_columns(pl.Series("label", ["x", "x", "y"]))
     labels, _ = dfmst.relabel(texts, before)
     assert labels["label"].to_list() == ["x", "y-2", None, "x"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (pl.Series([0, 0, 0]), pl.Series([1, 1, 0]), pl.Series([0, 0, 2])),
+        (pl.Series([0] * 3, dtype=pl.Int8), pl.Series([1, 1, 0], dtype=pl.Int32), pl.Series([0, 0, 2])),
+        (pl.Series([2**63] * 3, dtype=pl.UInt64), pl.Series([1, 1, 2]), pl.Series([2**63, 2**63, 2], dtype=pl.UInt64)),
+        # numbers after those in use do not fit the labels
+        (*[pl.Series(labels, dtype=pl.Int8) for labels in ([127] * 3, [1, 1, 127], [127, 127, 0])],),
+        (pl.Series([5, 5, 2**63], dtype=pl.UInt64), pl.Series([1, 5, 1]), pl.Series([5, 0, 5], dtype=pl.UInt64)),
+        (pa.array(list("xxx"), pa.string()), pa.array(list("yyx"), pa.large_string()), pa.array(["x", "x", "x-2"])),
+    ],
+)
+def test_further_names(before, after, found):
+    """A cluster whose label an old cluster keeps gets a free one of the labels' type."""
+    old, new = ({"vertex": ["a", "b", "c"], "cluster": labels} for labels in (before, after))
+    make = pl.DataFrame if isinstance(before, pl.Series) else pa.table
+    labels = dfmst.relabel(make(new), make(old))[0]["cluster"]
+    if isinstance(before, pl.Series):
+        assert_series_equal(labels, found.alias("cluster"))
+    else:
+        assert labels.combine_chunks().equals(found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ([True] * 3, [False, False, True], "cluster True of new needs another name: an old cluster is called so"),
+        (
+            pl.Series([0] * 3).cast(pl.Datetime("us")),
+            pl.Series([1] * 3).cast(pl.Datetime("ns")),
+            "labels of new are Datetime.* and labels of old are .*cast both to one type",
+        ),
+        (
+            pl.Series([0] * 129, dtype=pl.Int8),
+            pl.Series([1, *range(128)], dtype=pl.Int8),
+            "labels of new are Int8, which has no number for another cluster",
+        ),
+    ],
+)
+def test_labels_without_further_names(before, after, message):
+    vertices = [f"v{place}" for place in range(len(before))]
+    old, new = (pl.DataFrame({"vertex": vertices, "cluster": labels}) for labels in (before, after))
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"(?s){message}"):
+        dfmst.relabel(new, old)
 
 
 def test_wide_ids_stay_exact():
