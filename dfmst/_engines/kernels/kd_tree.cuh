@@ -70,6 +70,18 @@ template <u32 A> DEVICE f64 distance_of(const PointTree& tree, f64 sum) {
   return A != GENERAL || tree.norm == 2 ? square_root(sum) : sum;
 }
 
+// The distance of two points of the tree.
+template <u32 A> DEVICE f64 distance_between(const PointTree& tree, u64 a, u64 b) {
+  f64 sum = 0;
+  for (u64 axis = 0; axis < axes_of<A>(tree); ++axis) {
+    const f64* const along = tree.column + axis * tree.length;
+    f64 difference = along[a] - along[b];
+    if (A == GENERAL) difference = around<A>(tree, axis, difference < 0 ? -difference : difference);
+    sum = add_axis<A>(tree, sum, difference);
+  }
+  return distance_of<A>(tree, sum);
+}
+
 // No sum above it belongs to a distance that rounds to `distance` or less.
 template <u32 A> DEVICE f64 largest_sum(const PointTree& tree, f64 distance) {
   return A != GENERAL || tree.norm == 2 ? distance * distance * (1 + 1e-15) + 1e-300 : distance;

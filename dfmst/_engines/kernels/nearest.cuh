@@ -222,6 +222,109 @@ HOST_KERNEL(nearest_to_leaves, (const f64* column, const u32* order, u64 length,
   for (u64 k = 0; k < end - begin; ++k) reach[here + k] = far[k * wanted + wanted - 1];
 } END
 
+// ---- the host: the points of a leaf take others a few at a time, without a branch for each pair -----------------------
+
+#ifndef __CUDACC_RTC__
+const u32 SLOTS = 8;  // points that are kept for each; one more than are listed
+const u32 SIDE = 4;   // points that take another one at a time: as many numbers as a register of AVX2 holds
+const u64 UPPER = ~0xffffffffull, FREE = 0x7fe00000ffffffffull;  // the key of a free slot is above those of all pairs
+
+typedef f64 Side __attribute__((vector_size(sizeof(f64) * SIDE)));
+typedef u64 SideWords __attribute__((vector_size(sizeof(u64) * SIDE)));
+typedef f64 SideOfColumn __attribute__((vector_size(sizeof(f64) * SIDE), aligned(sizeof(f64)), may_alias));
+
+// Takes the points of a leaf into the slots of SIDE points from position `first` on. A slot holds a key: the upper half
+// of a sum's bits, and then a position. As numbers, keys are in the order of these words; the least come first.
+template <u32 A>
+DEVICE void take_leaf(const PointTree& tree, u64 first, u64 begin, u64 end, f64 (*slot)[TOGETHER]) {
+  Side kept[SLOTS];
+  for (u32 s = 0; s < SLOTS; ++s) kept[s] = *(const SideOfColumn*)slot[s];
+  for (u64 p = begin; p < end; ++p) {
+    Side sum = {};
+    for (u64 a = 0; a < axes_of<A>(tree); ++a) {
+      const f64* const along = tree.column + a * tree.length;
+      Side difference = *(const SideOfColumn*)(along + first) - along[p];
+      if (A != GENERAL) sum += difference * difference;
+      for (u32 j = 0; A == GENERAL && j < SIDE; ++j) {
+        difference[j] = around<A>(tree, a, difference[j] < 0 ? -difference[j] : difference[j]);
+        sum[j] = add_axis<A>(tree, sum[j], difference[j]);
+      }
+    }
+    Side key = (Side)(((SideWords)sum & UPPER) | p);
+    if (p - first < SIDE) key[p - first] = real_of(FREE);  // a point is no neighbor of its own
+    for (u32 s = 0; s < SLOTS; ++s) {
+      const Side before = kept[s];
+      kept[s] = key < before ? key : before;
+      key = key > before ? key : before;
+    }
+  }
+  for (u32 s = 0; s < SLOTS; ++s) *(SideOfColumn*)slot[s] = kept[s];
+}
+
+// Lists points of a column of slots, nearest first, as far as they are surely nearer than all that are not listed; and
+// returns a distance that none of the latter is nearer than.
+template <u32 A> DEVICE f64 list_sure(const PointTree& tree, u64 i, const f64 (*slot)[TOGETHER], u64 column, u32* near) {
+  u64 key[SLOTS];
+  bool parted = true;  // if upper halves differ by more than one unit, the rounded roots differ as well
+  for (u32 s = 0; s < SLOTS; ++s) {
+    key[s] = bits_of(slot[s][column]);
+    if (s) parted &= (key[s] >> 32) - (key[s - 1] >> 32) > 1;
+  }
+  const f64 infinite = real_of(0x7ff0000000000000ull);
+  const f64 reach = key[SLOTS - 1] < FREE ? distance_of<A>(tree, real_of(key[SLOTS - 1] & UPPER)) : infinite;
+  for (u32 s = 0; s + 1 < SLOTS; ++s) near[s] = parted ? (u32)key[s] : ~0u;
+  if (parted) return reach;
+  f64 far[SLOTS];
+  for (u32 s = 0; s + 1 < SLOTS; ++s) far[s] = infinite;
+  for (u32 s = 0; s + 1 < SLOTS && key[s] < FREE; ++s) {
+    const f64 distance = distance_between<A>(tree, i, (u32)key[s]);
+    if (distance < reach) insert_point(tree.order, SLOTS - 1, near, far, (u32)key[s], distance);
+  }
+  return reach;
+}
+
+template <u32 A>
+DEVICE void find_sure(const PointTree& tree, u64 leaf, u64 begin, u64 end, u32* neighbor, f64* reach) {
+  const u64 points = end - begin;
+  const f64* const corner = tree.box + 2 * leaf * axes_of<A>(tree);
+  f64 slot[SLOTS][TOGETHER], most = real_of(FREE);
+  const f64* const limit = slot[SLOTS - 1];  // sums beyond which nothing matters to each point
+  for (u32 s = 0; s < SLOTS; ++s)
+    for (u64 k = 0; k < (points + LANES - 1) / LANES * LANES; ++k) slot[s][k] = k < points ? most : -1;
+  walk_tree(
+      tree, leaf, tree.depth, [](u64) { return true; },
+      [&](u64 node) { return sum_of_boxes<A>(tree, leaf, node) <= most; },
+      [&](u64 node) { return corner[tree.axis[node]] >= tree.cut[node]; },
+      [&](u64 other) {
+        const u64 from = first_position(tree.length, other, tree.depth);
+        const u64 to = first_position(tree.length, other + 1, tree.depth);
+        bool some = false;
+        for (u64 first = 0; first < points; first += LANES) {
+          u32 close = lanes_near<A>(tree, begin + first, other, limit + first);
+          for (u64 k = first; close; k += SIDE, close >>= SIDE) {
+            if (!(close & ((1u << SIDE) - 1))) continue;
+            take_leaf<A>(tree, begin + k, from, to, (f64(*)[TOGETHER])(slot[0] + k));
+            some = true;
+          }
+        }
+        if (some) most = largest_of(limit, points);
+      });
+  for (u64 k = 0; k < points; ++k)
+    reach[k] = list_sure<A>(tree, begin + k, slot, k, neighbor + k * (SLOTS - 1));
+}
+
+// The nearest points of every point, for all leaves: up to SLOTS - 1 that are surely nearer than all others, nearest
+// first, as positions, and ~0 behind them. None of the others is nearer than `reach`.
+HOST_KERNEL(sure_neighbors, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
+                             const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period,
+                             u32* neighbor, f64* reach)) {
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
+  const u64 leaf = (1ull << depth) + i;
+  const u64 begin = first_position(length, leaf, depth), end = first_position(length, leaf + 1, depth);
+  BY_AXES(tree, find_sure, tree, leaf, begin, end, neighbor + begin * (SLOTS - 1), reach + begin);
+} END
+#endif
+
 // ---- a tree from sorted codes: its steps are flat where few threads would do most of the work of split_points ---------
 
 // Morton codes: the bits of a point's place in a grid of cubes, axis by axis; all axes have the scale of the longest.

@@ -44,33 +44,31 @@ struct Ways {
 };
 
 template <u32 A> DEVICE f64 weight_of(const PointTree& tree, const f64* core, u64 a, u64 b) {
-  f64 sum = 0;
-  for (u64 axis = 0; axis < axes_of<A>(tree); ++axis) {
-    const f64* const along = tree.column + axis * tree.length;
-    f64 difference = along[a] - along[b];
-    if (A == GENERAL) difference = around<A>(tree, axis, difference < 0 ? -difference : difference);
-    sum = add_axis<A>(tree, sum, difference);
-  }
-  const f64 distance = distance_of<A>(tree, sum);
+  const f64 distance = distance_between<A>(tree, a, b);
   return core ? larger(distance, larger(core[a], core[b])) : distance;
 }
 
-// The way out of a point among its nearest points; false where none of them is outside. Where there is no core they come
-// in the order of their weights, so that the first one out is sure.
+// The way out of a point among its nearest points; false where none of them is outside. Without a core they come in the
+// order of their weights: the first one out is sure, and points before `next` have joined. What is then left weighs no
+// less than the way so far, so that it is not looked at before the component has no lighter way.
 template <u32 A>
-DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbor, u64 wanted, u64 p) {
+DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbor, u64 wanted, u8* next, u64 p) {
   const u32 mine = ways.label[p];
   if (ways.other[p] == NOWHERE || ways.label[ways.other[p]] == mine) {
+    if (!ways.core && ways.weight[p] > real_of(load(&ways.lightest[mine]))) return true;
     if (ways.sure[p]) ways.reach[p] = larger(ways.reach[p], ways.weight[p]);
     u32 to = NOWHERE;
     f64 least = real_of(0x7ff0000000000000ull);
-    for (u64 j = p * wanted; j < (p + 1) * wanted && (ways.core || to == NOWHERE); ++j) {
-      if (ways.label[neighbor[j]] == mine) continue;
-      const f64 weight = weight_of<A>(tree, ways.core, p, neighbor[j]);
-      if (!better_way(weight, neighbor[j], least, to, tree.order)) continue;
+    const u32* const near = neighbor + p * wanted;
+    u64 j = ways.core ? 0 : next[p];
+    for (; j < wanted && (ways.core || to == NOWHERE) && near[j] != NOWHERE; ++j) {
+      if (ways.label[near[j]] == mine) continue;
+      const f64 weight = weight_of<A>(tree, ways.core, p, near[j]);
+      if (!better_way(weight, near[j], least, to, tree.order)) continue;
       least = weight;
-      to = neighbor[j];
+      to = near[j];
     }
+    next[p] = (u8)j;
     ways.other[p] = to;
     ways.weight[p] = least;
     ways.sure[p] = to == NOWHERE ? 2 : !ways.core || least < ways.reach[p];
@@ -85,14 +83,14 @@ DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neigh
 KERNEL(known_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                     const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, const u32* label, const u32* whole,
                     const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
-                    u64* lightest, const u32* neighbor, u64 wanted, u64 level)) {
+                    u64* lightest, const u32* neighbor, u64 wanted, u8* next, u64 level)) {
   if (spent[i]) return;
   const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 node = (1ull << level) + i, end = first_position(length, node + 1, level);
   bool some = false;
   for (u64 p = first_position(length, node, level); p < end; ++p)
-    if (sure[p] != 2) some |= BY_AXES(tree, find_known, tree, ways, neighbor, wanted, p);
+    if (sure[p] != 2) some |= BY_AXES(tree, find_known, tree, ways, neighbor, wanted, next, p);
   spent[i] = !some;
 } END
 

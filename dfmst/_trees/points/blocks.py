@@ -133,7 +133,7 @@ class BlockRounds(Rounds):
         self.search = _Search(self.engine, points)
         return PointTree(points.reshape(-1), order, length, axes, 0, none, none, none, *space)
 
-    def _nearest(self, wanted: int) -> tuple[Array, Array]:
+    def _nearest(self, wanted: int, complete: bool) -> tuple[Array, Array]:
         return nearest_by_blocks(self.engine, self.tree.points, wanted, self.search)
 
     def _choose(self, chosen: Array) -> None:

@@ -24,12 +24,15 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._trees.points.tree import (
     GRAIN,
+    PLANE,
+    SURE,
     PointTree,
     Space,
     build_tree,
     distances,
     nearest_points,
     node_labels,
+    sure_neighbors,
 )
 
 _NOWHERE = np.iinfo(np.uint32).max
@@ -81,7 +84,8 @@ class Rounds:
     ) -> None:
         self.engine, length, xp = engine, points.shape[1], engine.xp
         self.tree = self._build(points, space)
-        self.neighbor, reach = self._nearest(min(max(wanted, min_samples), length - 1))
+        self.neighbor, reach = self._nearest(min(max(wanted, min_samples), length - 1), bool(min_samples))
+        self.next = xp.zeros(length, np.uint8)
         self.label = xp.arange(length, dtype=np.uint32)
         self.place = xp.empty(length, np.uint32)
         self.place[self.tree.order] = self.label
@@ -97,8 +101,13 @@ class Rounds:
     def _build(self, points: Array, space: Space) -> PointTree:
         return build_tree(self.engine, points, space)
 
-    def _nearest(self, wanted: int) -> tuple[Array, Array]:
-        """Nearest points of every point by position, and a distance that no other point is nearer than."""
+    def _nearest(self, wanted: int, complete: bool) -> tuple[Array, Array]:
+        """Nearest points of every point by position, and a distance that no other point is nearer than.
+
+        Unless a `complete` list is asked for, it may have another length, and end early.
+        """
+        if not complete and self.engine.on_host and self.tree.axes <= PLANE and wanted <= SURE:
+            return sure_neighbors(self.engine, self.tree)
         return nearest_points(self.engine, self.tree, wanted)
 
     def _cores(self, counts: Array | None, min_samples: int) -> Array:
@@ -155,7 +164,7 @@ class Rounds:
         tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
         whole = node_labels(self.engine, tree, label)
         state = *tree, label, whole, self.near_core, *ways
-        near = self.neighbor, self.neighbor.shape[1]
+        near = self.neighbor.reshape(-1), self.neighbor.shape[1], self.next
         self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
         self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
         turn = self.engine.xp.argsort(ways.apart)  # after a light edge, later blocks of its component need no search

@@ -31,8 +31,9 @@ def distances(engine: Engine, points: Array, source: Array, target: Array, space
 
 
 _LANES = 8  # entries that the kernels read behind the last point
-_PLANE = 3  # axes up to which a box is small compared with its distance from most points
-_FEW, _MANY = 8, 32  # points of a leaf, or up to twice as many: up to _PLANE axes, and above
+SURE = 7  # most points that are listed by ``sure_neighbors``; the kernels' SLOTS less one
+PLANE = 3  # axes up to which a box is small compared with its distance from most points
+_FEW, _MANY = 8, 32  # points of a leaf, or up to twice as many: up to PLANE axes, and above
 _SCRATCH = 1 << 18  # distances of neighbors at a time
 _DEVICE_SCRATCH = 1 << 25  # on a GPU: enough to keep it busy
 GRAIN = 128  # positions that one thread takes at a time: points that follow each other look into the same leaves
@@ -67,7 +68,7 @@ class PointTree(NamedTuple):
 def build_tree(engine: Engine, points: Array, space: Space = EUCLID) -> PointTree:
     """Build the tree of points, ``float64`` of shape ``(axes, length)`` and at least one."""
     xp, (axes, length) = engine.xp, points.shape
-    depth = max(0, (length // (_FEW if axes <= _PLANE else _MANY)).bit_length() - 1)
+    depth = max(0, (length // (_FEW if axes <= PLANE else _MANY)).bit_length() - 1)
     column, nodes = xp.zeros(axes * length + _LANES), 2 << depth
     box, axis, cut = xp.zeros((nodes, 2, axes)), xp.zeros(nodes // 2, np.uint32), xp.zeros(nodes // 2)
     if not engine.on_host:
@@ -100,7 +101,7 @@ def _sort_points(engine: Engine, points: Array, column: Array) -> Array:
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:
     """Find the nearest points of every point, by position in the tree; and the distance of the last one."""
-    xp, length, by_leaf = engine.xp, tree.length, engine.on_host and tree.axes <= _PLANE
+    xp, length, by_leaf = engine.xp, tree.length, engine.on_host and tree.axes <= PLANE
     neighbor, reach = xp.empty(length * wanted, np.uint32), xp.zeros(length)
     # An index is a leaf, whose points look for neighbors together. On a GPU, and if boxes are large compared with
     # distances, it is a point.
@@ -117,6 +118,17 @@ def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array,
     if wanted == tree.length - 1:
         reach.fill(np.inf)
     return neighbor.reshape(tree.length, wanted), reach
+
+
+def sure_neighbors(engine: Engine, tree: PointTree) -> tuple[Array, Array]:
+    """Find up to ``SURE`` points of which each is surely nearer than all others; and a bound of the distance of those.
+
+    For up to three axes on the host. A list of positions is padded with the largest ``uint32``.
+    """
+    neighbor, reach = np.empty((tree.length, SURE), np.uint32), np.empty(tree.length)
+    grain = max(1, (GRAIN << tree.depth) // tree.length)
+    engine.launch("sure_neighbors", 1 << tree.depth, *tree, neighbor.reshape(-1), reach, grain=grain)
+    return neighbor, reach
 
 
 def node_labels(engine: Engine, tree: PointTree, label: Array) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dfmst._engines import CpuEngine
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst._trees.points.tree import build_tree, nearest_points, node_labels
+from dfmst._trees.points.tree import SURE, Space, build_tree, distances, nearest_points, node_labels, sure_neighbors
 from tests.support.columns import each_engine
 
 
@@ -73,6 +74,33 @@ def test_a_large_tree(engine, kind):
     np.testing.assert_array_equal(
         np.take_along_axis(apart, neighbor[some].astype(int), 1), np.sort(apart, axis=1)[:, :3]
     )
+
+
+@pytest.mark.parametrize("space", [Space(), Space(1), Space(0), Space(2, np.array([30.0, 0.0, 30.0]))])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_sure_neighbors(axes, space):
+    """They are the first of all neighbors, as many as are nearer than the bound of the others."""
+    rng = np.random.default_rng(axes)
+    listed: dict[tuple[int, str], int] = {}
+    if space.period is not None:
+        space = Space(2, space.period[:axes].copy())
+    for count in (1, 2, 8, 9, 700):
+        for kind in ("random", "grid", "tenths", "equal", "tiny"):
+            points = rng.random((axes, count)) if kind == "random" else rng.integers(0, 30, (axes, count)).astype(float)
+            points *= {"random": 29, "tenths": 0.1, "equal": 0, "tiny": 1e-162}.get(kind, 1)
+            tree = build_tree(CpuEngine(1), points, space)
+            neighbor, reach = sure_neighbors(CpuEngine(2), tree)
+            everyone, _ = nearest_points(CpuEngine(1), tree, count - 1)
+            for position in range(count):
+                ends = np.full(count - 1, position), everyone[position].astype(np.int64)
+                apart = distances(CpuEngine(1), tree.points, *ends, space)
+                sure = (apart[:SURE] < reach[position]).sum()
+                np.testing.assert_array_equal(neighbor[position, :sure], everyone[position, :sure])
+                assert (neighbor[position, sure:] == 2**32 - 1).all()
+                assert (apart[sure:] >= reach[position]).all()
+                listed[count, kind] = max(listed.get((count, kind), 0), sure)
+    assert listed[700, "random"] == SURE
+    assert [listed[count, "random"] for count in (1, 2, 8)] == [0, 1, SURE]
 
 
 @pytest.mark.parametrize("min_samples", [0, 3])

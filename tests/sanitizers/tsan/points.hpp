@@ -78,7 +78,7 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   const u64 n = c.length, infinite = 0x7ff0000000000000ull, level = c.depth > 2 ? c.depth - 2 : 0, blocks = 1ull << level;
   std::vector<u32> neighbor(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
   std::vector<f64> distance(n * wanted), weight(n), reach(n), apart(blocks, -1);
-  std::vector<u8> sure(n), spent(blocks);
+  std::vector<u8> sure(n), spent(blocks), next(n);
   std::vector<i64> turn(blocks);
   std::iota(turn.rbegin(), turn.rend(), 0);
   launch_nearest_points(n, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
@@ -88,6 +88,14 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   launch_nearest_to_leaves(1ull << c.depth, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                            c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, wanted, 0ull, near.data(), far.data(), last.data());
   CHECK(near == neighbor && far == distance && last == reach);
+  const u64 most = 7;
+  std::vector<u32> first(n * most);
+  launch_sure_neighbors(1ull << c.depth, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                        c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, first.data(), last.data());
+  for (u64 at = 0; at < n * wanted; ++at) {
+    const u32 found = first[at / wanted * most + at % wanted];
+    CHECK(found == neighbor[at] || (found == ~0u && last[at / wanted] <= distance[at]));
+  }
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
   std::vector<u64> place(n);
@@ -100,7 +108,7 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
     launch_known_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                       c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), core, other.data(), weight.data(),
                       sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbor.data(), wanted,
-                      level);
+                      next.data(), level);
     launch_gaps_around(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                        c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), lightest.data(), level, apart.data());
     launch_find_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
