@@ -13,7 +13,7 @@ import numpy as np
 from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_numbers, large_types, numbers_of_arrow, plain_ids
-from dfmst._edges.unify import common_id_type
+from dfmst._edges.unify import common_id_type, mixed_signs
 from dfmst._engines import Engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.errors import InvalidEdgesError
@@ -115,12 +115,6 @@ def in_common_type(columns: list[Any]) -> list[Any]:
         return [column if column.type == common else column.cast(common) for column in columns]
     except pa.ArrowInvalid as error:  # a timestamp beyond the finer unit
         raise different_types(types) from error
-
-
-def mixed_signs() -> InvalidEdgesError:
-    """Return the error for integers without a common integer type."""
-    message = "the partitions have ids below 0 and ids beyond 63 bits, which have no common integer type"
-    return InvalidEdgesError(message, "cast the id columns to one integer type")
 
 
 def different_types(types: set[pa.DataType]) -> InvalidEdgesError:

@@ -21,10 +21,9 @@ from dfmst._edges.dictionary import (
     different_types,
     id_words,
     in_common_type,
-    mixed_signs,
     plain,
 )
-from dfmst._edges.unify import common_id_type
+from dfmst._edges.unify import common_id_type, mixed_signs
 from dfmst._edges.vertices import IdColumns, unsigned_ids
 from dfmst._engines import CpuEngine, Engine, host_engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords

@@ -222,4 +222,14 @@ def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
         return None
     if nw.Int128 in (first.dtype, second.dtype):
         return nw.Int128
-    return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
+    if nw.UInt64 not in (first.dtype, second.dtype):
+        return nw.Int64
+    if (first < 0).any() or (second < 0).any():
+        raise mixed_signs()
+    return nw.UInt64
+
+
+def mixed_signs() -> InvalidEdgesError:
+    """Return the error for integers without a common integer type."""
+    message = "ids below 0 and unsigned ids of 64 bits have no common integer type"
+    return InvalidEdgesError(message, "cast the id columns to one integer type")

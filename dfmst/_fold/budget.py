@@ -300,10 +300,14 @@ class Budget:
             hint = f"raise the limit to {format_size(least, self.limit)} or more"
             raise CapacityError(message + format_size(self.limit), hint)
 
-    def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
-        """Raise if a forest cannot be cut at this number of thresholds; `in_memory`: its rows are not on disk."""
+    def needed_for_cut(self, vertices: int, columns: int, *, in_memory: bool) -> int:
+        """Return the least limit to cut a forest at some thresholds; `in_memory`: its rows are not on disk."""
         rows = ROW + 8 if in_memory else 0
-        least = self._fixed + vertices * (self._vertex + rows + 8 + 4 * (columns + bool(self.id_bytes)))
+        return self._fixed + vertices * (self._vertex + rows + 8 + 4 * (columns + bool(self.id_bytes)))
+
+    def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
+        """Raise if a forest cannot be cut at this number of thresholds."""
+        least = self.needed_for_cut(vertices, columns, in_memory=in_memory)
         if least > self.limit:
             message = f"{columns} columns of clusters of {vertices:,} vertices do not fit a memory limit of "
             hint = f"raise the limit to {format_size(least, self.limit)} or more"

@@ -95,7 +95,7 @@ def _draw(solution: Forest, watch: Stopwatch, verified: bool) -> str:
 
     import dfmst
 
-    if PAGE.exists() and 'content="dfmst ' not in PAGE.read_text(encoding="utf-8", errors="replace")[:1000]:
+    if PAGE.is_file() and 'content="dfmst ' not in PAGE.read_text(encoding="utf-8", errors="replace")[:1000]:
         return f"not written: {PAGE} exists, and dfmst did not make it"
     run = {"seconds": watch.seconds(), "verified": verified}
     page = dfmst.report(

@@ -233,6 +233,5 @@ class GroupedCommand(click.Command):
         groups = {**self.groups, "Other": tuple(name or "" for name in entries if name not in named)}
         for title, names in groups.items():
             rows = [record for name in names if (record := entries.get(name)) is not None]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+            with formatter.section(title):
+                formatter.write_dl(rows)

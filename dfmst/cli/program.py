@@ -54,8 +54,6 @@ class Program(click.Group):
         """Find a command by its name; suggest the most similar name otherwise, as later versions of click do."""
         try:
             return super().resolve_command(ctx, args)
-        except click.NoSuchOption:
-            raise
         except click.UsageError as error:
             suggestion = did_you_mean(args[0], self.commands)
             if not suggestion or "Did you mean" in error.format_message():
@@ -139,15 +137,11 @@ def remember_rows(paths: Sequence[Path], rows: int) -> None:
 
 def _line_of_row(ctx: click.Context, row: int) -> str:
     """Name the line of the file that holds a row, if every row is one line."""
-    if _READ not in ctx.meta:
-        return ""
-    path, rows = ctx.meta[_READ]
-    try:
-        lines = _count_lines(path)
-    except OSError:
+    path, rows = ctx.meta.get(_READ, (None, 0))
+    if path is None or not path.is_file():  # a named pipe would wait for a second writer
         return ""
     # Other counts: blank lines, values of several lines, or no header.
-    return f" ({path}, line {row + 2:,})" if lines == rows + 1 else ""
+    return f" ({path}, line {row + 2:,})" if _count_lines(path) == rows + 1 else ""
 
 
 def _count_lines(path: Path) -> int:

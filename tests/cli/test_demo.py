@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ def test_demo(dfmst):
     assert max(map(len, lines[:15])) <= 100
 
 
-def test_commands_that_it_names_work(dfmst):
+def test_commands_that_it_names_work(dfmst, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["dfmst"])
     text = dfmst("demo").stdout
     commands = [shlex.split(line) for line in text.splitlines() if line.startswith("  dfmst ")]
     assert len(commands) == 5
@@ -41,7 +43,7 @@ def test_numbers_agree_with_the_forest_command(dfmst):
     assert f"total weight {length}, " in note
 
 
-def test_the_map_of_the_forest(dfmst):
+def test_the_map_of_the_forest(dfmst, monkeypatch):
     text = dfmst("demo").stdout
     assert Path("cities.html").resolve().as_uri() in text
     page = check_page(Path("cities.html").read_text(encoding="utf-8"))
@@ -51,6 +53,12 @@ def test_the_map_of_the_forest(dfmst):
     Path("cities.html").write_text("mine")
     assert "not written: cities.html exists" in dfmst("demo").stdout
     assert Path("cities.html").read_text() == "mine"
+    Path("cities.html").unlink()
+    Path("cities.html").mkdir()
+    monkeypatch.setattr(sys, "argv", ["/lib/dfmst/__main__.py"])
+    text = dfmst("demo").stdout
+    assert "not written: cities.html is a directory" in text
+    assert "  python -m dfmst forest demo:cities" in text
 
 
 def test_terminal_without_the_letters(start):

@@ -141,9 +141,19 @@ def test_a_plan_that_does_not_fit_is_a_failure(dfmst, json):
     dfmst("plan", *size, "--memory-limit", "4TiB", "--strategy", "merge", *json)
 
 
-def test_a_plan_of_too_many_edges(dfmst):
-    result = dfmst("plan", "--n-vertices", "9" * 400, "--n-edges", 9, code=2)
-    assert "is not in the range" in result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-vertices", "9" * 400, "--n-edges", 9], "is not in the range"),
+        (["--n-vertices", 9, "--n-edges", 9, "--gpus", 1], "--gpus and --gpu-memory-limit go together"),
+        (
+            ["--n-vertices", 9, "--n-edges", 9, "--gpus", 1, "--gpu-memory-limit", "1GB", "--strategy", "stream"],
+            "--gpus and --gpu-memory-limit go together",
+        ),
+    ],
+)
+def test_plans_of_no_run(dfmst, arguments, message):
+    assert message in dfmst("plan", *arguments, code=2).stderr
 
 
 def test_help_of_convert_lists_the_formats(dfmst):
@@ -235,11 +245,13 @@ CLOSED = [
 
 
 @pytest.mark.parametrize("arguments", CLOSED)
-def test_a_closed_standard_output(fork, roads, arguments):
-    process = fork(*arguments, before="import sys; sys.stdout = None")
-    _, errors = process.communicate(60)
-    assert process.returncode == 2
-    assert errors.startswith(b"Error: cannot write to standard output: it is closed\nHint: name a file with -o")
+def test_a_closed_standard_output(capsys, monkeypatch, roads, arguments):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit) as ended:
+        main.main(arguments, prog_name="dfmst")
+    assert ended.value.code == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("Error: cannot write to standard output: it is closed\nHint: name a file with -o")
     assert os.listdir() == ["roads.parquet"]
 
 

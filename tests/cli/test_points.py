@@ -50,6 +50,9 @@ def test_ids_of_text_files(dfmst, rows):
     assert rows("out.parquet") == {"source": [1, 2], "target": [2, 30], "distance": [0.5, 3.0]}
     assert dfmst("points", "two.tsv", "--id", "id").stdout == '"source","target","distance"\n'
     assert dfmst("points", "one.csv").stdout.splitlines()[1].startswith("0,1,1.118")
+    Path("named.csv").write_text("id,x\nb,9\n")
+    dfmst("points", "one.csv", "named.csv", "--id", "id", "-o", "out.parquet")
+    assert rows("out.parquet") == {"source": ["1", "2"], "target": ["2", "b"], "distance": [0.5, 8.0]}
 
 
 def test_neighbors(dfmst, towns):

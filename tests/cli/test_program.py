@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 
@@ -128,6 +129,23 @@ def test_debug_by_environment(dfmst, monkeypatch, value, shown):
     text = dfmst("forest", "none.parquet", code=2).stderr
     assert ("Traceback" in text) is shown
     assert "Error: none.parquet: no such file or directory\n" in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_file(dfmst, roads, monkeypatch, number):
+    before = signal.signal(number, signal.SIG_DFL)
+    monkeypatch.setattr("pathlib.Path.replace", lambda *_: signal.raise_signal(number))
+    try:
+        assert dfmst("forest", roads, "-o", "out.csv", code=128 + number).stderr == ""
+        assert signal.getsignal(number) == signal.SIG_DFL  # handlers are removed at the end
+    finally:
+        signal.signal(number, before)
+    assert os.listdir() == ["roads.parquet"]
+
+
+def test_a_lost_reader_of_the_output(dfmst, roads, broken):
+    broken(BrokenPipeError(errno.EPIPE, "Broken pipe"))
+    assert dfmst("forest", roads, code=1).output == ""
 
 
 def test_broken_pipe_is_quiet(start, roads):

@@ -147,6 +147,8 @@ def test_update(dfmst, parts, order):
     dfmst("forest", FILES[0], *columns, *order, "-o", "out.parquet")
     dfmst("update", "out.parquet", FILES[1], "-o", "out.parquet")
     summary = json.loads(dfmst("update", "out.parquet", FILES[2], "-o", "again.parquet", "--json").stdout)
+    unwritten = json.loads(dfmst("update", "out.parquet", FILES[2], "--json").stdout)
+    assert {**unwritten, "output": summary["output"], "seconds": summary["seconds"]} == summary
     dfmst("forest", *FILES, *order, "-o", "whole.parquet")
     one, other = (pyarrow.parquet.read_table(name) for name in ("whole.parquet", "again.parquet"))
     assert one.equals(other)

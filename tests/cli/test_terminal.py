@@ -6,6 +6,8 @@ import json
 import os
 import re
 import struct
+import sys
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,23 +18,35 @@ import pytest
 
 import dfmst as library
 from dfmst._common.progress import RowBar, showing
+from dfmst.cli import main
 from tests.cli.test_interruptions import drain
 
 pty = pytest.importorskip("pty", reason="terminals are those of POSIX")
 fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
 
 
-def on_a_terminal(start, columns: int, *arguments) -> list[str]:
-    """The lines that a terminal of a width shows over time: what overwrites another comes after it."""
+def open_terminal(columns: int) -> tuple[int, int]:
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = start(*arguments, stderr=follower, env={"COLUMNS": str(columns)})
-    os.close(follower)
+    return leader, follower
+
+
+def shown_on(leader: int) -> list[str]:
+    """The lines that a terminal shows over time: what overwrites another comes after it."""
     text = drain(leader).decode()
     os.close(leader)
-    process.communicate(timeout=60)
-    assert process.returncode == 0, text
     return [re.sub(r"\x1b\[[A-Z]", "", line) for line in re.split(r"[\r\n]+", text)]
+
+
+def on_a_terminal(start, columns: int, *arguments) -> list[str]:
+    """The lines of a process on a terminal of a width."""
+    leader, follower = open_terminal(columns)
+    process = start(*arguments, stderr=follower, env={"COLUMNS": str(columns)})
+    os.close(follower)
+    lines = shown_on(leader)
+    process.communicate(timeout=60)
+    assert process.returncode == 0, lines
+    return lines
 
 
 @pytest.fixture
@@ -60,12 +74,34 @@ def test_a_stream_shows_a_bar_and_then_the_result(start, many):
     assert any(line.startswith("verifying ") for line in wide)
 
 
-def test_the_result_stands_in_rows(start, roads):
-    lines = on_a_terminal(start, 80, "forest", roads, "--verify", "-o", "out.parquet")
+def test_the_result_stands_in_rows(monkeypatch, roads):
+    leader, follower = open_terminal(30)
+    monkeypatch.setenv("COLUMNS", "30")
+    with monkeypatch.context() as patch, os.fdopen(follower, "w") as screen:
+        patch.setattr(sys, "stderr", screen)
+        main.main(["forest", str(roads), "--verify", "-o", "out.parquet"], standalone_mode=False)
+    lines = shown_on(leader)
+    assert "finding the forest of 9 rows"[:29] in lines  # a step takes one line
     at = lines.index("minimum spanning forest: roads.parquet -> out.parquet")
     shown = [line.split() for line in lines[at + 1 :] if line.strip()]
     assert [line[0] for line in shown] == ["rows", "weight", "trees", "verified", "time"]
     assert shown[0] == ["rows", "4", "of", "9"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "shown"),
+    [
+        ([1e-7, 2.5e-7], "3.5e-07"),
+        ([1e15, 2e15], "3e+15"),
+        ([1.0, float("inf")], "Infinity"),
+        ([0.0, -0.0], "0.0"),
+        ([10**12, 1], "1,000,000,000,001"),
+        ([timedelta(seconds=90), timedelta(milliseconds=5)], "90.005 s"),
+    ],
+)
+def test_totals_of_any_size(dfmst, parquet, weights, shown):
+    file = parquet("long.parquet", {"source": [1, 2], "target": [2, 3], "weight": weights})
+    assert f"total weight {shown}, " in dfmst("forest", file, "-o", "out.parquet").stderr
 
 
 def test_totals_for_people_and_for_programs(dfmst, parquet):

@@ -147,5 +147,5 @@ def test_tables_of_both_sides_are_merged_on_the_gpu():
 
 def test_ids_that_no_integer_type_holds_are_refused():
     low, high = np.array([-1, 2]), np.array([2**63 + 1, 2], np.uint64)
-    with pytest.raises(InvalidEdgesError, match="below 0 and ids beyond 63 bits"):
+    with pytest.raises(InvalidEdgesError, match="below 0 and unsigned ids of 64 bits"):
         solve_tables(CudaEngine(), CudaEngine(), [device_table(ids, ids, [1, 2], [1, 2]) for ids in (low, high)])

@@ -37,10 +37,11 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.plan.formulas import BUFFER, SMALL_BUFFER
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.dictionary import concat_ids, mixed_signs
+from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.unify import mixed_signs
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows

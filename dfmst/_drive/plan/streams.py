@@ -22,15 +22,14 @@ def stream_plan(work: Work) -> Plan:
     n, m, _ = work.symbols
     limits, u = _budget(work, "buffer")
     room = (u - budget.VERTEX * n) / (EDGE + budget.SOLVE)
-    if in_buffer := least(2 * n, m).value <= room.value:
+    if least(2 * n, m).value <= room.value and n.value <= limits.most_vertices:
         b = least(budget.MOST * n, m, room).named("b", "rows")
         fold = (EDGE + formulas.STREAM_SOLVE) * b + budget.VERTEX * n
     else:
         limits, u = _budget(work, "memory")
         fold = most(u, limits.runs().vertex * n)
-    fits = n.value <= limits.most_vertices or (in_buffer and not work.dictionary)
     peak = formulas.STREAM_BASE + fold + work.dictionary * n
-    return work.plan("stream", peak_memory=peak, fits=fits)
+    return work.plan("stream", peak_memory=peak, fits=work.n_vertices <= limits.most_vertices)
 
 
 def spill_plan(work: Work) -> Plan:
@@ -58,4 +57,6 @@ def clusters_plan(work: Work) -> Plan:
     fold = stream_plan(work)
     cut = formulas.STREAM_BASE + (budget.SETS + EDGE + CUT + work.dictionary) * n
     peak = most(fold.formulas["peak_memory"].named("folding"), cut.named("cutting"))
-    return work.plan("clusters", peak_memory=peak, fits=fold.fits)
+    limits = budget.Budget(work.memory_limit, 8, work.dictionary, sets=True)
+    fits = fold.fits and limits.needed_for_cut(work.n_vertices, 1, in_memory=True) <= work.memory_limit
+    return work.plan("clusters", peak_memory=peak, fits=fits)

@@ -209,4 +209,4 @@ def _size(count: float) -> str:
         if count < 999.5:
             return f"{count:.3g} {unit}"
         count /= 1000
-    return f"{count:,.3g} PB"
+    return f"{count:,.0f} PB"

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
+from dfmst._edges.unify import mixed_signs
+
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # in the words of all libraries
 
 
 @dataclass
@@ -39,8 +41,9 @@ class IdKinds:
             if pa.types.is_dictionary(kind) and kind.index_type.bit_width < 32:  # a piece may have more than 127 ids
                 return pa.dictionary(pa.int32(), kind.value_type)
             return kind
-        if kinds and all(map(pa.types.is_integer, kinds)):
-            return pa.uint64() if pa.uint64() in kinds else pa.int64()
+        names = {str(kind).lower().removesuffix("[pyarrow]") for kind in self.types} - {"null"}
+        if len(names) > 1 and names <= _INTEGERS:
+            return pa.uint64() if "uint64" in names else pa.int64()
         return pa.uint32() if encoded is None else encoded
 
     def cast(self, ids: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -51,14 +54,17 @@ class IdKinds:
             return pc.run_end_encode(ids.cast(kind.value_type), kind.run_end_type)
         if isinstance(kind, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(kind, ids.cast(kind.storage_type))
-        return ids.cast(kind)
+        try:
+            return ids.cast(kind)
+        except pa.ArrowInvalid as error:  # ids below 0 in one column, and unsigned ones of 64 bits in another
+            raise mixed_signs() from error
 
     def frame(self, table: pa.Table) -> Any:
         """Return a table of ids as the user's kind of frame."""
         view = self.view
         if view is None:
             return table
-        kind = next(iter(self.types)) if len(self.types) == 1 else self._common()
+        kind = next(iter(self.types)) if len(self.types) == 1 else None
         if isinstance(view, DeviceView):
             frame = sys.modules["cudf"].DataFrame.from_arrow(table)
             columns = {name: frame[name] for name in table.column_names}
@@ -72,9 +78,3 @@ class IdKinds:
         elif kind is not None and implementation.is_polars():
             native = native.cast(kind)
         return view.finish(nw.from_native(native, eager_only=True))
-
-    def _common(self) -> Any:
-        """The type of integers of several types; ``None`` for other ids, which have that of a dictionary."""
-        if not all(isinstance(kind, np.dtype) and kind.kind in "iu" for kind in self.types):
-            return None
-        return np.dtype(np.uint64 if np.dtype(np.uint64) in self.types else np.int64)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,19 @@ def read(folder):
     return pa.concat_tables([pyarrow.parquet.read_table(file) for file in files])
 
 
+@pytest.fixture
+def here() -> Iterator[Any]:
+    """A client whose workers are threads of this process."""
+    from distributed import Client, LocalCluster
+
+    quiet: Any = {"dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, **quiet) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
 def test_directory_in_directory_out(folder, client):
     address = client.scheduler.address
     for strategy in ("merge", "two-pass"):
@@ -90,8 +106,8 @@ def stopped():
     return stop
 
 
-def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkpoints(folder, client, stopped):
-    options: Any = {"strategy": "merge", "client": client, "checkpoint": "kept"}
+def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkpoints(folder, here, stopped):
+    options: Any = {"strategy": "merge", "client": here, "checkpoint": "kept"}
     stopped("out", **options)
     (kept,) = Path().glob(".out.*.part.kept")
     part = kept.rename(kept.with_suffix(""))
@@ -103,7 +119,7 @@ def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkp
     (first,) = Path("kept").glob("fold-*-1.arrow")
     first.rename(first.with_name(f".{first.name}.0123.part"))  # as a worker that is killed leaves it
     Path("kept/mine").touch()
-    command = ("forest", "edges", *COLUMNS, "--scheduler", client.scheduler.address, "--strategy", "merge")
+    command = ("forest", "edges", *COLUMNS, "--scheduler", here.scheduler.address, "--strategy", "merge")
     words = "continuing with the results of an earlier run in kept: fold 1 of 2, merge 1 of 1\n"
     assert words in run(*command, "-o", "out", "--checkpoint", "kept").stderr
     assert not part.exists()
@@ -146,6 +162,23 @@ def test_workers_of_its_own(folder):
     summary = json.loads(done.stdout)
     assert (summary["input_rows"], summary["files"], summary["kind"]) == (2000, 6, "maximum spanning forest")
     assert read("out").equals(dfmst.maximum_spanning_forest(read("edges"), "a", "b", "w"))
+
+
+def test_files_of_one_name_and_a_bar_of_tasks(folder, monkeypatch, capsys):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("distributed.LocalCluster", partial(LocalCluster, processes=False))
+    Path("part-0.parquet").write_bytes(Path("edges/more/last.parquet").read_bytes())
+    for strategy in ("merge", "shuffle"):
+        options: Any = {"strategy": strategy, "workers": 2, "progress": True}
+        forest = dfmst.dask.forest_of_files(
+            ["edges/part-0.parquet", "part-0.parquet"], strategy, "a", "b", "w", **options
+        )
+        assert sorted(os.listdir(strategy)) == ["part-00000.parquet", "part-00001.parquet"]
+        table = pa.concat_tables(map(pyarrow.parquet.read_table, ["edges/part-0.parquet", "part-0.parquet"]))
+        assert forest.frame.equals(dfmst.minimum_spanning_forest(table, "a", "b", "w"))
+        shown = re.findall(r"([0-9.]+) of ([0-9.]+)", capsys.readouterr().err)  # perhaps none, if the tasks end sooner
+        assert all(float(done) <= float(total) == float(shown[0][1]) for done, total in shown)
 
 
 def test_bad_input_names_the_file_and_leaves_nothing(folder, client):

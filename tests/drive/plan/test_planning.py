@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,35 @@ def test_a_stream_that_fits_has_a_plan_that_fits():
         assert dfmst.plan(vertices, 100 * vertices, memory_limit=size, strategy=strategy).fits
     assert not dfmst.plan(vertices, 100 * vertices, memory_limit=sizes["held"] - (8 << 20), strategy="stream").fits
     assert not dfmst.plan(vertices, 100 * vertices, memory_limit=sizes["spill"] - (8 << 20), strategy="spill").fits
+
+
+@pytest.mark.parametrize("strategy", ["components", "clusters", "stream"])
+def test_plans_fit_from_the_least_limit_of_a_stream_on(tmp_path, strategy):
+    """A stream accepts the least limit that is planned to fit, and refuses less."""
+    table = pa.table({"source": np.arange(99_999), "target": np.arange(1, 100_000), "weight": np.ones(99_999)})
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=9_999)
+    found: Any = {
+        "components": lambda limit: dfmst.stream.fold_components(tmp_path, memory_limit=limit),
+        "clusters": lambda limit: dfmst.stream.fold_clusters(tmp_path, memory_limit=limit, distance=0),
+        "stream": lambda limit: dfmst.stream.fold(tmp_path, memory_limit=limit),
+    }[strategy]
+
+    def fits(limit: int) -> bool:
+        return dfmst.plan(100_000, 99_999, memory_limit=limit, strategy=strategy).fits
+
+    least = bisect.bisect_left(range(1 << 29), True, key=fits)
+    assert found(least + (1 << 20)).vertices == 100_000
+    with pytest.raises(dfmst.CapacityError, match="do not fit a memory limit"):
+        found(least - 1)
+
+
+def test_files_without_ids(tmp_path):
+    nothing, texts = pa.nulls(3, pa.string()), pa.array(["ten bytes!", "and eleven!", None])
+    pyarrow.parquet.write_table(pa.table({"source": nothing, "target": nothing}), tmp_path / "0.parquet")
+    assert dfmst.plan(files=tmp_path) == dfmst.plan(1, 3, partitions=1)
+    pyarrow.parquet.write_table(pa.table({"source": texts, "target": texts}), tmp_path / "1.parquet")
+    assert dfmst.plan(files=tmp_path) == dfmst.plan(2, 6, partitions=2, id_bytes=8 + 10)
+    assert re.search(r"moved between workers +[0-9]+,[0-9]+ PB", repr(dfmst.plan(10**18, 10**18, workers=2)))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import polars.testing
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 from hypothesis import given
@@ -95,16 +96,47 @@ IDS = {
     "binary": pa.array([b"\xff", b"", b"\x00", b"a", b"\xff\x00"]),
     "booleans": pa.array([True, False, True, False, True]),
     "decimals": pa.array([5, -3, 2, -3, 9], pa.decimal128(30, 2)),
+    "few categories": pa.array(["x", "a", "x", "é", ""])
+    .dictionary_encode()
+    .cast(pa.dictionary(pa.int8(), pa.string())),
+    "runs": pc.run_end_encode(pa.array([5, 5, 2, 3, 3])),
+    "unique": pa.array([bytes([n]) * 16 for n in (5, 3, 2, 3, 9)], pa.uuid()),
 }
 
 
 @pytest.mark.parametrize("kind", IDS)
 def test_ids_of_any_type(kind):
     ids = pa.array(IDS[kind])
-    table = pa.table({"source": ids, "target": pa.concat_arrays([ids[2:], ids[:2]])})
+    table = pa.table({"source": ids, "target": ids if kind == "runs" else pa.concat_arrays([ids[2:], ids[:2]])})
     found, whole = stream([table.slice(0, 2), table.slice(2)]), dfmst.connected_components(table)
     assert found.to_pydict() == whole.to_pydict() == expected_of(*(column.to_pylist() for column in table.columns))
-    assert found.schema.types == [ids.type if kind != "categories" else pa.dictionary(pa.int32(), pa.string())] * 2
+    assert found.schema.types == [pa.dictionary(pa.int32(), pa.string()) if "categories" in kind else ids.type] * 2
+
+
+def integers_of(*kinds: str) -> list[pa.Table]:
+    return [pa.table({"source": pa.array([1, 9], kind), "target": pa.array([3, 2], kind)}) for kind in kinds]
+
+
+@pytest.mark.parametrize("frame", ["pyarrow", "pandas", "pandas-nullable", "polars"])
+@pytest.mark.parametrize(
+    ("kinds", "common"), [(("int32", "uint64"), "uint64"), (("uint8", "int32"), "int64"), (("int8", "int8"), "int8")]
+)
+def test_integers_of_several_types(kinds, common, frame):
+    found = pa.table(stream([FRAMES[frame](table) for table in integers_of(*kinds)]))
+    assert found.to_pydict() == expected_of([1, 9], [3, 2])
+    assert found.schema.types == [pa.type_for_alias(common)] * 2
+
+
+@pytest.mark.parametrize("frame", ["pyarrow", "pandas", "polars"])
+def test_signs_without_a_common_type(frame):
+    unsigned, signed = integers_of("uint64", "int64")
+    signed = pa.table({"source": signed["source"], "target": pc.negate(signed["target"])})
+    for tables in ([unsigned, signed], [signed, unsigned]):
+        with pytest.raises(InvalidEdgesError, match="ids below 0 and unsigned ids of 64 bits have no common integer"):
+            stream([FRAMES[frame](table) for table in tables])
+    both = FRAMES[frame](pa.table({"source": unsigned["source"], "target": signed["target"]}))
+    with pytest.raises(InvalidEdgesError, match="ids below 0 and unsigned ids of 64 bits have no common integer"):
+        dfmst.connected_components(both)
 
 
 @examples(60)
