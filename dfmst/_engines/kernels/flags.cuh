@@ -117,19 +117,73 @@ KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, c
 
 // ---- light edges ---------------------------------------------------------------------------------------------------
 
+DEVICE i32 signed_bits(i32 weight) { return weight; }
+DEVICE i64 signed_bits(i64 weight) { return weight; }
+DEVICE i32 signed_bits(u32 weight) { return (i32)weight; }
+DEVICE i64 signed_bits(u64 weight) { return (i64)weight; }
+DEVICE i32 signed_bits(f32 weight) { return (i32)bits_of(weight); }
+DEVICE i64 signed_bits(f64 weight) { return (i64)bits_of(weight); }
+template <typename W> using Signed = decltype(signed_bits(W()));
+
+// The weights whose keys are above another one: those whose bits, less `turned`, are above `bound` as signed integers,
+// or (`others`) those whose bits are not. So a weight takes one comparison, and no key is made of it.
+template <typename W> struct Above {
+  Signed<W> turned, bound;
+  bool others;
+};
+template <typename W> DEVICE Above<W> above_key(Key<W> key) {
+  const Key<W> top = (Key<W>)1 << (8 * sizeof(W) - 1);
+  if constexpr ((W)0.5 != 0) {  // a float
+    if (key == top - 1) --key;  // the bits of -0.0 would be there, whose key is that of +0.0
+    if (key < top) return {(Signed<W>)top, (Signed<W>)((~key ^ top) - 1), true};  // more bits are a lesser weight
+    return {0, (Signed<W>)(key ^ top), false};
+  }
+  return {(W)-1 < 0 ? (Signed<W>)0 : (Signed<W>)top, (Signed<W>)(key ^ top), false};
+}
+
+#if defined(__AVX2__) && !defined(__CUDACC_RTC__)
+DEVICE __m256i bits_at(const void* weight) { return _mm256_loadu_si256((const __m256i*)weight); }
+#endif
+
+// A word of the weights whose bits, less `turned`, are above `bound`.
+template <typename W> DEVICE u64 word_above(const W* weight, u64 length, Signed<W> turned, Signed<W> bound) {
+#if defined(__AVX2__) && !defined(__CUDACC_RTC__)
+  u64 word = 0;
+  if constexpr (sizeof(W) == 4) {
+    const __m256i less = _mm256_set1_epi32(turned), most = _mm256_set1_epi32(bound);
+    for (u32 j = 0; length == 64 && j < 64; j += 8) {
+      const __m256i above = _mm256_cmpgt_epi32(_mm256_xor_si256(bits_at(weight + j), less), most);
+      word |= (u64)(u32)_mm256_movemask_ps(_mm256_castsi256_ps(above)) << j;
+    }
+  } else {
+    const __m256i less = _mm256_set1_epi64x(turned), most = _mm256_set1_epi64x(bound);
+    for (u32 j = 0; length == 64 && j < 64; j += 4) {
+      const __m256i above = _mm256_cmpgt_epi64(_mm256_xor_si256(bits_at(weight + j), less), most);
+      word |= (u64)(u32)_mm256_movemask_pd(_mm256_castsi256_pd(above)) << j;
+    }
+  }
+  if (length == 64) return word;
+#endif
+  return flags_of(length, [=](u64 j) { return (signed_bits(weight[j]) ^ turned) > bound; });
+}
+
 // A word of the edges at or below the threshold in the total order (key, position).
 template <typename W>
 DEVICE u64 light_word(const W* weight, u64 flip, u64 begin, u64 length, Key<W> most, u64 threshold_position) {
   const W* mine = weight + begin;
-  // Words on one side of the position take one comparison an edge.
-  if (begin + 63 <= threshold_position)
-    return flags_of(length, [=](u64 j) { return key_of(mine[j], flip) <= most; });
-  if (begin > threshold_position)
-    return flags_of(length, [=](u64 j) { return key_of(mine[j], flip) < most; });
-  return flags_of(length, [=](u64 j) {
-    const Key<W> key = key_of(mine[j], flip);
-    return key < most || (key == most && begin + j <= threshold_position);
-  });
+  const bool before = begin + 63 <= threshold_position;
+  if (!before && begin <= threshold_position)
+    return flags_of(length, [=](u64 j) {
+      const Key<W> key = key_of(mine[j], flip);
+      return key < most || (key == most && begin + j <= threshold_position);
+    });
+  // Words on one side of the position take one comparison an edge: of keys up to `last`.
+  const Key<W> last = before ? most : (Key<W>)(most - 1);
+  if (!before && most == 0) return 0;
+  if (flip && last == (Key<W>)~(Key<W>)0) return last_flags(length);
+  const Above<W> above = above_key<W>(flip ? (Key<W>)(~last - 1) : last);
+  const u64 word = word_above(mine, length, above.turned, above.bound);
+  return (above.others != (flip == 0) ? ~word : word) & last_flags(length);
 }
 
 KERNEL_OF(W, flag_light, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64 threshold_position,

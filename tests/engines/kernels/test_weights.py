@@ -146,6 +146,24 @@ def test_flag_light_checked(engine, dtype, seed, length, missing):
         np.testing.assert_array_equal(flags, expected)
 
 
+@pytest.mark.parametrize("dtype", WEIGHTS)
+def test_flag_light_at_extreme_keys(dtype):
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        least, info = np.finfo(kind).smallest_subnormal, np.finfo(kind)
+        ladder = [-np.inf, info.min, -1, -info.tiny, -2 * least, -least, -0.0, 0, least, info.tiny, 1, info.max, np.inf]
+    else:
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        ladder = [low, low + 1, high // 2, high // 2 + 1, high - 1, high]
+    weight = np.resize(np.array(ladder, kind), 200)  # whole words before and after a position in the second one
+    for mask in (0, all_ones(weight)):
+        key, flags = keys_of(SERIAL, weight, mask), np.empty(4, np.uint64)
+        for at in range(64, 64 + len(ladder)):
+            SERIAL.launch("flag_light", 4, weight, mask, 200, int(key[at]), at, flags)
+            expected = (key < key[at]) | ((key == key[at]) & (np.arange(200) <= at))
+            np.testing.assert_array_equal(unpack(flags, 200), expected)
+
+
 @pytest.mark.parametrize("dtype", KEYS)
 @pytest.mark.parametrize("at", [0, 1, 62, 63, 64, 126, 127, 128])
 def test_flag_light_splits_a_tie_at_any_position(dtype, at):
