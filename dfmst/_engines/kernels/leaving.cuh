@@ -104,6 +104,26 @@ DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64
   *aside = ~either & ~excluded & last_flags(length);
 }
 
+#ifndef __CUDACC_RTC__
+// Vertices of 64 bits are read once, and then looked up as 32 bits.
+DEVICE void leaving_word(const u64* source, const u64* target, u64 length, const u64* giant, const u8* inside,
+                         u32 gathers, const u32* few, u64 excluded, u64* flags, u64* aside) {
+  u32 first[64], second[64];
+  u64 j = 0;
+#if defined(__AVX2__)
+  for (; j + 8 <= length; j += 8) {
+    _mm256_storeu_si256((__m256i*)(first + j), eight_ends(source + j));
+    _mm256_storeu_si256((__m256i*)(second + j), eight_ends(target + j));
+  }
+#endif
+  for (; j < length; ++j) {
+    first[j] = (u32)source[j];
+    second[j] = (u32)target[j];
+  }
+  leaving_word<u32>(first, second, length, giant, inside, gathers, few, excluded, flags, aside);
+}
+#endif
+
 // Whether an id of up to 64 edges is outside [0, vertices). `vertices` is at most half of V's range: a 64-bit id above it
 // makes the difference negative, and one beyond that half is negative itself. (Of 32-bit ids, processors find eight
 // greatest ones in one instruction.)
@@ -125,6 +145,16 @@ template <typename V> DEVICE bool any_outside(const V* source, const V* target, 
   return top >= vertices || signs >> (sizeof(V) * 8 - 1);
 }
 
+// The ends of a word eight words later, so that their lines do not drive the vertices' flags out of the caches.
+template <typename V> DEVICE void fetch_later_word(const V* source, const V* target, u64 word, u64 edges) {
+  const u64 begin = (word + 8) * 64;
+  if (begin + 64 > edges) return;
+  for (u64 at = begin; at < begin + 64; at += 64 / sizeof(V)) {
+    PREFETCH_ONCE(&source[at]);
+    PREFETCH_ONCE(&target[at]);
+  }
+}
+
 // As above where every vertex below `known` is in the giant component or in `few`: where no id of a word is above, and
 // `few` is null, that one look at the ids is enough.
 template <typename V> DEVICE bool below_known(const V* source, const V* target, u64 length, u64 known) {
@@ -134,6 +164,7 @@ template <typename V> DEVICE bool below_known(const V* source, const V* target, 
 KERNEL_OF(V, flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
                             u32 gathers, const u32* few, u64 known, const u64* excluded, u64* flags, u64* aside)) {
   const u64 length = word_length(i, edges);
+  fetch_later_word(source, target, i, edges);
   const bool below = below_known(source + i * 64, target + i * 64, length, known);
   if (below && !few)
     flags[i] = aside[i] = 0;
@@ -161,6 +192,7 @@ KERNEL_OF(V, flag_leaving_checked, (const V* source, const V* target, u64 edges,
                                     u32 gathers, const u32* few, u64 known, const u64* excluded, u64* flags, u64* aside,
                                     u64 vertices, u32* outside)) {
   const u64 length = word_length(i, edges);
+  fetch_later_word(source, target, i, edges);
   const bool below = below_known(source + i * 64, target + i * 64, length, known);
   if (below && !few)
     flags[i] = aside[i] = 0;
