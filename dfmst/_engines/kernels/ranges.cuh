@@ -95,7 +95,10 @@ DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vert
     cut_off |= !plain && !positions && key - rows.low != mine;
     leading[at] = mine;
     ends[at] = range == CUT ? (Both<Vertex>)j : both_of<Vertex>(u, v);
-    if (positions) position[at] = (u32)j;
+    if (positions) {
+      PREFETCH_WRITE(&position[at + 24]);
+      position[at] = (u32)j;
+    }
   }
   return missing | cut_off << 1;
 }
@@ -193,19 +196,22 @@ HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* buc
     if (!row) chosen[base / 64] |= word;
     for (u64 rest = row ? word : 0; rest; rest &= rest - 1) set_flag(chosen, row[base + lowest_bit(rest)]);
     for (; later; later &= later - 1, ++to) {
-      const u64 at = base + lowest_bit(later), u = source[at], v = target[at], range = bucket[at];
-      u32 a, b;
-      if (range == CUT) {
-        a = limit[u];
-        b = limit[v];
-      } else {
-        const u32 place = from[range]++;
-        a = narrow ? first_of<u16>(narrow[place]) : first_of<u32>(wide[place]);
-        b = narrow ? second_of<u16>(narrow[place]) : second_of<u32>(wide[place]);
-      }
+      const u64 at = base + lowest_bit(later), range = bucket[at];
       position[to] = (u32)at;
-      new_source[to] = (u32)first[u >> width] + a;
-      new_target[to] = (u32)first[v >> width] + b;
+      if (range == CUT) {
+        const u64 place = from[CUT]++;  // its ends are the rows of the cut edges
+        if (place + 16 < length) {
+          PREFETCH(&source[narrow ? narrow[place + 16] : wide[place + 16]]);
+          PREFETCH(&target[narrow ? narrow[place + 16] : wide[place + 16]]);
+        }
+        const u64 u = source[at], v = target[at];
+        new_source[to] = (u32)first[u >> width] + limit[u];
+        new_target[to] = (u32)first[v >> width] + limit[v];
+      } else {
+        const u32 place = from[range]++, before = (u32)first[range];
+        new_source[to] = before + (narrow ? first_of<u16>(narrow[place]) : first_of<u32>(wide[place]));
+        new_target[to] = before + (narrow ? second_of<u16>(narrow[place]) : second_of<u32>(wide[place]));
+      }
     }
   }
 } END
