@@ -12,7 +12,7 @@ from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
 from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
-from dfmst._edges.edge_table import Input, check_capacity
+from dfmst._edges.edge_table import Input
 from dfmst._edges.vertices import unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
@@ -165,7 +165,6 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
             f"source, target and weight have different lengths: {lengths}", "pass one entry an edge in each"
         )
     rows = len(columns[0])
-    check_capacity(rows)
     ids = read.ids(("source", columns[0]), ("target", columns[1]))
     weights = read.weights("weight", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
     unchecked = unchecked_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None

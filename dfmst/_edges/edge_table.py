@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import ROW_LIMIT, Array
+from dfmst._common.types import Array
 from dfmst._edges.vertices import Vertices
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
-from dfmst.errors import CapacityError
 
 
 class ChecksFailed(Exception):
@@ -67,6 +66,16 @@ class EdgeTable:
         """Bits of a key to invert (see :func:`flip_bits`)."""
         return flip_bits(self.weight.dtype, self.maximum)
 
+    def part(self, begin: int, end: int) -> EdgeTable:
+        """Return a table of the rows from `begin` to `end`, without a copy."""
+        some = slice(begin, end)
+        return replace(self, source=self.source[some], target=self.target[some], weight=self.weight[some])
+
+    def take(self, rows: Array) -> EdgeTable:
+        """Return a table of some rows, which an algorithm has checked."""
+        source, target, weight = self.source[rows], self.target[rows], self.weight[rows]
+        return EdgeTable(source, target, weight, self.vertices, self.maximum)
+
     def edges(self) -> Edges:
         """Return the table as an algorithm's first worklist, without a copy."""
         return Edges(self.source, self.target, self.weight, None)
@@ -75,13 +84,6 @@ class EdgeTable:
 def flip_bits(weight: Any, maximum: bool) -> int:
     """Return the bits of a key to invert for a maximum forest of weights of this dtype; 0 for a minimum forest."""
     return (1 << 8 * np.dtype(weight).itemsize) - 1 if maximum else 0
-
-
-def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
-    """Raise an error if a table has more rows than row positions can number."""
-    if rows > limit:
-        message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
-        raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
 
 
 @dataclass(frozen=True, slots=True)

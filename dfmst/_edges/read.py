@@ -22,9 +22,9 @@ from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_columns import device_ids, device_weights
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.device_numbering import device_factorize
-from dfmst._edges.edge_table import Input, check_capacity, move_table
+from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.vertices import IdColumns, id_columns, unchecked_vertices
+from dfmst._edges.vertices import IdColumns, check_capacity, id_columns, unchecked_vertices
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
@@ -147,9 +147,11 @@ def read_table(
     *,
     in_order: bool = False,
     defer_checks: bool = False,
+    any_length: bool = False,
 ) -> Input:
-    """Read a frame's columns into an edge table."""
-    check_capacity(len(view))
+    """Read a frame's columns into an edge table, whose rows have positions of 32 bits unless it may be `any_length`."""
+    if not any_length or columns.conditions:
+        check_capacity(len(view))
     if view.on_device and engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.deferred import call_arrow, pa, pc
-from dfmst._common.types import VERTEX_LIMIT, Array
+from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import (
     arrow_column,
     is_long_dictionary,
@@ -52,6 +52,13 @@ def check_vertices(count: int) -> None:
         raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
 
 
+def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
+    """Raise an error if a table has more rows than row positions can number."""
+    if rows > limit:
+        message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
+        raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
+
+
 def dense_vertices(
     engine: Engine,
     ids: IdColumns,
@@ -76,6 +83,7 @@ def dense_vertices(
             return Vertices(first, second, bound, None)
         if count <= min(max(_SPARSEST * len(first), _ALWAYS_DENSE), VERTEX_LIMIT):
             return Vertices(first, second, count, None)
+    check_capacity(len(source))
     return (number or factorize)(engine, source, target, in_order=in_order)
 
 

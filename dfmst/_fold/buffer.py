@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from dfmst._common.types import Array
-from dfmst._edges.edge_table import check_capacity
+from dfmst._edges.vertices import check_capacity
 from dfmst._engines import Engine
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst._common.types import Array
+from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
@@ -308,6 +308,7 @@ def _state(make_run: MakeRun | None, tables: Iterator[pa.Table]) -> tuple[FoldSt
     parent = _read_sets(next(tables)) if record["sets"] else None
     loops = numbers_of_arrow(array_of(checked_table(next(tables), {"values": pa.types.is_unsigned_integer})))
     vertices, weight = record["dense"] + (0 if values is None else len(values)), np.dtype(record["weight"])
+    check(vertices <= VERTEX_LIMIT, "more vertices than 32-bit words number")
     check(is_below(loops, vertices), "self-loops beyond the vertices")
     pieces = _ascending(read_rows(tables, record["rows"], vertices), weight, record["done"])
     rows: Rows | Run

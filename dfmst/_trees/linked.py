@@ -12,9 +12,10 @@ from dfmst._common.arguments import check_choice, check_column_name, is_several,
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_columns import device_weights
-from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.key_codes import NO_CODE, Entries, KeyEncoder
+from dfmst._edges.vertices import check_capacity
 from dfmst._edges.weights import missing_weights, weight_column
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.contract import flatten, unite

@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dfmst._common.types import Array
+from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._edges.edge_table import ChecksFailed, EdgeTable, Input
+from dfmst._edges.vertices import check_capacity
 from dfmst._engines import Engine
 from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
 from dfmst.algorithms.base import Trace
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dfmst._edges.device_frame import DeviceView
     from dfmst._edges.host_frame import FrameView
     from dfmst._edges.read import EdgeColumns
+
+_SLICE = 1 << 31  # rows of a table that has more of them than positions of 32 bits number
 
 #: Gives a context manager for each step of the pipeline by its name, to time it for example.
 Step: TypeAlias = Callable[[str], AbstractContextManager[object]]
@@ -69,10 +72,27 @@ def solve(
 
 
 def _run(engine: Engine, input: Input, algorithm: Algorithm, trace: Trace) -> Solved:
-    rows = algorithm.run(engine, input.table, trace)
+    rows = _find_rows(engine, input.table, algorithm, trace)
     if input.forced is not None and len(input.forced):
         rows = engine.xp.sort(engine.xp.concatenate([rows, engine.from_host(input.forced)]))
     return Solved(input, rows, algorithm)
+
+
+def _find_rows(engine: Engine, table: EdgeTable, algorithm: Algorithm, trace: Trace) -> Array:
+    """Return the forest's rows; if positions of 32 bits do not number all rows, by the forests of slices of the table.
+
+    A row that is not in the forest of its slice is in no forest of the table, and the rows of all slices are still in
+    the order of the table.
+    """
+    rows = len(table)
+    if rows <= ROW_LIMIT:
+        return algorithm.run(engine, table, trace)
+    begins = range(0, rows, _SLICE)
+    found = [algorithm.run(engine, table.part(begin, begin + _SLICE), trace) + begin for begin in begins]
+    left: Array = engine.xp.concatenate(found)
+    if len(left) == rows:
+        check_capacity(rows)
+    return left[_find_rows(engine, table.take(left), algorithm, trace)]
 
 
 def solve_frame(
@@ -89,7 +109,7 @@ def solve_frame(
     exact = trace is not None
 
     def read(defer_checks: bool) -> Input:
-        return read_table(engine, view, columns, defer_checks=defer_checks and not exact)
+        return read_table(engine, view, columns, defer_checks=defer_checks and not exact, any_length=True)
 
     return solve(engine, read, algorithm, trace, step)
 

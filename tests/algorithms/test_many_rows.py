@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT
+from dfmst._common.types import VERTEX_LIMIT
 from dfmst._edges.conditions import pair_vertices
 from dfmst._edges.dictionary import Dictionary, plain
-from dfmst._edges.edge_table import EdgeTable, check_capacity
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import CpuEngine
-from dfmst.algorithms import FilterBoruvka, FilterKruskal
+from dfmst.algorithms import REGISTRY, FilterBoruvka, FilterKruskal
 from dfmst.algorithms.base import Trace
-from dfmst.errors import CapacityError
+from dfmst.errors import CapacityError, InvalidEdgesError
 from tests.support.columns import reserved
+from tests.support.oracle import kruskal_rows
 
 LAST = VERTEX_LIMIT - 1
 ROWS, PATH = (1 << 31) + 1000, 500
@@ -86,8 +89,60 @@ def test_ids_beyond_32_bits_are_refused(monkeypatch, kind):
         dictionary.look_up(plain(pa.array(kind(range(100)))), extend=True)
 
 
+@pytest.fixture
+def slices(monkeypatch):
+    """Lower the limit of 2^32 - 2 rows to 40, and slices to 16 rows."""
+    for module in ("_edges.vertices", "algorithms.solve"):
+        monkeypatch.setattr(f"dfmst.{module}.ROW_LIMIT", 40)
+    monkeypatch.setattr("dfmst._edges.vertices.check_capacity.__defaults__", (40,))
+    monkeypatch.setattr("dfmst.algorithms.solve._SLICE", 16)
+
+
+@pytest.mark.parametrize("algorithm", sorted(REGISTRY.keys() - {"dataframe"}))
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+@pytest.mark.usefixtures("slices")
+def test_rows_beyond_32_bits(algorithm, dtype):
+    rng = np.random.default_rng(1)
+    for vertices, rows in ((5, 300), (12, 41), (12, 160), (1, 50)):
+        source, target = rng.integers(0, vertices, (2, rows))
+        weight = rng.integers(-3, 3, rows).astype(dtype)
+        found = dfmst.arrays.forest_rows(source, target, weight, algorithm=algorithm)
+        assert found.tolist() == sorted(kruskal_rows(source, target, weight))
+        table = pa.table({"source": source, "target": target, "weight": weight, "row": np.arange(rows)})
+        forest = dfmst.maximum_spanning_forest(table, algorithm=algorithm)
+        assert forest["row"].to_pylist() == sorted(kruskal_rows(source, target, weight, maximum=True))
+
+
+@pytest.mark.usefixtures("slices")
 def test_rows_beyond_32_bits_are_refused():
-    check_capacity(ROW_LIMIT)
-    message = "the table has 4,294,967,295 rows; row positions hold at most 4,294,967,294"
-    with pytest.raises(CapacityError, match=message):
-        check_capacity(ROW_LIMIT + 1)
+    ids = np.arange(41)
+    table = {"source": ids % 7, "target": ids % 5}
+    texts = pa.table({name: column.astype(str) for name, column in table.items()})
+    message = "the table has 41 rows; row positions hold at most 40"
+    refused: list[Callable[[], Any]] = [
+        lambda: dfmst.arrays.forest_rows(ids, ids + 1, None),  # slices leave all rows
+        lambda: dfmst.minimum_spanning_forest(texts, weight=None),
+        lambda: dfmst.minimum_spanning_forest(pa.table({**table, "g": ids}), weight=None, by="g"),
+        lambda: dfmst.connected_components(pa.table(table)),
+    ]
+    for call in refused:
+        with pytest.raises(CapacityError, match=message):
+            call()
+    invalid = pa.table({**table, "weight": [None, 1.5] + [2.0] * 39})
+    assert dfmst.minimum_spanning_forest(invalid, invalid="drop").num_rows == 6
+    with pytest.raises(InvalidEdgesError, match="in row 0"):
+        dfmst.minimum_spanning_forest(invalid)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs pages of zeros that take no memory")
+def test_rows_beyond_32_bits_in_memory():
+    rows = (1 << 32) + 1000
+    source, target, weight = (np.zeros(rows, kind) for kind in (np.uint32, np.uint32, np.float32))
+    for begin in (7, (1 << 31) - 100, rows - PATH):  # the second path crosses the slices
+        source[begin : begin + PATH] = np.arange(PATH)
+        target[begin : begin + PATH] = np.arange(1, PATH + 1)
+        weight[begin : begin + PATH] = begin % 3 + 1
+    lightest = min((7, (1 << 31) - 100, rows - PATH), key=lambda begin: (begin % 3, begin))
+    found = dfmst.arrays.forest_rows(source, target, weight)
+    np.testing.assert_array_equal(found, np.arange(lightest, lightest + PATH))

@@ -147,6 +147,19 @@ def test_more_vertices_than_32_bits(monkeypatch):
         dfmst.single_linkage(moved(pa.table({"source": np.arange(9), "target": np.arange(1, 10)})), weight=None)
 
 
+def test_more_rows_than_positions_number(monkeypatch):
+    """The limit of 2^32 - 2 rows is lowered to 500: slices of the table are solved, and nothing crosses the bus."""
+    monkeypatch.setattr("dfmst.algorithms.solve.ROW_LIMIT", 500)
+    monkeypatch.setattr("dfmst.algorithms.solve._SLICE", 256)
+    ends = np.random.default_rng(5).integers(0, 60, (2, ROWS))
+    table = pa.table({"u": ends[0], "v": ends[1], "w": ends.sum(axis=0) % 7, "more": np.arange(ROWS)})
+    frame = moved(table)
+    with crossing():
+        found = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    monkeypatch.undo()
+    assert values(found) == dfmst.minimum_spanning_forest(table, "u", "v", "w").to_pydict()
+
+
 # ---- vertices, clusters and trees ---------------------------------------------------------------------------------
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]]] = {

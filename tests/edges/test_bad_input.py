@@ -13,8 +13,6 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._edges import edge_table as edges
-from dfmst._edges import read as reading
 from tests.support.tables import rows_of
 
 GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
@@ -214,13 +212,6 @@ def test_duplicate_column_names() -> None:
     table = pa.table([pa.array([0])] * 3, names=["source", "target", "target"])
     with pytest.raises(dfmst.InvalidEdgesError, match="2 columns named 'target'"):
         dfmst.minimum_spanning_forest(table)
-
-
-def test_more_rows_than_row_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "check_capacity", lambda rows: edges.check_capacity(rows, limit=2))
-    message = "the table has 3 rows; row positions hold at most 2\nHint: "
-    with pytest.raises(dfmst.CapacityError, match=f"^{re.escape(message)}"):
-        dfmst.minimum_spanning_forest(pd.DataFrame(GOOD))
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], {"source": [1]}, np.zeros((2, 3)), "edges.parquet"])

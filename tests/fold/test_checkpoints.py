@@ -143,6 +143,7 @@ def test_a_wrong_state_is_never_verified(kept, name, monkeypatch):
     ("field", "value"),
     [
         *product(["dense", "done", "dropped"], [None, -1, 1.5, "x", [], 10**30]),
+        ("dense", 1 << 32),
         *product(["rows"], [None, -1, 1, 10**6, 1.5, "x", 10**30]),
         *product(["ids", "weight"], [None, [], True, "x", "str", 7]),
         *product(["fingerprint"], [None, [], "x", {"files": []}]),

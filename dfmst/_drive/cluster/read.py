@@ -31,13 +31,13 @@ from dfmst._edges.checked import HOST
 from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_columns import device_ids, device_weights
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.joint import check_joint
 from dfmst._edges.read import EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
-from dfmst._edges.vertices import IdColumns
+from dfmst._edges.vertices import IdColumns, check_capacity
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
