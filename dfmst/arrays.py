@@ -93,7 +93,7 @@ def forest_rows(
     UnsupportedFrameError
         Some arrays are on the host and some on a GPU.
     CapacityError
-        More vertices than 32 bits number, more rows of ids that are not integers from 0 on, or the GPU is out of memory.
+        More vertices than 32 bits number, as many rows if ids are not integers from 0 on, or too little GPU memory.
     TypeError
         `target` or `weight` is missing for an array, or is passed with a matrix.
 
