@@ -41,7 +41,7 @@ class RowBar:
     def _open(self, done: int, total: int | None) -> Any:
         # A narrow terminal cuts the end off.
         form = "{desc} {percentage:3.0f} % {remaining} left |{bar}| {n_fmt} of {total_fmt} {rate_fmt}{postfix}"
-        form = form if total else "{desc} {n_fmt} {unit}, {rate_fmt}{postfix}"
+        form = form if total else "{desc} {n_fmt}{unit}, {rate_fmt}{postfix}"
         looks = {"file": sys.stderr, "dynamic_ncols": True, "leave": False, "bar_format": form}
         unit = f" {self._unit}"
         return _bar_class()(total=total, initial=done, desc=self._doing, unit=unit, unit_scale=True, **looks)

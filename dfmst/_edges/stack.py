@@ -152,8 +152,11 @@ def _differs(first: Any, second: Any) -> Array:
     if one is not None and other is not None and one.kind == other.kind:
         unequal = (one.seconds != other.seconds) | (one.rest != other.rest) | (one.missing != other.missing)
         return unequal & ~(one.missing & other.missing)
-    pairs = zip(_list(first), _list(second), strict=True)
-    return np.array([not _same(one, other) for one, other in pairs], bool)
+    try:
+        pairs = [_list(first), _list(second)]
+    except (OverflowError, ValueError):  # times that Python's types cannot hold
+        pairs = [list(first), list(second)]
+    return np.array([not _same(one, other) for one, other in zip(*pairs, strict=True)], bool)
 
 
 class _Instants(NamedTuple):
@@ -171,12 +174,10 @@ def _instants(values: Any) -> _Instants | None:
     if isinstance(values, np.ndarray):
         objects = {*map(type, values)} - {type(None)} if values.dtype == object else set()
         dtype = _OBJECTS.get(objects.pop()) if len(objects) == 1 else None
-        if dtype is None and values.dtype.kind not in "mM":
+        zones = dtype is not None and any(getattr(value, "tzinfo", None) for value in values)  # Arrow would drop them
+        if zones or (dtype is None and values.dtype.kind not in "mM"):
             return None
-        try:
-            column = pa.array(values, dtype)
-        except pa.ArrowException:  # Arrow does not have the unit
-            return None
+        column = pa.array(values, dtype)
     if not isinstance(column, (pa.Array, pa.ChunkedArray)) or family_of(column.type) not in _TIMES:
         return None
     counts, per_second = ticks(column)
@@ -188,10 +189,7 @@ def _instants(values: Any) -> _Instants | None:
 def _list(values: Any) -> list[Any]:
     if isinstance(values, list):
         return values
-    try:
-        listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
-    except (OverflowError, ValueError):  # times that Python's types cannot hold
-        listed = values.cast(pa.string()).to_pylist()
+    listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
     return listed
 
 

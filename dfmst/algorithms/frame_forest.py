@@ -25,7 +25,7 @@ from dfmst.algorithms.base import Trace
 from dfmst.algorithms.frame_bsp import bsp_ranks
 from dfmst.algorithms.frame_mastiff import mastiff_ranks
 from dfmst.algorithms.frame_steps import Edges, boruvka_ranks, count, without_loops
-from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError
+from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
 
 
 class Steps(Protocol):
@@ -166,8 +166,6 @@ def _supported(edges: Frame, doing: str) -> Iterator[None]:
     try:
         yield
     except (NotImplementedError, NarwhalsError) as error:
-        if isinstance(error, DfmstError):
-            raise
         library = type(edges).__module__.partition(".")[0]
         message = f"{library} lacks an operation that {doing} takes: {error}"
         hint = "collect the frame, as pandas, polars or pyarrow: dfmst then takes any algorithm"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -18,6 +19,8 @@ from dfmst.errors import DfmstError, OutputError
 from dfmst.formats import write_edges
 from dfmst.formats.atomic import atomic_directory, atomic_path, sealed_output
 from dfmst.formats.directories import SpillDirectory, sole_use
+
+fcntl = pytest.importorskip("fcntl", reason="locks, links, modes and owners are those of POSIX")
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links, modes and owners are those of POSIX")
 
@@ -200,3 +203,44 @@ def test_an_output_directory_keeps_its_mode(tmp_path):
         (part / "a.csv").write_text("whole")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o750
     assert os.listdir(folder) == ["a.csv"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
+def test_a_file_system_without_locks(tmp_path, monkeypatch, number):
+    """A directory without locks is used; any other error of the system is an error."""
+
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    if number == errno.ENOLCK:
+        with sole_use(tmp_path):
+            assert (tmp_path / ".lock").read_bytes().startswith(f"dfmst {os.getpid()} ".encode())
+    else:
+        with pytest.raises(OSError, match=os.strerror(number)), sole_use(tmp_path):
+            pass
+    assert not os.listdir(tmp_path) or number == errno.EIO
+
+
+@pytest.mark.parametrize("when", ["before it is opened", "before it is locked"])
+def test_another_run_removes_its_lock(tmp_path, monkeypatch, when):
+    path, calls = tmp_path / ".lock", []
+    name = "open" if when == "before it is opened" else "flock"
+    module = os if name == "open" else fcntl
+    call = getattr(module, name)
+
+    def late(*arguments):
+        if arguments[0] == path or name == "flock":
+            calls.append(name)
+        if len(calls) == 1 and name == "open":
+            raise FileExistsError  # a file that is not there any more
+        if len(calls) == 1:
+            path.unlink()
+        return call(*arguments)
+
+    monkeypatch.setattr(module, name, late)
+    with sole_use(tmp_path):
+        assert len(calls) >= 2
+        assert path.read_bytes().startswith(f"dfmst {os.getpid()} ".encode())
+        with pytest.raises(OutputError, match=f"is in use by process {os.getpid()} on "), sole_use(tmp_path):
+            pass

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
+from datetime import UTC, timedelta, timezone
+from datetime import time as clock
 from typing import Any
 
 import networkx as nx
@@ -163,6 +165,43 @@ TIMES = [
     *(pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "Asia/Tokyo")),
     *(pa.duration("ms"), pa.duration("ns"), pa.date32(), pa.date64(), pa.time32("s"), pa.time64("ns")),
 ]
+
+
+class Incomparable:
+    """An object whose `==` raises an error."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+
+FAR = pa.list_(pa.timestamp("s"))  # beyond the years of Python's times
+ODD = {
+    "times beyond Python's": (pa.array([[10**12], [1], None], FAR), pa.array([[10**12], [2]], FAR)),
+    "times and texts": (pa.array([1, 10**12, 2], pa.timestamp("s")), pa.array(["1970-01-01 00:00:01", "x"])),
+    "integers of 128 bits": [pl.Series(rows, dtype=pl.Int128) for rows in ([1, 2**127 - 1, 2], [1, 2**127 - 2])],
+    "zones of times": [
+        [clock(1, tzinfo=UTC)] * 3,
+        [clock(1, tzinfo=UTC), clock(1, tzinfo=timezone(timedelta(hours=1)))],
+    ],
+    "errors of objects": [[1, Incomparable(), 2], [1, Incomparable()]],
+    "arrays": [[np.arange(2), np.arange(3), 0], [np.arange(2), 3]],
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_payload_that_is_compared_as_objects(name):
+    whole, changed = ODD[name]
+    make: Any = (
+        pa.table if isinstance(whole, pa.Array) else pl.DataFrame if isinstance(whole, pl.Series) else pd.DataFrame
+    )
+    edges = make({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [1, 2, 3], "payload": whole})
+    forest = take(edges, [0, 1])
+    assert dfmst.verify(edges, forest)
+    other = make({"source": [0, 1], "target": [1, 2], "weight": [1, 2], "payload": changed})
+    row = 0 if name == "times and texts" else 1
+    assert f"column 'payload' differs from row {row} " in str(dfmst.verify(edges, other))
 
 
 @pytest.mark.parametrize("dtype", TIMES, ids=str)

@@ -1,0 +1,60 @@
+"""Bars of rows, and the memory of processes on systems that report less of it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+
+import pytest
+
+from dfmst._common import progress
+
+
+def _no_file(*_, **__):
+    raise FileNotFoundError
+
+
+def test_memory_without_the_files_of_linux(monkeypatch):
+    exact = progress.peak_memory()
+    monkeypatch.setattr("builtins.open", _no_file)
+    assert progress.memory_now() == 0
+    peak = progress.peak_memory()
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert peak == resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    assert exact is not None
+    assert peak >= exact >> 1
+    monkeypatch.delattr(os, "sysconf")
+    assert progress.machine_memory() is None
+
+
+def test_a_system_without_resource_usage(monkeypatch):
+    monkeypatch.setattr("builtins.open", _no_file)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert progress.peak_memory() is None
+
+
+@pytest.mark.parametrize("used", [0, 3 << 20])
+def test_a_bar_learns_the_number_of_rows(capsys, monkeypatch, used):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(progress, "memory_now", lambda: used)
+    with progress.showing(True, "folding", limit=8 << 20) as show:
+        show(10, None)
+        show(20, 40)
+        show(40, 40)
+        assert show._bar.n == show._bar.total == 40
+        assert show._bar.postfix == (f"{used >> 20} of 8 MiB" if used else None)
+    text = capsys.readouterr().err
+    assert "folding 10.0 rows" in text
+    assert show._bar is None
+
+
+def test_a_bar_without_rows_draws_nothing(capsys):
+    with progress.showing(True, "folding"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_that_is_no_function():
+    with pytest.raises(TypeError, match="progress is a int; it must be True, or a function"), progress.showing(1, "x"):
+        pass
