@@ -85,6 +85,8 @@ class DeviceView:
         if source != target:
             plain = [getattr(dtype, "numpy_dtype", dtype) for dtype in (source, target)]
             kind = np.result_type(*plain) if values is None else None
+            if kind is not None and kind.kind == "f":  # uint64 and a signed type
+                kind = np.dtype(np.uint64)
         if values is not None and is_array(values) and kind is not None and beyond(values, kind):
             kind = None
         built: dict[str, Any] = {}

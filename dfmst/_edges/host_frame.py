@@ -131,14 +131,12 @@ class FrameView:
         if is_plain_pandas(native) or self.frame.implementation.is_pandas():
             frame = native.copy(deep=False)
             frame[name] = values
-            if content is not None:
-                frame.attrs = {**frame.attrs, attribute: content}
+            frame.attrs = {**frame.attrs, attribute: content}
             return self._as_user(frame)
         if isinstance(native, pa.Table):
             table = native.append_column(name, arrow_numbers(values))
-            if content is not None:
-                table = table.replace_schema_metadata({**(table.schema.metadata or {}), attribute: json.dumps(content)})
-            return self._as_user(table)
+            metadata = {**(table.schema.metadata or {}), attribute: json.dumps(content)}
+            return self._as_user(table.replace_schema_metadata(metadata))
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:

@@ -38,15 +38,14 @@ def test_a_system_without_resource_usage(monkeypatch):
 def test_a_bar_learns_the_number_of_rows(capsys, monkeypatch, used):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(progress, "memory_now", lambda: used)
-    with progress.showing(True, "folding", limit=8 << 20) as show:
-        show(10, None)
-        show(20, 40)
-        show(40, 40)
-        assert show._bar.n == show._bar.total == 40
-        assert show._bar.postfix == (f"{used >> 20} of 8 MiB" if used else None)
-    text = capsys.readouterr().err
-    assert "folding 10.0 rows" in text
-    assert show._bar is None
+    bar = progress.RowBar("folding", limit=8 << 20)
+    bar(10)
+    for done in (20, 40):
+        bar(done, 40)
+        assert (bar._bar.n, bar._bar.total) == (done, 40)
+        assert bar._bar.postfix == (f"{used >> 20} of 8 MiB" if used else None)
+    bar.close()
+    assert "folding 10.0 rows" in capsys.readouterr().err
 
 
 def test_a_bar_without_rows_draws_nothing(capsys):

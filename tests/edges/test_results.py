@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -296,3 +297,45 @@ def test_long_doubles_in_trees() -> None:
     assert dfmst.newick(long, "u", "v", "w") == dfmst.newick(plain, "u", "v", "w")
     for frame in (long, plain):
         assert "3.75" in dfmst.report(frame, "u", "v", "w").html
+
+
+@pytest.mark.parametrize(
+    ("highest", "message"), [(5, None), (10**37, "ids of more than 38 digits .* have no type in polars")]
+)
+def test_decimals_of_two_scales_in_polars(highest: int, message: str | None) -> None:
+    source = pl.Series([Decimal(1), Decimal(highest)], dtype=pl.Decimal(38, 0))
+    target = pl.Series([Decimal("2.5"), Decimal(1)], dtype=pl.Decimal(38, 10))
+    table = pl.DataFrame({"source": source, "target": target})
+    with pytest.raises(dfmst.InvalidEdgesError, match=message) if message else nullcontext():
+        assert column_of(dfmst.connected_components(table), "vertex") == [1, Decimal("2.5"), 5]
+
+
+@pytest.mark.parametrize("name", ["source", "weight"])
+def test_categories_that_arrow_lacks(name: str) -> None:
+    table = pd.DataFrame({"source": [1, 2], "target": [2, 3], "weight": [1, 2]})
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"column '{name}' holds category values, which Arrow has no"):
+        dfmst.minimum_spanning_forest(table.assign(**{name: pd.Categorical([1j, 2j])}))
+
+
+def test_frames_whose_stack_changes_a_value() -> None:
+    frames = [pd.DataFrame({"source": [0], "target": [at], "weight": [1], "name": [at]}) for at in (2**53, 2)]
+    frames[1]["name"] = 0.5
+    stacked = dfmst.stream.minimum_spanning_forest(frames)
+    assert stacked["name"].tolist() == [2**53, 0.5]
+    frames[0]["name"] += 1
+    message = (
+        "column 'name' is float64 in frame 1 of edges and int64 in frame 0 of edges, and float64 does not hold all"
+    )
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        dfmst.stream.minimum_spanning_forest(frames)
+
+
+def test_a_frame_without_memory() -> None:
+    """Memory that is short is no fault of the frame."""
+
+    class Frame:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        dfmst.minimum_spanning_forest(Frame())
