@@ -451,3 +451,26 @@ def test_pyspark(spark):
     forest = solve(edges, order="row")
     assert type(forest) is type(edges)
     assert [row["row"] for row in forest.collect()] == expected(table)
+
+
+@pytest.mark.parametrize("kinds", [("uint64", "int32"), ("int16", "uint32")])
+def test_integers_at_the_ends_of_their_types(kinds):
+    """The heaviest forest of DuckDB is that in memory; ids of two types are compared exactly or refused."""
+    weight = pa.array([-(2**63), 5, 2**63 - 1, 5])
+    ends = [pa.array(values).cast(kind) for values, kind in zip(([0, 1, 0, 0], [1, 2, 2, 1]), kinds, strict=True)]
+    table = pa.table([*ends, weight], ["source", "target", "weight"])
+    found = dfmst.maximum_spanning_forest(duckdb.from_arrow(table), algorithm="dataframe").fetchall()
+    expected = dfmst.maximum_spanning_forest(table.cast(pa.schema([(name, pa.int64()) for name in table.column_names])))
+    assert sorted(found) == sorted(zip(*expected.to_pydict().values(), strict=True))
+    if kinds[0] == "uint64":
+        beyond = table.set_column(0, "source", pa.array([0, 2**63, 0, 0], pa.uint64()))
+        with pytest.raises(dfmst.InvalidEdgesError, match="holds UInt64 ids and column 'target' holds Int32 ids"):
+            dfmst.minimum_spanning_forest(duckdb.from_arrow(beyond), algorithm="dataframe")
+
+
+def test_objects_of_two_types_in_partitions():
+    frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": pd.Series([3, 1, "x"], dtype=object)})
+    with dask.config.set({"dataframe.convert-string": False}):
+        parts = dd.from_map(lambda rows: frame[rows], [slice(2), slice(2, 3)])
+        with pytest.raises(dfmst.InvalidEdgesError, match="column 'weight' holds both int64 and string values"):
+            dfmst.minimum_spanning_forest(parts, algorithm="dataframe")

@@ -66,3 +66,9 @@ def test_wrong_parameters():
     for words, make in calls.items():
         with pytest.raises(ValueError, match=words):
             make().fit(np.zeros((3, 2)))
+
+
+def test_a_metric_that_is_a_function():
+    metric: Any = len
+    with pytest.raises(ValueError, match="it must be a text"):
+        SingleLinkage(n_clusters=2, metric=metric).fit(np.eye(3))

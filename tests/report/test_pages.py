@@ -619,3 +619,23 @@ def test_numbers_of_a_column_have_one_format(values, words):
     from dfmst._report.words import alike
 
     assert [alike(values)(value) for value in values] == words
+
+
+def test_weights_that_are_all_equal():
+    for weight in (7.0, -1e306, 0.0):
+        report = dfmst.report(ROADS.assign(km=weight), "a", "b", "km")
+        assert repr(report) == f"Report of {len(report.html):,} characters; .save('report.html') writes it"
+        check_page(report.html)
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ({"x": [np.nan] * 2, "y": [1.0, 2.0], "town": ["Köln", "Bonn"]}, "no vertex has coordinates that are numbers"),
+        ({"x": [1.0, 2.0], "y": [1.0, 2.0], "town": [1.5, 2.5]}, "vertices is among the 2 "),
+        ({"x": [1.0, 2.0], "y": [1.0, 2.0], "town": [[1], [2]]}, "vertices is among the 2 "),
+    ],
+)
+def test_points_without_a_place(points, message):
+    with pytest.raises(InvalidEdgesError, match=message):
+        dfmst.report(ROADS, "a", "b", "km", points=pa.table(points), id="town", coordinates=("x", "y"))

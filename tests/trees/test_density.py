@@ -274,3 +274,9 @@ finally:
     seconds, compiled = run.stdout.split()
     assert compiled == "False"
     assert float(seconds) < 3  # 0.5 on a free machine; a loaded one counts more
+
+
+def test_points_have_no_groups():
+    points = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="by= groups the rows of an edge table, and these are points"):
+        dfmst.hdbscan(points, columns=["x", "y"], by="x")

@@ -167,3 +167,20 @@ def test_bad_dendrograms(merges: dict[str, Any], names, message):
     frame = dfmst.single_linkage(ROADS).assign(**merges)
     with pytest.raises(dfmst.InvalidEdgesError, match=message):
         dfmst.newick(frame, names=names)
+
+
+@pytest.mark.parametrize(
+    ("distance", "message"),
+    [
+        (pa.array([1, None, 3]), "column 'distance' holds int64 values with 1 nulls, and lengths are numbers"),
+        (pa.array(["a", "b", "c"]), "column 'distance' holds string values with 0 nulls, and lengths are numbers"),
+        (
+            pa.array([1, 2, 3], pa.timestamp("s")),
+            "'distance' holds timestamp.* values, and lengths of branches are num",
+        ),
+    ],
+)
+def test_distances_that_are_no_lengths(distance, message):
+    merges = dfmst.single_linkage(pa.Table.from_pandas(ROADS))
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        dfmst.newick(merges.set_column(merges.column_names.index("distance"), "distance", distance))

@@ -186,3 +186,9 @@ def test_rows_without_a_time_may_be_dropped():
     ((begin, forest),) = dfmst.windows(frame, time="t", width=2.0, step=1.0, invalid="drop")
     assert (begin, forest.index.tolist()) == (1.0, [0, 2])
     assert not list(dfmst.windows(ROADS.iloc[:0].assign(t=DATES[:0]), time="t", width="1D", step="1D"))
+
+
+def test_windows_beyond_64_bits():
+    table = ROADS.assign(at=[2**62, 2**63 - 5, 2**62])
+    with pytest.raises(ValueError, match="the last window ends beyond 64 bits"):
+        dfmst.windows(table, time="at", width=10, step=2**61)

@@ -246,3 +246,32 @@ def test_asking_for_the_backend_loads_nothing():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_what_networkx_raises():
+    """Calls that a converted graph cannot answer raise the errors of NetworkX."""
+    graph, multigraph = nx.Graph([(0, 1)]), nx.MultiGraph([(0, 1)])
+    calls: list[Any] = [
+        (backend.node_connected_component, nx.node_connected_component, graph, (7,)),
+        (backend.minimum_spanning_tree, nx.minimum_spanning_tree, multigraph, ("weight", "boruvka")),
+        (backend.number_connected_components, nx.number_connected_components, nx.DiGraph([(0, 1)]), ()),
+        (backend.partition_spanning_tree, nx.partition_spanning_tree, nx.Graph([(0, 1, {"weight": "x"})] * 2), ()),
+    ]
+    for ours, theirs, original, arguments in calls:
+        raised = []
+        for call, what in ((ours, backend.convert_from_nx(original)), (theirs, original)):
+            try:
+                raised.append(str(call(what, *arguments)))
+            except (KeyError, TypeError, ValueError, nx.NetworkXException) as error:
+                raised.append(type(error).__name__)
+        assert raised[0] == raised[1]
+
+
+def test_a_converted_graph_is_used_as_it_is():
+    graph = nx.path_graph(5)
+    converted = backend.convert_from_nx(graph)
+    assert backend.convert_from_nx(converted) is converted
+    graph.__networkx_cache__ = {"backends": {"dfmst": {}}}
+    assert backend.should_run("connected_components", (graph,), {}) is True
+    directed = backend.convert_from_nx(nx.DiGraph([(0, 1)]))
+    assert (directed.is_directed(), directed.is_multigraph(), len(directed)) == (True, False, 2)
