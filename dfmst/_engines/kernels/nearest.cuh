@@ -225,8 +225,8 @@ HOST_KERNEL(nearest_to_leaves, (const f64* column, const u32* order, u64 length,
 // ---- the host: the points of a leaf take others a few at a time, without a branch for each pair -----------------------
 
 #ifndef __CUDACC_RTC__
-const u32 SLOTS = 8;  // points that are kept for each; one more than are listed
-const u32 SIDE = 4;   // points that take another one at a time: as many numbers as a register of AVX2 holds
+const u32 SLOTS = 10;  // points that are kept for each; one more than are listed
+const u32 SIDE = 4;    // points that take another one at a time: as many numbers as a register of AVX2 holds
 const u64 UPPER = ~0xffffffffull, FREE = 0x7fe00000ffffffffull;  // the key of a free slot is above those of all pairs
 
 typedef f64 Side __attribute__((vector_size(sizeof(f64) * SIDE)));

@@ -12,6 +12,7 @@ from dfmst._trees.points.blocks import BlockRounds, nearest_by_blocks
 from dfmst._trees.points.rounds import HALF, Rounds, first_in_runs, halves, pieces
 from dfmst._trees.points.tree import EUCLID, Space, build_tree, distances, nearest_points
 
+_HALF_WORD = np.uint32(0xFFFF)
 _MANY_AXES = 20  # above which a tree leaves out hardly any points
 
 
@@ -100,10 +101,13 @@ def _first_of_equals(points: Array) -> Array | None:
         word[piece] = hashed
     ordered = np.sort(word)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    maybe = np.zeros(1 << 16, bool)  # by half of a word: most words are not repeated, and need no search
+    maybe[repeated & _HALF_WORD] = True
     alike = [np.zeros(0, np.int64)]
     for piece in pieces(len(word)) if len(repeated) else ():
-        at = np.minimum(np.searchsorted(repeated, word[piece]), len(repeated) - 1)
-        alike.append(np.flatnonzero(repeated[at] == word[piece]) + piece.start)
+        some = np.flatnonzero(maybe[word[piece] & _HALF_WORD])
+        at = np.minimum(np.searchsorted(repeated, word[piece][some]), len(repeated) - 1)
+        alike.append(some[repeated[at] == word[piece][some]] + piece.start)
     some = np.concatenate(alike)
     some = some[np.lexsort(points[:, some])]
     begins = np.append(True, (points[:, some[1:]] != points[:, some[:-1]]).any(axis=0))

@@ -31,7 +31,7 @@ def distances(engine: Engine, points: Array, source: Array, target: Array, space
 
 
 _LANES = 8  # entries that the kernels read behind the last point
-SURE = 7  # most points that are listed by ``sure_neighbors``; the kernels' SLOTS less one
+SURE = 9  # most points that are listed by ``sure_neighbors``; the kernels' SLOTS less one
 PLANE = 3  # axes up to which a box is small compared with its distance from most points
 _FEW, _MANY = 8, 32  # points of a leaf, or up to twice as many: up to PLANE axes, and above
 _SCRATCH = 1 << 18  # distances of neighbors at a time

@@ -88,7 +88,7 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   launch_nearest_to_leaves(1ull << c.depth, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                            c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, wanted, 0ull, near.data(), far.data(), last.data());
   CHECK(near == neighbor && far == distance && last == reach);
-  const u64 most = 7;
+  const u64 most = 9;
   std::vector<u32> first(n * most);
   launch_sure_neighbors(1ull << c.depth, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                         c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, first.data(), last.data());
