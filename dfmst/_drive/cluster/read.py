@@ -217,9 +217,10 @@ def column_types(view: FrameView | DeviceView, names: list[Any]) -> dict[Any, An
 
 
 def _type_of(column: Any) -> pa.DataType | None:
-    """The type in which a column's values are compared; ``None``: that of Python's objects, or on a GPU."""
+    """The type in which a column's values are compared; ``None``: objects, wide floats, or a column on a GPU."""
     if isinstance(column, np.ndarray):
-        return None if column.dtype.kind == "O" else pa.from_numpy_dtype(column.dtype.newbyteorder("="))
+        unknown = column.dtype.kind == "O" or (column.dtype.kind in "fc" and column.dtype.itemsize > 8)
+        return None if unknown else pa.from_numpy_dtype(column.dtype.newbyteorder("="))
     kind = getattr(column, "type", None)
     return getattr(kind, "value_type", kind) if kind is not None and not pa.types.is_nested(kind) else kind
 

@@ -175,8 +175,7 @@ class _SetsPass(Pass):
         self.fold.add(rows)
 
     def _restore(self, state: FoldState) -> None:
-        if state.parent is None:
-            return
+        assert state.parent is not None
         self.coder.fit(self.coder.encoder.count)
         self.fold = SetsFold(self.coder.engine, self.coder.encoder.count, state.parent)
         self.fold.note_loops(self.coder.engine.from_host(self.coder.loops))

@@ -40,8 +40,19 @@ def test_categories_that_differ():
     assert dfmst.dask.connected_components(edges, "a", "b").compute().astype(str).equals(expected.astype(str))
 
 
+def test_without_self_loops():
+    frame = EDGES[EDGES.a != EDGES.b].reset_index(drop=True)
+    edges = dd.from_delayed([dask.delayed(part) for part in (frame[:40], frame[:0], frame[40:])], meta=frame[:0])
+    expected = dfmst.single_linkage(frame, "a", "b", "w")
+    pd.testing.assert_frame_equal(dfmst.dask.single_linkage(edges, "a", "b", "w").compute(), expected)
+
+
 def test_errors():
     parts = dd.from_pandas(EDGES, npartitions=2)
+    with pytest.raises(dfmst.UnsupportedFrameError, match=r"labels=True is for ids .* without vertices= and by="):
+        dfmst.dask.connected_components(parts, "a", "b", by="w", labels=True)
+    with pytest.raises(ValueError, match=r"labels=True labels all rows, and invalid='drop' leaves rows out"):
+        dfmst.dask.connected_components(parts, "a", "b", invalid="drop", labels=True)
     with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
         dfmst.dask.clusters(parts, "a", "b", "w", strategy="merge")
     with pytest.raises(dfmst.UnsupportedFrameError):

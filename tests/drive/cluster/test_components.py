@@ -97,6 +97,15 @@ def test_clusters_of_many_partitions(seed, ids, maximum, several):
         pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "bsp"])
+def test_no_rows(algorithm):
+    frame = random_frame(8).iloc[:0]
+    parts = dd.from_pandas(frame, npartitions=1)
+    same(parts, frame, algorithm=algorithm)
+    labels = dfmst.dask.connected_components(parts, "a", "b", algorithm=algorithm, labels=True).compute()
+    assert (len(labels), list(labels.columns)) == (0, [*frame.columns, "component"])
+
+
 def test_files(tmp_path):
     frame = random_frame(8, 200, 300)
     for part in range(4):

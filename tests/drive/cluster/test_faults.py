@@ -142,6 +142,15 @@ def test_weights_that_the_first_type_does_not_hold_are_an_error(strategy, first)
         forest_of_halves(parts, strategy)
 
 
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long floats have 64 bits")
+def test_weights_of_more_than_64_bits():
+    """In memory they have ranks, which differ between partitions."""
+    frame = pd.DataFrame({"a": [1, 2, 1], "b": [2, 3, 3], "w": np.array([3, 1, 2], np.longdouble) / 8})
+    parts = dd.from_pandas(frame, npartitions=2, sort=False)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column 'w' holds float\d+ values that are not 64-bit numbers"):
+        dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w").compute(scheduler="synchronous")
+
+
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [

@@ -62,7 +62,8 @@ def test_skewed_and_empty_partitions(strategy):
 @every_strategy
 def test_an_empty_frame(strategy):
     frame = random_frame(7).iloc[:0]
-    check(frame, dd.from_pandas(frame, npartitions=1), strategy)
+    with dask.config.set(scheduler="synchronous"):
+        check(frame, dd.from_pandas(frame, npartitions=1), strategy)
 
 
 @every_strategy

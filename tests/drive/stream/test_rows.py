@@ -184,6 +184,14 @@ def test_an_output_that_cannot_be_is_told_before_rows_are_read(tmp_path, monkeyp
     assert first.read_bytes() == bytes_of_it
 
 
+def test_a_checkpoint_of_frames_and_a_pattern_of_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidEdgesError, match="a checkpoint needs Parquet files: frames have no state"):
+        dfmst.stream.minimum_spanning_forest([edges(5, 9)], checkpoint="kept")
+    with pytest.raises(dfmst.FormatError, match=r"part-\*.parquet: no file has such a name"):
+        dfmst.stream.minimum_spanning_forest("part-*.parquet")
+
+
 def test_a_forest_is_not_written_over_its_input(tmp_path):
     path = tmp_path / "edges.parquet"
     pyarrow.parquet.write_table(edges(200, 2_000), path)
