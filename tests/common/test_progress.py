@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 
 import pytest
@@ -16,14 +15,14 @@ def _no_file(*_, **__):
 
 
 def test_memory_without_the_files_of_linux(monkeypatch):
+    resource = pytest.importorskip("resource")
     exact = progress.peak_memory()
     monkeypatch.setattr("builtins.open", _no_file)
     assert progress.memory_now() == 0
     peak = progress.peak_memory()
-    unit = 1 if sys.platform == "darwin" else 1024
-    assert peak == resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     assert exact is not None
-    assert peak >= exact >> 1
+    assert peak is not None
+    assert exact >> 1 <= peak <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (sys.platform != "darwin") * 10
     monkeypatch.delattr(os, "sysconf")
     assert progress.machine_memory() is None
 
