@@ -260,9 +260,10 @@ def _sum_floats(engine: Engine, trees: RootedTrees, along: Array) -> Array:
         return engine.from_host(fold_paths(host_engine(engine), on_host, engine.to_host(along))[0])
     total, vertices = along.copy(), sort_order(engine, trees.depth)
     ends = engine.xp.cumsum(engine.xp.bincount(trees.depth)).tolist()
-    for begin, end in pairwise(ends):
-        level = vertices[begin:end]
-        total[level] += total[trees.parent[level]]
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        for begin, end in pairwise(ends):
+            level = vertices[begin:end]
+            total[level] += total[trees.parent[level]]
     return total
 
 

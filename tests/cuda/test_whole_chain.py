@@ -260,6 +260,12 @@ def test_what_follows_from_a_forest(table, maximum):
         assert repr(results[0]) == repr(results[1])  # infinite distances may have no sum
 
 
+def test_infinities_of_both_signs_have_no_sum():
+    table = pa.table({"u": [0, 1], "v": [1, 2], "w": [np.inf, -np.inf]})
+    found = [values(dfmst.rooted(each, "u", "v", "w")) for each in (table, cudf.DataFrame.from_arrow(table))]
+    assert repr(found[0]) == repr(found[1])
+
+
 def test_sums_of_floats_in_deep_trees(monkeypatch):
     """By level and on the host, sums are rounded alike."""
     table = edges("dense").set_column(2, "w", pa.array(np.random.default_rng(2).random(ROWS)))
