@@ -28,6 +28,7 @@ class MemoryPool:
         self.used = 0
         self.peak = 0
         self._free: Counter[int] = Counter()
+        self._free_bytes = 0  # counted, since a collection of garbage may give memory back at any time
 
     def set_limit(self, size: int) -> None:
         self.limit = size or MEMORY
@@ -45,7 +46,7 @@ class MemoryPool:
 
     def free_bytes(self) -> int:
         """Bytes that the pool holds and nobody uses."""
-        return sum(size * count for size, count in self._free.items())
+        return self._free_bytes
 
     def total_bytes(self) -> int:
         return self.used + self.free_bytes()
@@ -53,10 +54,12 @@ class MemoryPool:
     def free_all_blocks(self) -> None:
         driver_memory.give(self.free_bytes())
         self._free.clear()
+        self._free_bytes = 0
 
     def take(self, size: int) -> None:
         if self._free[size]:
             self._free[size] -= 1
+            self._free_bytes -= size
         else:
             if self.total_bytes() + size > self.limit:
                 self.free_all_blocks()
@@ -69,6 +72,7 @@ class MemoryPool:
     def give(self, size: int) -> None:
         self.used -= size
         self._free[size] += 1
+        self._free_bytes += size
 
 
 _default = MemoryPool()
