@@ -36,7 +36,7 @@ from support.results import BENCH, parser, read, write
 
 sys.path.append(str(BENCH.parent))  # after the installed dfmst: only for the package `tests`
 
-from support.inside import CudaEngine, EdgeTable, Engine, Trace
+from support.inside import EUCLID, CudaEngine, EdgeTable, Engine, Trace, spanning_pairs
 
 from dfmst.algorithms import FilterBoruvka, filter_boruvka
 from dfmst.generate import erdos_renyi, rmat, road_grid
@@ -89,6 +89,8 @@ Columns = tuple[Any, Any, Any, int]
 #: Draws a graph: only one of the whole ones fits some machines at a time.
 Draw = Callable[[], Columns]
 _SAMPLED = 8000  # edges of a small graph
+_POINTS = 1 << 11  # of the small set
+_NEIGHBORS = 8
 
 
 def columns(table: Any, vertices: int) -> Columns:
@@ -162,19 +164,32 @@ def solve(engine: Engine, graph: Columns) -> int:
     return sum(record["rounds"] for record in trace.records)
 
 
-def counted_calls(graph: Columns) -> dict[str, int]:
-    """Launches, array calls, reads, allocations and rounds of one call; and how often all threads wait."""
-    rounds = solve(CudaEngine(cupy), graph)
-    launched = [launch[0] for launch in cupy.cuda.launches]
+def join(engine: Engine, points: Any) -> int:
+    """Find the spanning tree of points in the same way; how many rounds it took."""
+    on_device = engine.from_host(points)
+    cupy.reset()
+    spanning_pairs(engine, on_device, _NEIGHBORS, 0, EUCLID)
+    return sum(launch[0].startswith("first_ways") for launch in cupy.cuda.launches)
+
+
+def _calls(rounds: int) -> dict[str, int]:
+    """Launches, array calls, reads and allocations of a call."""
     return {
-        "launches": len(launched),
+        "launches": len(cupy.cuda.launches),
         "array_calls": len(cupy.traffic.array_calls),
         "reads": len(cupy.traffic.to_host),
         "writes": len(cupy.traffic.to_device),
         "allocations": len(cupy.driver_memory.mallocs),
         "rounds": rounds,
-        "meetings": 2 * max(0, rounds - launched.count("join_records")) + sum(map(_meetings, launched)),
     }
+
+
+def counted_calls(graph: Columns) -> dict[str, int]:
+    """Launches, array calls, reads, allocations and rounds of one call; and how often all threads wait."""
+    rounds = solve(CudaEngine(cupy), graph)
+    launched = [launch[0] for launch in cupy.cuda.launches]
+    meetings = 2 * max(0, rounds - launched.count("join_records")) + sum(map(_meetings, launched))
+    return {**_calls(rounds), "meetings": meetings}
 
 
 def _meetings(launched: str) -> int:
@@ -193,11 +208,24 @@ def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
             solve(engine, graph)
     finally:
         filter_boruvka._SMALL, filter_boruvka._COUNTED = sizes
+    return _memory(counts, edges, "edge")
+
+
+def counted_points() -> dict[str, Any]:
+    """The same of the spanning tree of random points in the plane, without an estimate."""
+    counts, (whole, small) = Counts(), (np.random.default_rng(1).random((2, count)) for count in (1 << 17, _POINTS))
+    calls = _calls(join(CudaEngine(cupy), whole))
+    with real_ptx(Card(observer=counts)) as engine:
+        join(engine, small)
+    return {"points": whole.shape[1], "calls": calls, "memory": _memory(counts, _POINTS, "point")}
+
+
+def _memory(counts: Counts, items: int, item: str) -> dict[str, float]:
     return {
-        "edges": edges,
-        "sectors_loaded_per_edge": round(counts.sectors["load"] / edges, 2),
-        "sectors_stored_per_edge": round(counts.sectors["store"] / edges, 2),
-        "atomics_per_edge": round(counts.atomics / edges, 2),
+        f"{item}s": items,
+        f"sectors_loaded_per_{item}": round(counts.sectors["load"] / items, 2),
+        f"sectors_stored_per_{item}": round(counts.sectors["store"] / items, 2),
+        f"atomics_per_{item}": round(counts.atomics / items, 2),
         "hottest_address_share": round(counts.hottest / max(1, counts.atomics), 4),
         "idle_lane_share": round(counts.idle_share, 3),
     }
@@ -243,12 +271,15 @@ def main() -> None:
     options = parser(__doc__, "gpu_counts.json")
     options.add_argument("--ny", type=Path, help="the graph of New York's roads, as Parquet")
     options.add_argument("--before", type=Path, help="an earlier result, of which the counts are shown as well")
+    options.add_argument("--points", action="store_true", help="count those of points only, and keep the graphs")
     chosen = options.parse_args()
     earlier = {} if chosen.before is None else read(chosen.before)["graphs"]
-    result: dict[str, Any] = {"model": MODEL, "graphs": {}}
+    result: dict[str, Any] = read(chosen.output) if chosen.points else {"model": MODEL, "graphs": {}}
     modules._GRAIN = 1 << 12  # its few indices at a time are for tests
     with standin.installed():
-        for name, draws in graphs(chosen.ny).items():
+        result["points"] = counted_points()
+        print("points", json.dumps(result["points"]), flush=True)
+        for name, draws in () if chosen.points else graphs(chosen.ny).items():
             result["graphs"][name] = record = counted(name, *draws, earlier.get(name))
             print(name, json.dumps(record), flush=True)
     write(chosen.output, result)

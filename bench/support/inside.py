@@ -14,11 +14,14 @@ from dfmst._engines.primitives.dendrogram import contracted_merges
 from dfmst._engines.primitives.kruskal_tree import merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
+from dfmst._trees.points.spanning import spanning_pairs
+from dfmst._trees.points.tree import EUCLID
 from dfmst.algorithms.base import Trace
 
 Array: TypeAlias = Any  # of NumPy or CuPy
 
 __all__ = [
+    "EUCLID",
     "Array",
     "CpuEngine",
     "CudaEngine",
@@ -34,6 +37,7 @@ __all__ = [
     "release_scratch",
     "select_engine",
     "sort_order",
+    "spanning_pairs",
     "unchecked_table",
 ]
 
