@@ -162,7 +162,7 @@ def _no_flags(name: Any, kind: object) -> InvalidEdgesError:
 def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
     """Label of each vertex after the rows to keep have united their ends."""
     table, xp = input.table, engine.xp
-    rows = EdgeTable(table.source[forced], table.target[forced], table.weight[forced], table.vertices)
+    rows = table.take(forced)
     label: Array = xp.arange(table.vertices, dtype=np.uint32)
     engine.launch("unite", len(rows), rows.source, rows.target, None, label)
     flatten(engine, label)

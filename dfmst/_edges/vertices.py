@@ -52,10 +52,10 @@ def check_vertices(count: int) -> None:
         raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
 
 
-def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
+def check_capacity(rows: int) -> None:
     """Raise an error if a table has more rows than row positions can number."""
-    if rows > limit:
-        message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
+    if rows > ROW_LIMIT:
+        message = f"the table has {rows:,} rows; row positions hold at most {ROW_LIMIT:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
 
 

@@ -118,7 +118,7 @@ def _first_uncertain(
     """Return a removed row whose replacement may be outside the table; ``None`` if none is."""
     forest = rank_forest(engine, gather_edges(engine, table.edges(), rows.astype(np.uint32), None, table.flip))
     trees = build_kruskal_tree(engine, forest.ends, table.vertices, contract=True)
-    reserve = EdgeTable(table.source[:old], table.target[:old], table.weight[:old], table.vertices, table.maximum)
+    reserve = table.part(0, old)
     uncertain, found = None, 0
     for layer in edge_layers(engine, reserve, algorithm):
         away = layer[flags[layer]].astype(np.uint32)

@@ -94,7 +94,6 @@ def slices(monkeypatch):
     """Lower the limit of 2^32 - 2 rows to 40, and slices to 16 rows."""
     for module in ("_edges.vertices", "algorithms.solve"):
         monkeypatch.setattr(f"dfmst.{module}.ROW_LIMIT", 40)
-    monkeypatch.setattr("dfmst._edges.vertices.check_capacity.__defaults__", (40,))
     monkeypatch.setattr("dfmst.algorithms.solve._SLICE", 16)
 
 

@@ -19,7 +19,7 @@ from dfmst._edges.conditions import Conditions
 from dfmst._edges.joint import joint_ids, split_ids
 from dfmst._edges.read import edge_columns
 
-#: Groups; those that are no ids are floats or nulls.
+#: Columns of groups; floats and nulls are groups, but not ids.
 COLUMNS = {
     "nothing": pa.nulls(3),
     "booleans": pa.array([True, None, False]),

@@ -331,7 +331,7 @@ def test_frames_whose_stack_changes_a_value() -> None:
 
 
 def test_a_frame_without_memory() -> None:
-    """Memory that is short is no fault of the frame."""
+    """An error of memory is not reported as an error of the frame."""
 
     class Frame:
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:

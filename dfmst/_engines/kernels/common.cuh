@@ -84,7 +84,7 @@ DEVICE void propose(u64* best, u64 place, const u32* key, u64 edge) {
   const u64 candidate = (u64)key[edge] << 32 | edge;
   if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
 }
-// Puts an edge where it is lighter than what lies there: `lighter_than` tells of what it has seen.
+// Stores an edge if it is lighter than the stored one: `lighter_than` compares it with the value last seen.
 template <typename LighterThan> DEVICE void swap_while(u64* place, u64 edge, const LighterThan& lighter_than) {
   u64 seen = load(place);
   while (lighter_than(seen)) {

@@ -98,7 +98,7 @@ template <u32 A> DEVICE f64 gap_of(const PointTree& tree, u64 a, f64 low, f64 hi
   return across < gap ? across : gap;
 }
 
-// The sum between a point and a node's box; A is the number of axes, 0 where it is not known here.
+// The sum between a point and a node's box; A is the number of axes, 0 if it is not known here.
 template <u32 A> DEVICE f64 sum_to_box(const PointTree& tree, const f64* point, u64 node) {
   const u64 axes = axes_of<A>(tree);
   const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;

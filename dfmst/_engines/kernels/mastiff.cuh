@@ -1,6 +1,6 @@
 // Mastiff's rounds over components. `list` holds the components that look for an edge in this round (null: every
-// vertex). A vertex is ROOT or EXEMPT where it is its own parent, MERGED elsewhere; `exempt` says whether its component
-// is the exempt one of its graph component. best[vertex] is its lightest edge, ~0 where it has none.
+// vertex). A vertex is ROOT or EXEMPT if it is its own parent, else MERGED; `exempt` says whether its component
+// is the exempt one of its graph component. best[vertex] is its lightest edge, ~0 if it has none.
 
 DEVICE u32 listed(const u32* list, u64 i) { return list ? list[i] : (u32)i; }
 
@@ -173,8 +173,8 @@ KERNEL(append_across, (const u32* list, const u32* across, const u64* best, u32*
   set_flag(flags, (u32)mine);
 } END
 
-// The root above a vertex, halving the path on the way. Other threads set parents to roots meanwhile, so that only a
-// parent that is still the same is replaced: a plain store would put an older ancestor back.
+// Finds the root above a vertex and halves the path on the way. Other threads set parents to roots at the same time. A
+// plain store would put an older ancestor back, so a parent is replaced only if it has not changed.
 DEVICE u32 halve_path(u32* parent, u32 vertex) {
   u32 up = load(&parent[vertex]);
   for (u32 above = load(&parent[up]); above != up; above = load(&parent[up])) {
@@ -224,7 +224,7 @@ KERNEL(compress_paths, (const u32* list, const u32* top, const u64* best, u32* p
 } END
 
 // Every root stands for election in its graph component: by size, then by vertex, larger first. The exempt root of the
-// last round stands through the components that joined it, or with its old size where none did.
+// last round stands through the components that joined it, or with its old size if none did.
 KERNEL(stand, (const u32* list, const u32* parent, const u32* group, const u32* size, u64* largest)) {
   const u32 vertex = listed(list, i), head = parent[vertex], mine = size[head];
   const u64 candidate = (u64)mine << 32 | head;

@@ -251,7 +251,7 @@ DEVICE void take_leaf(const PointTree& tree, u64 first, u64 begin, u64 end, f64 
       }
     }
     Side key = (Side)(((SideWords)sum & UPPER) | p);
-    if (p - first < SIDE) key[p - first] = real_of(FREE);  // a point is no neighbor of its own
+    if (p - first < SIDE) key[p - first] = real_of(FREE);  // a point is not its own neighbor
     for (u32 s = 0; s < SLOTS; ++s) {
       const Side before = kept[s];
       kept[s] = key < before ? key : before;

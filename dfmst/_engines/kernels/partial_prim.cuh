@@ -147,7 +147,7 @@ KERNEL_OF(K, grow_subtrees, (const u64* offset, const u32* edge, const u32* othe
   if (met) atomic_add(conflicts, met);
 } END
 
-// Gives a vertex's neighbors the subtree's colour: false where one has another colour.
+// Gives a vertex's neighbors the subtree's color: false if one has another color.
 template <typename K> DEVICE bool colour_neighbors(const Instance<K>& own, u32 vertex, u32* colour) {
   for (u64 arc = own.offset[vertex]; arc < own.offset[vertex + 1]; ++arc) {
     u32* const mark = &colour[own.other[arc]];

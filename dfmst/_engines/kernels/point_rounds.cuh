@@ -48,9 +48,9 @@ template <u32 A> DEVICE f64 weight_of(const PointTree& tree, const f64* core, u6
   return core ? larger(distance, larger(core[a], core[b])) : distance;
 }
 
-// The way out of a point among its nearest points; false where none of them is outside. Without a core they come in the
-// order of their weights: the first one out is sure, and points before `next` have joined. What is then left weighs no
-// less than the way so far, so that it is not looked at before the component has no lighter way.
+// Finds the way out of a point among its nearest points; false if all of them are inside. Without a core they come in
+// the order of their weights: the first one outside is sure, and points before `next` have joined. The others weigh at
+// least as much as the way so far: they wait until the component has no lighter way.
 template <u32 A>
 DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbor, u64 wanted, u8* next, u64 p) {
   const u32 mine = ways.label[p];
@@ -182,7 +182,7 @@ template <u32 A> DEVICE void find_block_ways(const PointTree& tree, const Ways& 
     if (ways.sure[p] != 1 && find_way<A>(tree, ways, p, span)) ways.spent[block] = 0;
 }
 
-// The way out of every point of a block that may have its component's lightest, where it is not sure.
+// The way out of every point of a block that may have its component's lightest, unless it is sure.
 KERNEL(find_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                    const f64* box, const u32* axis, const f64* cut, u64 norm, const f64* period, const u32* label, const u32* whole,
                    const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,

@@ -59,7 +59,7 @@ KERNEL_OF(K, least_of_groups, (const u64* lightest, u64 front, u64 length, u64 g
   index[i / GROUP] = (u32)least.at;
 } END
 
-// The candidate at `at` joins; where no edge leads to any, the one at the front begins a new tree.
+// The candidate at `at` joins; if no edge leads to any, the one at the front begins a new tree.
 DEVICE void join(u64 best, u64 at, u64 front, u64* lightest, u32* vertex, u32* place, u32* chosen, u64* state) {
   if (best == ~0ull) at = front;
   if (best == ~0ull) ++state[2];

@@ -203,8 +203,8 @@ def test_bytes_moved_are_those_that_the_workers_sent(tmp_path, client):
     written = dfmst.dask.forest_of_files(edges, tmp_path / "out", strategy="shuffle", client=client)
     planned = dfmst.plan(files=edges, strategy="shuffle", workers=2, memory_limit="3GiB")
     assert written.bytes_moved is not None
-    # Half of the pieces move, as planned, if Dask places tasks evenly; on a busy machine all of them may, or few.
-    assert 1 / 4 < written.bytes_moved / planned.bytes_moved < 4
+    # The plan is half of the pieces, as if Dask placed tasks evenly. All of them may move, with messages of control.
+    assert 1 / 4 < written.bytes_moved / planned.bytes_moved < 2.5
 
 
 def test_a_directory_from_python(folder, client):

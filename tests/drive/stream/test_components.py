@@ -295,10 +295,10 @@ def test_goes_on_after_an_interruption(tmp_path, monkeypatch, name):
         dfmst.stream.fold(parts, weight=None, **options)
     with pytest.raises(DfmstError, match="belongs to another run"):
         stream(parts, invalid="drop", **options)
-    told: list[int] = []
-    found = stream(parts, progress=lambda done, total: told.append(done), **options)
+    done: list[int] = []
+    found = stream(parts, progress=lambda rows, total: done.append(rows), **options)
     assert found.equals(dfmst.connected_components(table))
-    assert 4_500 < told[0] <= 6_000
+    assert 4_500 < done[0] <= (5_500 if name else 6_000)  # batches of dense ids are four times as long
     assert list(kept.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""ThreadSanitizer's driver knows every kernel and its type parameter; it fails where one has not run for a type."""
+"""ThreadSanitizer's driver knows every kernel and its type parameter; it fails if one has not run for a type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one thread does in one launch where there is little of it: few vertices, few components, few buckets."""
+"""Work that one thread does in one launch if there is little of it: few vertices, few components, few buckets."""
 
 from __future__ import annotations
 
