@@ -78,7 +78,8 @@ def forest_rows(
     maximum
         Whether heavier edges come first.
     threads
-        Threads to use on the CPU; ``None`` takes every processor of this process (one below 100,000 rows).
+        Threads to use on the CPU, at most as many as this process has processors; ``None`` takes every processor (one
+        below 100,000 rows).
 
     Returns
     -------

@@ -86,7 +86,8 @@ def minimum_spanning_forest(
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     threads
-        Threads to use on the CPU; ``None`` takes every processor of this process (one below 100,000 rows).
+        Threads to use on the CPU, at most as many as this process has processors; ``None`` takes every processor (one
+        below 100,000 rows).
     return_trace
         Also return a frame with one record a round.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
-from dfmst._engines.cpu import CpuEngine
+from dfmst._engines.cpu import CpuEngine, processors
 from dfmst._engines.scratch import free_pool_bytes, release_scratch, trim_device_scratch, with_freed_scratch
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ _SERIAL_ROWS = 100_000  # below, a second thread takes more time than it saves
 def select_engine(
     name: str = "auto", threads: int | None = None, *, on_device: bool = False, rows: int | None = None
 ) -> Engine:
-    """Return the engine of that name."""
+    """Return the engine of that name, with at most as many threads as there are processors.
+
+    Algorithms for more threads do more work, which only pays if that many run at once.
+    """
     message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
     check_choice(name, ("auto", "cpu", "cuda"), message)
     threads = None if threads is None else whole_number("threads", threads)
@@ -51,7 +54,9 @@ def select_engine(
         return CudaEngine()
     if threads is None and rows is not None and rows < _SERIAL_ROWS:
         threads = 1
-    return CpuEngine() if threads is None else _cpu_engine(threads)
+    if threads is None:
+        return CpuEngine()
+    return _cpu_engine(threads if threads == 1 else min(threads, processors()))
 
 
 _cpu_engine = lru_cache(CpuEngine)  # a new engine takes as long as a small launch

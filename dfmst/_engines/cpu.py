@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -69,9 +70,29 @@ def default_threads() -> int:
             return max(1, int(configured))
         except ValueError:
             raise ValueError(f"DFMST_NUM_THREADS is {configured!r}; it must be a whole number") from None
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+    return processors()
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use: its affinity, and its container's quota."""
+    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, int(min(known, quota())))
+
+
+@cache
+def quota(folder: str = "/sys/fs/cgroup") -> float:
+    """Return the processors that a container's cgroup allows, rounded up; infinity without a limit."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # versions 2 and 1
+        words: list[str] = []
+        try:
+            for name in names:
+                with open(os.path.join(folder, name), encoding="ascii") as file:
+                    words += file.read().split()
+        except OSError:
+            continue
+        if words[0] not in ("max", "-1"):
+            return math.ceil(int(words[0]) / int(words[1]))
+    return math.inf
 
 
 @dataclass(frozen=True, slots=True)

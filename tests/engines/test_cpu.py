@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine, select_engine
-from dfmst._engines.cpu import default_threads
+from dfmst._engines.cpu import default_threads, quota
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import DfmstError, EngineUnavailableError
@@ -171,16 +172,42 @@ def test_threads_of_the_environment(monkeypatch, configured, threads):
 
 
 def test_threads_by_default(monkeypatch):
+    monkeypatch.setattr("dfmst._engines.cpu.quota", lambda: 16)
     for configured in (None, ""):
         monkeypatch.delenv("DFMST_NUM_THREADS", raising=False)
         if configured is not None:
             monkeypatch.setenv("DFMST_NUM_THREADS", configured)
-        assert default_threads() >= 1
         monkeypatch.setattr("os.sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
         assert default_threads() == 3
         monkeypatch.delattr("os.sched_getaffinity")
         monkeypatch.setattr("os.cpu_count", lambda: None)
         assert default_threads() == 1
+        monkeypatch.setattr("os.cpu_count", lambda: 64)
+        assert default_threads() == 16
+
+
+@pytest.mark.parametrize(
+    ("files", "processors"),
+    [
+        ({}, math.inf),
+        ({"cpu.max": "max 100000\n"}, math.inf),
+        ({"cpu.max": "150000 100000\n"}, 2),
+        ({"cpu.max": "5000 100000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, math.inf),
+        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
+    ],
+)
+def test_quota_of_a_container(tmp_path, files, processors):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert quota(str(tmp_path)) == processors
+
+
+@pytest.mark.parametrize(("threads", "used"), [(1, 1), (2, 2), (3, 3), (4, 3), (16, 3)])
+def test_no_more_threads_than_processors(monkeypatch, threads, used):
+    monkeypatch.setattr("dfmst._engines.processors", lambda: 3)
+    assert select_engine("cpu", threads).threads == used
 
 
 def test_threads_of_the_environment_are_no_number(monkeypatch):
@@ -191,8 +218,8 @@ def test_threads_of_the_environment_are_no_number(monkeypatch):
 
 @pytest.mark.parametrize("name", ["auto", "cpu"])
 def test_select_engine(name):
-    engine = select_engine(name, 3)
-    assert (engine.name, engine.threads, engine.xp) == ("cpu", 3, np)
+    engine = select_engine(name, 1)
+    assert (engine.name, engine.threads, engine.xp) == ("cpu", 1, np)
 
 
 @pytest.mark.parametrize("threads", [0, -1])

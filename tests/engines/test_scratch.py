@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
-from dfmst._engines import select_engine
+from dfmst._engines import CpuEngine
 from dfmst._engines.scratch import SLAB, Scratch, ScratchModule, release_scratch, shared_scratch
 
 
@@ -133,7 +133,7 @@ def test_rows_do_not_lie_in_it():
 
 
 def test_an_engine_in_scratch_and_back():
-    engine = select_engine("cpu", 3)
+    engine = CpuEngine(3)
     working = engine.in_scratch()
     assert (working.threads, working.xp) == (3, shared_scratch())
     assert working.xp.empty(1 << 20, np.uint8).base is not None
