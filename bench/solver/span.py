@@ -11,10 +11,9 @@ memory that serves all of them: an upper bound, not a measurement.
 
 Measured are calls on 1, 2, 4 and more threads, up to ``--threads``, and on eight times as many as there are processors:
 milliseconds on the clock and of CPUs, and their ratios to one thread. A call starts no more threads than there are
-processors. Then follow the CPU-milliseconds of each kernel
-on 1, 2 and 4 threads, and its bytes for each edge of the table: those of the columns that it reads and writes, and one
-cache line for each position of a column that is read at positions. A row of the table has 12 bytes, or 24 if ids and
-weights have 64 bits.
+processors. Then follow the CPU-milliseconds of each kernel on 1, 2 and 4 threads, and its bytes for each edge of the
+table: those of the columns that it reads and writes, and one cache line for each position of a column that is read at
+positions. A row of the table has 12 bytes, or 24 if ids and weights have 64 bits.
 
 ``--edges`` adds files with a source, a target and a weight as their first three columns.
 """
