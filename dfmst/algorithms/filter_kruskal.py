@@ -215,10 +215,10 @@ def contract_ranges(
     with trace.step("scan"):
         limit, marks, components = buckets.solve()
     with trace.step("compact"):
-        position, source, target = buckets.take(limit, marks, components, chosen)
+        position, source, target, key = buckets.take(limit, marks, components, chosen)
         left = int(components[-1])
         trace.add(cut=len(edges) - int(buckets.starts[-2]), light=len(edges), chosen=vertices - left, components=left)
-        key = gather_keys(engine, edges.key, position, flip)
+        key = gather_keys(engine, edges.key, position, flip) if key is None else key
         row = position
         if edges.row is not None:
             row = engine.xp.empty(len(position), np.uint32)
@@ -264,7 +264,7 @@ class _Buckets:
         """Bring the edges into their buckets; `missing` is set if a weight is NaN."""
         engine, empty, (length, _, width, _) = self.engine, self.engine.xp.empty, self.bounds
         wide = edges.key.dtype.itemsize == 8
-        low, shift = leading_window(engine, edges.key, flip) if wide else (0, 0)
+        low, shift, exact = leading_window(engine, edges.key, flip) if wide else (0, 0, True)
         self.leading = empty(length, np.uint32)
         short = width <= _SHORT_BITS
         self.ends = (empty(length, np.uint32), None) if short else (None, empty(length, np.uint64))
@@ -272,8 +272,8 @@ class _Buckets:
         ends = end_words(edges.source, edges.target)
         columns = (*ends, edges.key, flip, low, shift, self.bucket, *self.bounds, self.places, self.blocks)
         self.whole: tuple[Any, ...] = (None, 0, 0, None)
-        # The positions are written if leading bits cannot be all of a key, or if they turn out not to be.
-        position = empty(length, np.uint32) if shift else None
+        # The positions are written if leading bits are not all of a sampled key, or turn out not to be all of any.
+        position = None if exact else empty(length, np.uint32)
         while True:
             written = (self.leading, *self.ends, position, notes[:1] if missing is None else missing, notes[1:])
             engine.launch("scatter_ranges", self.blocks, *columns, *written, grain=1)
@@ -299,17 +299,21 @@ class _Buckets:
         engine.launch("solve_ranges", workers, *bounds, *self.whole, self.leading, *self.ends, *rooms, *places, grain=1)
         return limit, marks, components
 
-    def take(self, limit: Array, marks: Array, components: Array, chosen: Array) -> tuple[Array, Array, Array]:
-        """Flag the rows of the forest's edges; return position and ends of the other ones to solve later.
+    def take(
+        self, limit: Array, marks: Array, components: Array, chosen: Array
+    ) -> tuple[Array, Array, Array, Array | None]:
+        """Flag the rows of the forest's edges; return position, ends and key of the other ones to solve later.
 
-        Then `components` has the number of the first component of each range, and at last their number.
+        The key is ``None`` if leading bits are not all of it. Then `components` has the number of the first component
+        of each range, and at last their number.
         """
         engine, blocks, (length, *_, ranges) = self.engine, self.blocks, self.bounds
         after, offsets = engine.xp.empty(len(self.places), np.uint64), np.empty(blocks + 1, np.uint64)
         engine.launch("count_put_off", blocks, marks, length, ranges, self.places, blocks, after, grain=1)
         engine.launch_alone("place_put_off", after, self.starts, ranges, blocks, offsets, components)
-        position, source, target = (engine.xp.empty(int(offsets[-1]), np.uint32) for _ in range(3))
+        position, source, target, key = (engine.xp.empty(int(offsets[-1]), np.uint32) for _ in range(4))
+        taken = position, source, target, key if self.whole[-1] is None else None
         rows = (self.edges.source, self.edges.target, self.bucket, *self.bounds, self.places, blocks)
         columns = (marks, *self.ends, after, limit, components, self.edges.row, chosen, offsets)
-        engine.launch("take_put_off", blocks, *rows, *columns, position, source, target, grain=1)
-        return position, source, target
+        engine.launch("take_put_off", blocks, *rows, *columns, self.leading, *taken, grain=1)
+        return taken

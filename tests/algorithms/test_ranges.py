@@ -30,6 +30,9 @@ WEIGHTS = {
         rng.random(length) < 0.01, 1 << 60, rng.integers(0, 50, length)
     ).astype(np.uint64),
     "real": lambda rng, length: rng.normal(size=length),
+    "whole, as floats": lambda rng, length: rng.integers(-500, 500, length).astype(np.float64),
+    "a few not whole": lambda rng, length: np.where(rng.random(length) < 0.001, 1 / 3, rng.integers(-500, 500, length)),
+    "single, as double": lambda rng, length: rng.normal(size=length).astype(np.float32).astype(np.float64),
 }
 
 

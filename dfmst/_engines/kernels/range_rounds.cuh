@@ -32,7 +32,8 @@ DEVICE u64 key_at(const Weights& weights, u64 row) {
 
 // A range's columns. `position` and `weights` are given where edges whose leading bits agree compare by whole keys.
 template <typename Vertex> struct Range {
-  const u32 *leading, *position;
+  u32* leading;
+  const u32* position;
   Weights weights;
   Both<Vertex>* ends;
   u8* marks;
@@ -175,8 +176,8 @@ DEVICE u64 solve_round(const Range<Vertex>& range, const Edges& edges, const Bot
 }
 
 // Contracts a range; how many components it is left with. Edges are marked 1 where they belong to the forest, and 2
-// where they are put off: the first of the ends are then those of these edges, components. A vertex with a limit gets
-// its component in place of it.
+// where they are put off: the first of the ends and of the leading bits are then those of these edges. A vertex with a
+// limit gets its component in place of it.
 template <bool whole, typename Vertex> DEVICE u64 solve_range(const Range<Vertex>& range, const Room<Vertex>& room) {
   for (u64 j = 0; j < range.edges; ++j) range.marks[j] = 0;
   const u64 limited = list_limited(range.limit, range.vertices, room);
@@ -190,6 +191,7 @@ template <bool whole, typename Vertex> DEVICE u64 solve_range(const Range<Vertex
   for (u64 j = 0; j < left; ++j) {
     range.marks[(u32)room.records[j]] = 2;
     range.ends[j] = room.between[j];
+    range.leading[j] = (u32)(room.records[j] >> 32);
   }
   for (u64 k = 0; k < limited; ++k) range.limit[room.limited[k]] = room.within[k];
   return components;
@@ -197,7 +199,7 @@ template <bool whole, typename Vertex> DEVICE u64 solve_range(const Range<Vertex
 
 template <typename Vertex>
 DEVICE void solve_some(const u64* starts, u64 ranges, u64 vertices, u32 width, const Weights& weights, const u32* position,
-                       const u32* leading, Both<Vertex>* ends, const Room<Vertex>& room, u32* limit, u8* marks,
+                       u32* leading, Both<Vertex>* ends, const Room<Vertex>& room, u32* limit, u8* marks,
                        u64* components, u32* next) {
   for (u64 range = atomic_add(next, 1u); range < ranges; range = atomic_add(next, 1u)) {
     const u64 from = starts[range], begin = range << width, rest = vertices - begin, most = 1ull << width;
@@ -210,7 +212,7 @@ DEVICE void solve_some(const u64* starts, u64 ranges, u64 vertices, u32 width, c
 // Each index is a worker that takes one range after the other, with room of its own: two words for each edge of the
 // longest range, and for each vertex three, or five where a vertex takes four bytes.
 HOST_KERNEL(solve_ranges, (const u64* starts, u64 ranges, u64 vertices, u32 width, const u64* bits, u64 flip, u32 type,
-                           const u32* position, const u32* leading, u32* narrow, u64* wide, u64 longest, u64* room,
+                           const u32* position, u32* leading, u32* narrow, u64* wide, u64 longest, u64* room,
                            u32* limit, u8* marks, u64* components, u32* next)) {
   u64* const own = room + i * (2 * longest + ((narrow ? 3ull : 5ull) << width));
   const Weights weights = {bits, flip, type};

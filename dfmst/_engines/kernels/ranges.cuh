@@ -78,11 +78,15 @@ DEVICE u32 leading_of(u64 key, u64 low, u32 shift) {
 
 // Writes an edge's leading bits, its ends (of a cut edge: its position), and its position, if that is asked for. The
 // line of the cache that is next to be written is fetched before a store waits for it. `plain`: keys are leading bits.
-// Returns 1 if a weight is NaN, plus 2 if, without positions, a key is not its leading bits above `low`.
+// Returns 1 if a weight is NaN, plus 2 if, without positions, leading bits are not all of a key: it is outside the window,
+// or the `shift` low bits of its weight are not 0 (as those of small integers in a float are). The key of a negative
+// float has the complement of these bits; `low` has none of them.
 template <bool plain, bool positions, typename Vertex, typename W>
 DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vertex>* ends, u32* position) {
   const u32 mask = (1u << rows.width) - 1, ahead = 96 / sizeof(Both<Vertex>);
-  bool missing = false, cut_off = false;
+  const u64 cut = (1ull << rows.shift) - 1;
+  bool missing = false;
+  u64 cut_off = 0;
   for (u64 j = rows.begin; j < rows.end; ++j) {
     const u32 u = rows.source[j * rows.stride] & mask, v = rows.target[j * rows.stride] & mask, range = rows.bucket[j];
     const u32 at = local[range]++;
@@ -91,8 +95,14 @@ DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vert
     missing |= weight != weight;
     PREFETCH_WRITE(&leading[at + 24]);
     PREFETCH_WRITE(&ends[at + ahead]);
-    const u32 mine = plain ? (u32)key : leading_of(key, rows.low, rows.shift);
-    cut_off |= !plain && !positions && key - rows.low != mine;
+    u32 mine = (u32)key;
+    if (positions) {
+      mine = leading_of(key, rows.low, rows.shift);
+    } else if (!plain) {
+      const u64 step = (key - rows.low) >> rows.shift, unsigned_key = key ^ rows.flip;
+      cut_off |= step >> 32 | ((unsigned_key ^ ((i64)unsigned_key >> 63) ^ ~0ull) & cut);
+      mine = (u32)step;
+    }
     leading[at] = mine;
     ends[at] = range == CUT ? (Both<Vertex>)j : both_of<Vertex>(u, v);
     if (positions) {
@@ -100,11 +110,11 @@ DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vert
       position[at] = (u32)j;
     }
   }
-  return missing | cut_off << 1;
+  return missing | (u32)(cut_off != 0) << 1;
 }
 
 // `narrow` or `wide` takes the ends, and the positions of the cut edges. An id is `stride` words, the lowest first.
-// `missing` is set if a weight is NaN; `cut_off` if, without positions, a key differs from its leading bits above `low`.
+// `missing` is set if a weight is NaN; `cut_off` if, without positions, leading bits are not all of a key.
 HOST_KERNEL_OF(W, scatter_ranges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip,
                                    u64 low, u32 shift, const u8* bucket, u64 length, u64 block, u32 width, u64 ranges,
                                    const u64* places, u64 blocks, u32* leading, u32* narrow, u64* wide,
@@ -174,12 +184,13 @@ HOST_KERNEL(place_put_off, (u64* counts, const u64* starts, u64 ranges, u64 bloc
 } END
 
 // Goes through each block of rows as it was scattered: flags the rows that are chosen, and lists the edges that are put
-// off, components as their ends. Those of a range are numbered from `first` on; `after` tells where the block's ends of
-// each range are read from.
+// off, components as their ends, with their leading bits if there is a `key`. Those of a range are numbered from `first`
+// on; `after` tells where the block's ends of each range are read from.
 HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* bucket, u64 length, u64 block, u32 width,
                                  u64 ranges, const u64* places, u64 blocks, const u8* marks, const u32* narrow,
                                  const u64* wide, const u64* after, const u32* limit, const u64* first, const u32* row,
-                                 u64* chosen, const u64* offsets, u32* position, u32* new_source, u32* new_target)) {
+                                 u64* chosen, const u64* offsets, const u32* leading, u32* position, u32* new_source,
+                                 u32* new_target, u32* key)) {
   u32 local[CUT + 1], from[CUT + 1];
   places_of_block(places, ranges, blocks, i, local);
   places_of_block(after, ranges, blocks, i, from);
@@ -197,9 +208,10 @@ HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* buc
     for (u64 rest = row ? word : 0; rest; rest &= rest - 1) set_flag(chosen, row[base + lowest_bit(rest)]);
     for (; later; later &= later - 1, ++to) {
       const u64 at = base + lowest_bit(later), range = bucket[at];
+      const u64 place = from[range]++;
       position[to] = (u32)at;
-      if (range == CUT) {
-        const u64 place = from[CUT]++;  // its ends are the rows of the cut edges
+      if (key) key[to] = leading[place];
+      if (range == CUT) {  // its ends are the rows of the cut edges
         if (place + 16 < length) {
           PREFETCH(&source[narrow ? narrow[place + 16] : wide[place + 16]]);
           PREFETCH(&target[narrow ? narrow[place + 16] : wide[place + 16]]);
@@ -208,7 +220,7 @@ HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* buc
         new_source[to] = (u32)first[u >> width] + limit[u];
         new_target[to] = (u32)first[v >> width] + limit[v];
       } else {
-        const u32 place = from[range]++, before = (u32)first[range];
+        const u32 before = (u32)first[range];
         new_source[to] = before + (narrow ? first_of<u16>(narrow[place]) : first_of<u32>(wide[place]));
         new_target[to] = before + (narrow ? second_of<u16>(narrow[place]) : second_of<u32>(wide[place]));
       }

@@ -111,16 +111,20 @@ _WINDOW_SAMPLE = 1024  # keys
 _LEADING = 32  # bits
 
 
-def leading_window(engine: Engine, key: Array, flip: int) -> tuple[int, int]:
+def leading_window(engine: Engine, key: Array, flip: int) -> tuple[int, int, bool]:
     """Return `low` and `shift`, so that ``(key - low) >> shift`` of most ordered keys of 64 bits fits 32 bits.
 
-    The window is that of a sample and at least as much on both sides of it.
+    The window is that of a sample and at least as much on both sides of it. Last is whether the sampled weights have
+    only zeros in their `shift` low bits: then the leading bits may be all of each key (see ``leads_to`` in ranges.cuh).
     """
     drawn = engine.to_host(sample_keys(engine, key, min(_WINDOW_SAMPLE, len(key)), flip))
     least, greatest = int(drawn.min()), int(drawn.max())
     span = greatest - least
     shift = max(0, (3 * span + 1).bit_length() - _LEADING)
-    return max(0, least - ((1 << _LEADING + shift) - span) // 2), shift
+    low = max(0, least - ((1 << _LEADING + shift) - span) // 2)
+    plain = (drawn ^ np.uint64(flip)).view(np.int64)
+    cut = np.where(plain < 0, plain, ~plain) & ((1 << shift) - 1)  # of the weights, as far as a sign goes
+    return low >> shift << shift, shift, not cut.any()
 
 
 def spread_steps(length: int, size: int) -> tuple[int, int]:

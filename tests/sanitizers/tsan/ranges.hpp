@@ -56,12 +56,15 @@ template <typename V, typename W> void ranges(const Graph& drawn, u32 width, boo
   launch_place_put_off(1, after.data(), starts.data(), count, blocks, offsets.data(), components.data());
   const std::vector<u32> row = iota(length);
   Graph rest{(u32)components[count], std::vector<u32>(offsets[blocks]), std::vector<u32>(offsets[blocks]), {}};
-  std::vector<u32> from(offsets[blocks]);
+  std::vector<u32> from(offsets[blocks]), later_keys(offsets[blocks]);
   launch_take_put_off(V(), blocks, source.data(), target.data(), bucket.data(), length, block, width, count,
                       places.data(), blocks, marks.data(), two_bytes, four_bytes, after.data(), limit.data(),
-                      components.data(), row.data(), chosen.data(), offsets.data(), from.data(), rest.source.data(),
-                      rest.target.data());
-  for (u32 at : from) rest.weight.push_back(graph.weight[at]);
+                      components.data(), row.data(), chosen.data(), offsets.data(), leading.data(), from.data(),
+                      rest.source.data(), rest.target.data(), later_keys.data());
+  for (u64 j = 0; j < from.size(); ++j) {
+    CHECK(whole || later_keys[j] == (u32)key[from[j]]);
+    rest.weight.push_back(graph.weight[from[j]]);
+  }
   for (u32 edge : Forest(rest).rows) set_flag(chosen.data(), from[edge]);  // joins what the ranges have left apart
   CHECK(forest.equals(chosen));
 }
