@@ -216,11 +216,17 @@ DEVICE void sort_heap(u64* records, u64* ends, u64 length, const KeyOfRecord& ke
 }
 template <typename KeyOfRecord>
 DEVICE void sort_runs(u64* records, u64* ends, u64 length, const KeyOfRecord& key_of_record) {
-  for (u64 begin = 0, end = 1; begin < length; begin = end++) {
-    bool ascending = true;
-    for (; end < length && records[end] >> 32 == records[begin] >> 32; ++end)
-      ascending &= heavier(key_of_record, records[end], records[end - 1]);
-    if (!ascending) sort_heap(records + begin, ends ? ends + begin : 0, end - begin, key_of_record);
+  u64 done = 0;
+  for (u64 base = 0; base + 1 < length; base = done > base + 64 ? done : base + 64) {
+    const auto same = [=](u64 j) { return records[base + j] >> 32 == records[base + j + 1] >> 32; };
+    for (u64 pairs = flags_of(word_length(0, length - 1 - base), same); pairs; pairs &= pairs - 1) {
+      const u64 begin = base + lowest_bit(pairs);
+      if (begin < done) continue;
+      bool ascending = true;
+      for (done = begin + 1; done < length && records[done] >> 32 == records[begin] >> 32; ++done)
+        ascending &= heavier(key_of_record, records[done], records[done - 1]);
+      if (!ascending) sort_heap(records + begin, ends ? ends + begin : 0, done - begin, key_of_record);
+    }
   }
 }
 
