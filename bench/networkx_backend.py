@@ -63,7 +63,7 @@ def measure(edges: int) -> dict[str, dict[str, float]]:
         measured = {}
         if edges >= ONCE:
             taken, value = spent(runs.pop("networkx"))
-            measured["networkx"] = Measured(taken["seconds"], taken["cpu_seconds"], 1, value)
+            measured["networkx"] = Measured([taken], value)
         measured |= interleaved(runs, 3)
         if len({run.value for run in measured.values()}) != 1:
             raise AssertionError(f"{name}: forests of different sizes")

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.graphs import ALL, columns_of
+from support.graphs import GRAPHS, columns_of
 from support.inside import CpuEngine, EdgeTable, Trace, cpu, kernel_of, unchecked_table
 from support.machine import describe
 from support.results import parser, write
@@ -231,7 +231,8 @@ def measured(columns: tuple[Any, Any, Any], most: int, repeat: int) -> dict[str,
 
 
 def main() -> None:
-    options = parser(__doc__, "cpu/span.json", graphs=",".join(ALL), repeat=15, threads=cpu.default_threads())
+    graphs = ",".join([*GRAPHS, "grid4M"])
+    options = parser(__doc__, "cpu/span.json", graphs=graphs, repeat=15, threads=cpu.default_threads())
     options.add_argument("--edges", type=Path, nargs="*", default=[])
     chosen = options.parse_args()
     result: dict[str, Any] = {"machine": describe(), "fork_microseconds": round(fork_seconds() * 1e6, 2), "graphs": {}}

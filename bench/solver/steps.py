@@ -1,9 +1,12 @@
 """The solver from arrays next to SciPy, by thread, and step by step next to the bytes that a step has to move.
 
-    python bench solver/steps [--graphs road1M,er1M] [--repeat 7] [-o RESULT.json]
+    python bench solver/steps [--graphs road1M,er4M] [--edges FILE.parquet ...] [--repeat 7] [-o RESULT.json]
 
-``uint32`` ids, ``uint32`` weights (ranks, so that none are equal) and ``float32`` weights. One isolated vertex is
-added, so that no scan ends early with the last join of a connected graph.
+``uint32`` ids, ``uint32`` weights (ranks, so that none are equal) and ``float32`` weights; then ``int64`` ids and
+``float64`` weights, as arrays and in a pandas frame. Ratios of the three are of the least times.
+
+For SciPy and the steps, one isolated vertex is added, so that no scan ends early with the last join of a connected
+graph. ``--edges`` adds files with a source, a target and a weight as their first three columns.
 """
 
 from __future__ import annotations
@@ -11,15 +14,20 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.graphs import GRAPHS, Graph, ranks, scipy_weights
+import pandas as pd
+from support.graphs import GRAPHS, Graph, graph_of, ranks, scipy_weights
 from support.inside import CpuEngine, EdgeTable, Trace
 from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved
 
+import dfmst
 from dfmst.algorithms.solve import resolve
 from dfmst.arrays import forest_rows
 
@@ -45,8 +53,31 @@ def beside_scipy(graph: Graph, weight: Any, repeat: int) -> dict[str, Any]:
     seconds = {name: run.seconds for name, run in measured.items()}
     return {
         "median_seconds": {name: round(value, 4) for name, value in seconds.items()},
+        "least_seconds": {name: round(run.least_seconds, 4) for name, run in measured.items()},
         "times_faster_than_scipy": round(seconds["scipy"] / seconds["dfmst"], 1),
         "times_faster_than_one_thread": round(seconds["dfmst, 1 thread"] / seconds["dfmst"], 2),
+    }
+
+
+def widths(graph: Graph, repeat: int) -> dict[str, Any]:
+    """Least and median milliseconds of columns of 32 and of 64 bits, and of a pandas frame, on 1 and 2 threads."""
+    narrow = graph.source.astype(np.uint32), graph.target.astype(np.uint32), graph.weight.astype(np.float32)
+    frame = pd.DataFrame({"source": graph.source, "target": graph.target, "weight": graph.weight})
+    calls: dict[str, Callable[[int], Any]] = {
+        "32 bits": lambda threads: forest_rows(*narrow, threads=threads),
+        "64 bits": lambda threads: forest_rows(*graph[:3], threads=threads),
+        "pandas": lambda threads: dfmst.minimum_spanning_forest(frame, threads=threads),
+    }
+    runs = {f"{name}, {threads} threads": partial(call, threads) for threads in (1, 2) for name, call in calls.items()}
+    found = interleaved(runs, repeat)
+    return {
+        name: {
+            "least_ms": round(1e3 * run.least_seconds, 2),
+            "median_ms": round(1e3 * run.seconds, 2),
+            "least_cpu_ms": round(1e3 * run.least_cpu, 2),
+            "ratio_of_cpu": round(run.least_cpu / found[f"32 bits, {name[-9:]}"].least_cpu, 2),
+        }
+        for name, run in found.items()
     }
 
 
@@ -97,18 +128,21 @@ def by_step(graph: Graph, columns: tuple[Any, Any, Any], bandwidth: float, repea
 
 
 def main() -> None:
-    chosen = parser(__doc__, "cpu/solver.json", graphs=",".join(GRAPHS), repeat=7).parse_args()
+    options = parser(__doc__, "cpu/solver.json", graphs=",".join(GRAPHS), repeat=7)
+    options.add_argument("--edges", type=Path, nargs="*", default=[])
+    chosen = options.parse_args()
     machine = describe("scipy")
     result: dict[str, Any] = {"machine": machine, "graphs": {}}
     bandwidth = machine["read_gb_per_s"][2] * 1e9
-    for name in chosen.graphs.split(","):
-        graph = GRAPHS[name]()
+    for given in [*filter(None, chosen.graphs.split(",")), *map(str, chosen.edges)]:
+        name, graph = Path(given).stem, graph_of(given)
         u, v = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
         rank, single = ranks(graph.weight), graph.weight.astype(np.float32)
         ids = graph.source.view(np.uint64), graph.target.view(np.uint64)
         result["graphs"][name] = {
             "uint32 weights": beside_scipy(graph, rank, chosen.repeat),
             "float32 weights": beside_scipy(graph, single, chosen.repeat),
+            "columns of 32 and 64 bits": widths(graph, chosen.repeat),
             "steps, uint32 ids, float32 weights": by_step(graph, (u, v, single), bandwidth, chosen.repeat),
             "steps, int64 ids, float64 weights": by_step(graph, (*ids, graph.weight), bandwidth, chosen.repeat),
         }

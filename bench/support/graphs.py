@@ -87,8 +87,13 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "dense10k": lambda: erdos_renyi(10_000, 10_000_000),
     "euclid4k": euclid,
 }
-#: With those that take a peer too long.
-ALL: dict[str, Callable[[], Graph]] = {**GRAPHS, "grid4M": lambda: road(2000)}
+#: With those that take a peer too long, or much memory.
+ALL: dict[str, Callable[[], Graph]] = {
+    **GRAPHS,
+    "grid4M": lambda: road(2000),
+    "er4M": lambda: erdos_renyi(4_000_000, 64_000_000),
+    "rmat22": lambda: rmat(22),
+}
 
 
 def frame_of(graph: Graph) -> pd.DataFrame:
@@ -96,6 +101,23 @@ def frame_of(graph: Graph) -> pd.DataFrame:
     rows = np.arange(len(graph.source))
     columns = {"source": graph.source, "target": graph.target, "weight": graph.weight}
     return pd.DataFrame({**columns, "row": rows, "quality": (rows % 7).astype(np.int8)})
+
+
+def graph_of(name: str) -> Graph:
+    """A graph by its name, or from a Parquet file whose first columns are the two ids and the weight.
+
+    Of a file's rows from one vertex to another, only the lightest is kept: SciPy adds them up.
+    """
+    if name in ALL:
+        return ALL[name]()
+    import pyarrow.parquet as pq
+
+    source, target, weight = (column.to_numpy() for column in pq.read_table(name).columns[:3])
+    vertices = int(max(source.max(), target.max())) + 1
+    order = np.argsort(weight, kind="stable")
+    rows = np.sort(order[np.unique(source[order] * np.int64(vertices) + target[order], return_index=True)[1]])
+    columns = source[rows].astype(np.int64), target[rows].astype(np.int64), weight[rows].astype(np.float64)
+    return Graph(*columns, vertices)
 
 
 def columns_of(name: str) -> tuple[Any, Any, Any, int]:

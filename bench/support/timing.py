@@ -16,12 +16,38 @@ QUICK = 1.0  # seconds; a faster run is warmed up before every repetition
 
 
 class Measured(NamedTuple):
-    """Median seconds and CPU-seconds, number of runs, and the value of the last run."""
+    """Seconds and CPU-seconds of runs, and the value of the last one."""
 
-    seconds: float
-    cpu: float
-    runs: int
+    times: list[dict[str, float]]
     value: Any
+
+    def _of(self, clock: str) -> list[float]:
+        return [taken[clock] for taken in self.times]
+
+    @property
+    def runs(self) -> int:
+        """Their number."""
+        return len(self.times)
+
+    @property
+    def seconds(self) -> float:
+        """Median seconds."""
+        return statistics.median(self._of("seconds"))
+
+    @property
+    def cpu(self) -> float:
+        """Median CPU-seconds."""
+        return statistics.median(self._of("cpu_seconds"))
+
+    @property
+    def least_seconds(self) -> float:
+        """Least seconds."""
+        return min(self._of("seconds"))
+
+    @property
+    def least_cpu(self) -> float:
+        """Least CPU-seconds."""
+        return min(self._of("cpu_seconds"))
 
 
 def interleaved(runs: Mapping[str, Callable[..., Any]], repeat: int = 7) -> dict[str, Measured]:
@@ -45,13 +71,7 @@ def interleaved(runs: Mapping[str, Callable[..., Any]], repeat: int = 7) -> dict
             if turn or last[name] > SLOW:
                 times[name].append(taken)
 
-    def median(name: str, clock: str) -> float:
-        return statistics.median(taken[clock] for taken in times[name])
-
-    return {
-        name: Measured(median(name, "seconds"), median(name, "cpu_seconds"), len(times[name]), values[name])
-        for name in runs
-    }
+    return {name: Measured(times[name], values[name]) for name in runs}
 
 
 def milliseconds(measured: dict[str, Measured]) -> dict[str, float]:
