@@ -23,7 +23,7 @@ from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
-from dfmst._edges.take_rows import gather_rows, take_arrow, take_table
+from dfmst._edges.take_rows import gather_rows, take_arrow, take_polars, take_table
 from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
@@ -123,7 +123,7 @@ class FrameView:
             return gather_rows(host_engine(engine), native, rows)
         if isinstance(native, pa.Table):
             return take_table(native, rows)
-        return native[rows] if is_plain_polars(native) else nw.to_native(self.frame[rows])
+        return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])
 
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
         """Return the user's kind of frame with one more column, and an attribute if libraries have any."""
@@ -189,14 +189,17 @@ def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.C
     return polars_column(name, native)
 
 
+_POLARS_NUMBERS = {"Int32", "Int64", "UInt32", "UInt64", "Float32", "Float64"}
+
+
 def polars_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
     """Return a column of polars; not copied if it is a column of numbers."""
     kind = str(series.dtype)
     if kind in ("Int128", "UInt128"):
         # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
         return series.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
-    if kind == "Object":
-        return series.to_numpy()
+    if kind == "Object" or (kind in _POLARS_NUMBERS and series.n_chunks() == 1 and not series.null_count()):
+        return series.to_numpy()  # takes half as long as Arrow's column, which has a schema
     try:
         return series.to_arrow()
     except BaseException as error:  # polars panics on types that it cannot export
@@ -238,10 +241,11 @@ def stored_column(frame: Any, name: Any) -> Array | pa.Array | pa.ChunkedArray |
     longer (``bench/small_calls.py``). If a version of pandas lacks the method, columns are read from their series.
     """
     read, place = getattr(frame, "_get_column_array", None), frame.columns.get_loc(name)
-    values = read(place) if read is not None and type(place) is int else None
-    if type(getattr(values, "dtype", None)).__name__ in _ARROW_DTYPES:
-        return pa.array(values, from_pandas=True) if hasattr(values, "__arrow_array__") else None
-    if type(values) is not np.ndarray or values.shape != (len(frame),) or not values.flags.aligned:
+    values: Any = read(place) if read is not None and type(place) is int else None
+    if type(values) is not np.ndarray:
+        stored = hasattr(values, "__arrow_array__") and type(values.dtype).__name__ in _ARROW_DTYPES
+        return pa.array(values, from_pandas=True) if stored else None
+    if values.shape != (len(frame),) or not values.flags.aligned:
         return None
     values = values.view()
     values.flags.writeable = False
@@ -375,6 +379,8 @@ def check_names(edges: Any, argument: str) -> None:
     # The .columns of a pyarrow table are its data.
     names: Any = getattr(edges, "column_names", None)
     names = list(getattr(edges, "columns", ()) if names is None else names)
+    if len(set(names)) == len(names):
+        return
     for name, count in Counter(names).items():
         if count > 1:
             message = f"{argument} has {count} columns named {name!r}"

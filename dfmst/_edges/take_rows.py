@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from dfmst._engines import Engine
 
 _KINDS = "biufmM"  # of numbers and times, whose entries kernels move as unsigned words of these bytes
 _SIZES = (1, 4, 8)
-_FEW = 1 << 14  # rows up to which pandas takes less time than a launch for each column
+_FEW = 1 << 14  # rows up to which pandas takes less time than a launch for each column, and polars than with threads
 
 
 def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
@@ -72,6 +73,15 @@ def _with_buffers(views: pa.Array) -> pa.Array:
     validity, places, *texts = views.buffers()
     texts = [pa.py_buffer(b"") if text is None else text for text in texts]
     return pa.Array.from_buffers(views.type, len(views), [validity, places, *texts], offset=views.offset)
+
+
+def take_polars(frame: Frame, rows: Array) -> Frame:
+    """Return rows of a polars frame; few are taken column by column, as polars wakes its threads for a frame."""
+    columns = frame.get_columns()
+    if len(rows) > _FEW or not columns:
+        return frame[rows]
+    at = sys.modules["polars"].Series(rows.astype(np.uint32))
+    return type(frame)([column[at] for column in columns])
 
 
 def take_table(table: pa.Table, rows: Array) -> pa.Table:
