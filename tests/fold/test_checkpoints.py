@@ -21,21 +21,9 @@ from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import BufferFold
 from dfmst.errors import DfmstError, FormatError, OutputError
 from dfmst.formats.atomic import sealed_input, sealed_output
-from tests.support.stream_files import edges, tight, write_parts
+from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 
 ROWS = 4_000
-
-
-class Stopped(Exception):
-    """Ends a run from within."""
-
-
-def stop(rows: int, error: type[BaseException] = Stopped):
-    def tell(done: int, total: int | None) -> None:
-        if done >= rows:
-            raise error
-
-    return tell
 
 
 @pytest.fixture
@@ -44,7 +32,7 @@ def kept(tmp_path, monkeypatch) -> Path:
     tight(monkeypatch, 500)
     monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
-        fold(write(tmp_path), progress=stop(ROWS // 2))
+        fold(write(tmp_path), progress=stop_after(ROWS // 2))
     return tmp_path / "kept"
 
 
@@ -196,7 +184,7 @@ def test_a_wrong_dictionary_is_never_verified(tmp_path, monkeypatch, values):
     monkeypatch.setattr(Checkpoint, "due", lambda self, done: True)
     kept, saved = write(tmp_path, name=str), []
     with pytest.raises(Stopped):
-        fold(kept, progress=stop(ROWS // 2))
+        fold(kept, progress=stop_after(ROWS // 2))
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "load", lambda self: saved.append((self.fingerprint, self._state)))
         fold(kept).discard_checkpoint()
@@ -274,7 +262,7 @@ def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     kept, told = write(tmp_path), []
     with pytest.raises(KeyboardInterrupt):
-        fold(kept, progress=stop(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: told.append(event))
+        fold(kept, progress=stop_after(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: told.append(event))
     assert told[0] == ("saved", 500)
     assert [path.name for path in kept.iterdir()] == ["fold.arrow"]
     done, told = told[-1][1], []
@@ -344,7 +332,7 @@ def test_at_most_half_of_the_rows_are_folded_twice(tmp_path, monkeypatch, clock,
 
             monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
             with pytest.raises(Stopped):
-                fold(tmp_path / "kept", progress=stop(killed))
+                fold(tmp_path / "kept", progress=stop_after(killed))
             before = sum(folded)
             assert fold(tmp_path / "kept").frame.num_rows < vertices
             assert sum(folded) - rows <= before / 2, (killed, before)
@@ -362,7 +350,7 @@ def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, c
 
     saves = f"saving finished work in {kept}: after an interruption, give the same command again to continue"
     with monkeypatch.context() as patch:
-        patch.setattr("dfmst.cli.console.Progress.bar", lambda *_: stop(3_000, KeyboardInterrupt))
+        patch.setattr("dfmst.cli.console.Progress.bar", lambda *_: stop_after(3_000, KeyboardInterrupt))
         status, lines = run()
         assert status == 130
         assert lines == ["Interrupted: nothing is saved (--checkpoint DIR saves finished work)"]

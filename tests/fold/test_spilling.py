@@ -32,7 +32,7 @@ from tests.support.columns import WEIGHTS
 from tests.support.columns import weights as draw_weights
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
-from tests.support.stream_files import edges, tight, write_parts
+from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 
 ENGINE = CpuEngine(threads=2)
 
@@ -281,10 +281,6 @@ def test_files_that_were_cut_short(monkeypatch, tmp_path):
         fold.forest()
 
 
-class Stopped(Exception):
-    """Ends a run from within."""
-
-
 @pytest.mark.parametrize("ids", ["dense", "no footer", "text"])
 @pytest.mark.parametrize(("before", "after"), [(True, True), (True, False), (False, True)])
 def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, after):
@@ -307,17 +303,13 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
     monkeypatch.setattr(RunFold, "forest", noted)
 
     def run(on_disk: bool, last: int = 1 << 30) -> pa.Table:
-        def stop(done: int, _: int | None) -> None:
-            if done >= last:
-                raise Stopped
-
         spill = tmp_path / "spill" if on_disk else None
         options: dict[str, Any] = {
             "checkpoint": tmp_path / "kept",
             "spill_dir": spill,
             "on_checkpoint": lambda *event: told.append(event),
         }
-        forest = stream.fold(parts, memory_limit=300_000 if on_disk else "1GiB", progress=stop, **options)
+        forest = stream.fold(parts, memory_limit=300_000 if on_disk else "1GiB", progress=stop_after(last), **options)
         rows = forest.frame
         forest.close()
         return rows

@@ -20,7 +20,7 @@ import dfmst
 import dfmst.dask
 from dfmst.errors import DfmstError
 from tests.support.dask_frames import STRATEGIES, random_frame
-from tests.support.stream_files import edges, tight, write_parts
+from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 
 pytestmark = pytest.mark.slow(seconds=30)
 
@@ -89,16 +89,8 @@ def contents(folder: Path) -> Files:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-class Stopped(Exception):
-    """Ends a run from within."""
-
-
 def fold(parts: Path, kept: Path, stop: int = ROWS + 1, **options: Any) -> dfmst.forest.Forest:
-    def tell(done: int, total: int | None) -> None:
-        if done >= stop:
-            raise Stopped
-
-    return dfmst.stream.fold(parts, memory_limit="16MB", checkpoint=kept, progress=tell, **options)
+    return dfmst.stream.fold(parts, memory_limit="16MB", checkpoint=kept, progress=stop_after(stop), **options)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,21 @@ import pyarrow.parquet
 
 import dfmst.stream  # noqa: F401 - before tests replace constants that its modules import
 
-__all__ = ["edges", "tight", "write_parts"]
+__all__ = ["Stopped", "edges", "stop_after", "tight", "write_parts"]
+
+
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+def stop_after(rows: int, error: type[BaseException] = Stopped) -> Callable[[int, int | None], None]:
+    """Return a ``progress`` that ends a run when this many rows are read."""
+
+    def progress(done: int, total: int | None) -> None:
+        if done >= rows:
+            raise error
+
+    return progress
 
 
 def edges(vertices: int, rows: int, seed: int = 0, *, ties: int = 0, name: Any = None) -> pa.Table:
@@ -24,7 +39,7 @@ def edges(vertices: int, rows: int, seed: int = 0, *, ties: int = 0, name: Any =
 
 
 def write_parts(folder: Path, table: pa.Table, files: int, row_group: int) -> Path:
-    """Write a table as so many files of nearly equal length."""
+    """Write a table as a number of files of nearly equal length."""
     folder.mkdir(parents=True, exist_ok=True)
     cuts = [table.num_rows * at // files for at in range(files + 1)]
     for number in range(files):

@@ -35,6 +35,7 @@ from dfmst._fold.checkpoint import with_record
 from dfmst.formats.atomic import sealed_output
 from dfmst.formats.directories import sole_use
 from tests.support.dask_frames import STRATEGIES, random_frame
+from tests.support.stream_files import Stopped
 
 DAMAGES = 12
 
@@ -130,10 +131,6 @@ def test_a_checkpoint_that_cannot_be_read_is_an_error_with_the_directory(tmp_pat
     (tmp_path / "workers-token").mkdir()
     with pytest.raises(dfmst.OutputError, match=f"cannot use {tmp_path} for checkpoints"):
         first_workers(str(tmp_path), "token", 2)
-
-
-class Stopped(Exception):
-    """Ends a run from within."""
 
 
 @pytest.mark.parametrize("ids", ["dense", "text"])

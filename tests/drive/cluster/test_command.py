@@ -31,6 +31,7 @@ from dfmst._drive.cluster.dask_internals import results
 from dfmst.cli import main
 from dfmst.formats.atomic import atomic_directory
 from tests.support.dask_frames import random_frame
+from tests.support.stream_files import Stopped
 
 COLUMNS = ("-s", "a", "-t", "b", "-w", "w")
 
@@ -86,9 +87,6 @@ def test_directory_in_directory_out(folder, client):
 @pytest.fixture
 def stopped():
     """End a run with all its files written, before its directory appears."""
-
-    class Stopped(Exception):
-        """The end."""
 
     def stop(output: str, **options: Any) -> None:
         @contextmanager

@@ -32,7 +32,7 @@ from dfmst._fold.budget import Budget
 from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, OutputError
 from tests.support.forked import Forked
 from tests.support.lanes import examples
-from tests.support.stream_files import edges, tight, write_parts
+from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 from tests.support.tables import FRAMES, edge_tables
 
 stream = dfmst.stream.connected_components
@@ -265,18 +265,6 @@ def test_limits(tmp_path, monkeypatch):
     sparse = table.select(["source", "target"]).to_pandas() * 10**12
     with pytest.raises(CapacityError, match=r"39,7.. vertices do not fit"):
         stream([sparse], memory_limit=limit)
-
-
-class Stopped(Exception):
-    """Ends a run from within."""
-
-
-def stop_after(rows: int):
-    def tell(done: int, total: int | None) -> None:
-        if done >= rows:
-            raise Stopped
-
-    return tell
 
 
 @pytest.mark.parametrize("name", [None, str], ids=["dense", "text"])

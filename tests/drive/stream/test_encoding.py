@@ -20,7 +20,7 @@ from dfmst._edges.encode import Encoder
 from dfmst._fold.budget import Budget
 from dfmst._fold.fold import BufferFold
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
-from tests.support.stream_files import edges, tight
+from tests.support.stream_files import Stopped, edges, stop_after, tight
 
 BATCH, BATCHES, VERTICES = 2_000, 10, 1_000
 LIMIT = "1MiB"  # without footers, ids below some 8,000 are vertices as they are
@@ -148,10 +148,6 @@ def test_frames_that_cannot_be_stacked():
             dfmst.stream.minimum_spanning_forest([table, frame])
 
 
-class Stopped(Exception):
-    """Ends a run from within."""
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("batch", [0, 3, 8])
 @pytest.mark.parametrize("stop", [1, 3, 4, 6, 9])
@@ -159,14 +155,9 @@ def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch,
     monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     table = sparse_from(batch)
     parts = write(tmp_path / "parts", table)
-
-    def tell(done: int, total: int | None) -> None:
-        if done >= stop * BATCH:
-            raise Stopped
-
     options: dict[str, Any] = {"memory_limit": LIMIT, "checkpoint": tmp_path / "checkpoint"}
     with pytest.raises(Stopped):
-        dfmst.stream.fold(parts, progress=tell, **options)
+        dfmst.stream.fold(parts, progress=stop_after(stop * BATCH), **options)
     forest = dfmst.stream.fold(parts, **options)
     assert forest.verify()
     assert forest.vertices == len(np.unique(table.select(["source", "target"]).to_pandas()))
@@ -181,16 +172,12 @@ def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
     sparse = [pa.array(7 * table[name].to_numpy()) for name in ("source", "target")]
     table = table.set_column(0, "source", sparse[0]).set_column(1, "target", sparse[1])
     parts = write(tmp_path / "parts", table)
-
-    def tell(done: int, total: int | None) -> None:
-        if done >= 2 * BATCH:
-            raise Stopped
-
+    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint"}
     with pytest.raises(Stopped):
-        dfmst.stream.fold(parts, progress=tell, memory_limit=LIMIT, checkpoint=tmp_path / "checkpoint")
+        dfmst.stream.fold(parts, progress=stop_after(2 * BATCH), memory_limit=LIMIT, **options)
     smaller = Budget(0, id_bytes=27).needed(700) - (1 << 20)
     assert Budget(smaller).most_vertices < 3_500
-    forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
+    forest = dfmst.stream.fold(parts, memory_limit=smaller, **options)
     assert forest.vertices == 500
     assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
 

@@ -17,7 +17,7 @@ import pytest
 import dfmst
 from dfmst.errors import DfmstError, FormatError, OutputError
 from tests.support.forked import Forked
-from tests.support.stream_files import edges, tight, write_parts
+from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 
 #: Short batches, a small buffer, a checkpoint at every chance, and the command line.
 PROGRAM = """
@@ -72,18 +72,6 @@ def test_killed_at_twenty_random_moments(tmp_path):
         killed += process.returncode == -signal.SIGKILL
         finish()
     assert killed >= 10
-
-
-class Stopped(Exception):
-    """Ends a run from within."""
-
-
-def stop_after(rows: int):
-    def tell(done: int, total: int | None) -> None:
-        if done >= rows:
-            raise Stopped
-
-    return tell
 
 
 @pytest.fixture
