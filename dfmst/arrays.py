@@ -168,7 +168,9 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
     rows = len(columns[0])
     ids = read.ids(("source", columns[0]), ("target", columns[1]))
     weights = read.weights("weight", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    unchecked = unchecked_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
+    unchecked = (
+        unchecked_vertices(engine, ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
+    )
     statistics = None if unchecked is not None else edge_statistics(engine, ids, weights)
     if unchecked is None:
         missing = missing_weights(engine, weights) if statistics is None or statistics.missing else weights.invalid

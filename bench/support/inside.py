@@ -44,7 +44,7 @@ __all__ = [
 
 def unchecked_table(source: Any, target: Any, weight: Any) -> EdgeTable:
     """The table of a call without the number of vertices; the algorithm checks the columns of a long one."""
-    vertices = unchecked_vertices(IdColumns(source, target, None, None))
+    vertices = unchecked_vertices(CpuEngine(), IdColumns(source, target, None, None))
     if vertices is None:
         return EdgeTable(source, target, weight, int(max(source.max(), target.max())) + 1)
     return EdgeTable(*vertices[:2], weight, vertices.total, deferred=DeferredChecks())

@@ -153,7 +153,7 @@ def holds_words(kind: pa.DataType) -> bool:
 
 
 def id_words(ids: pa.Array) -> IdWords:
-    """Return the words or the bytes of ids of :func:`plain` without nulls."""
+    """Return the words or the bytes of ids without an encoding or nulls; offsets of texts as wide as theirs."""
     if not holds_words(ids.type):
         return IdWords(None, *_texts(ids))
     if ids.type == pa.bool_():
@@ -190,7 +190,8 @@ def _texts(ids: pa.Array) -> tuple[Array, Array]:
         return np.arange(ids.offset, ids.offset + len(ids) + 1, dtype=np.uint64) * np.uint64(size), content
     if not len(ids):
         return np.zeros(1, np.uint64), content
-    offset = np.frombuffer(ids.buffers()[1], np.uint64)[ids.offset : ids.offset + len(ids) + 1]
+    width = np.uint32 if ids.type in large_types() else np.uint64
+    offset = np.frombuffer(ids.buffers()[1], width)[ids.offset : ids.offset + len(ids) + 1]
     # Buffers in messages of Dask may begin at any address.
     return offset if offset.flags.aligned else offset.copy(), content
 

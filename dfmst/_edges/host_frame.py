@@ -262,12 +262,18 @@ def is_plain_polars(frame: Frame) -> bool:
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "polars"
 
 
+def is_plain(frame: Frame) -> bool:
+    """Whether a frame is read without Narwhals."""
+    return isinstance(frame, pa.Table) or is_plain_pandas(frame) or is_plain_polars(frame)
+
+
 def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     """Recognize a frame."""
-    as_user = None
-    if not is_plain_pandas(edges):
+    as_user, plain = None, is_plain(edges)
+    if not plain:
         with _computing(edges, argument):
             edges, as_user = unwrap(edges)
+        plain = is_plain(edges)
     check_names(edges, argument)
     device = open_device_frame(edges)
     if device is not None:
@@ -276,7 +282,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     if driver is not None:
         message = f"{argument} is a {driver.kind} frame, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
-    if is_plain_pandas(edges) or is_plain_polars(edges) or isinstance(edges, pa.Table):
+    if plain:
         return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame):

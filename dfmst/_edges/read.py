@@ -220,7 +220,7 @@ def check_columns(
     ids = read.ids(*columns)
     named = None if weight is None else column(weight)
     weights = constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
-    unchecked = unchecked_vertices(ids) if defer_checks and weights.invalid is None else None
+    unchecked = unchecked_vertices(reader, ids) if defer_checks and weights.invalid is None else None
     if unchecked is not None:
         return CheckedColumns(ids, weights, None, unchecked)
     statistics = edge_statistics(reader, ids, weights)

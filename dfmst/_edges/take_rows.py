@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,17 @@ def take_polars(frame: Frame, rows: Array) -> Frame:
     return type(frame)([column[at] for column in columns])
 
 
+@cache
+def _not_taken() -> set[int]:
+    """Return numbers of types that Arrow cannot take rows of; comparing the types themselves takes longer."""
+    return {kind.id for kind in (*plain_views(), pa.run_end_encoded(pa.int32(), pa.int32()))}
+
+
 def take_table(table: pa.Table, rows: Array) -> pa.Table:
     """Return rows of an Arrow table, by one call for all columns if Arrow itself can take rows of their types."""
-    if len(rows) and not any(kind in plain_views() or pa.types.is_run_end_encoded(kind) for kind in table.schema.types):
+    if len(rows) and _not_taken().isdisjoint([kind.id for kind in table.schema.types]):
         with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            return call_arrow("take", table, arrow_numbers(rows.astype(np.int64, copy=False)))
+            return call_arrow("take", table, arrow_numbers(rows.astype(np.int64, copy=False), pa.int64()))
     return pa.table([take_arrow(column, rows) for column in table.columns], schema=table.schema)
 
 

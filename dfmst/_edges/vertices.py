@@ -10,30 +10,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfmst._common.deferred import call_arrow, pa, pc
+from dfmst._common.deferred import pa, pc
 from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import (
     arrow_column,
+    arrow_numbers,
     is_long_dictionary,
     native_values,
     numbers_of_arrow,
     plain_ids,
     text_dictionary,
 )
-from dfmst._edges.dictionary import Dictionary, plain
+from dfmst._edges.dictionary import Dictionary, id_words, plain
 from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import spread_positions
+from dfmst._engines.primitives.id_table import number_few
 from dfmst.errors import CapacityError, InvalidEdgesError
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
 _ALWAYS_DENSE = 4096  # ids below this bound are vertices in any table
-_FEW = 1 << 18  # rows up to which Arrow's dictionary encoding is faster than ours
+_FEW = 1 << 18  # rows up to which one thread numbers ids in less time than the steps of many
 _LONG = 1 << 18  # rows from which deferred checks save time
 SHORT = 1 << 16  # rows up to which one launch that checks and solves a table takes less time than many on 2 threads
 _SPARSEST = 2  # vertices a row, up to which integers are used as they are
 _SAMPLE = 1024  # rows, at least
 _SPARE = 1 << 7  # of a sample of this many rows, the largest id is doubled
+
+
+class FirstIds(NamedTuple):
+    """Ids at the positions of a column at which they occur first."""
+
+    column: pa.Array
+    position: Array
 
 
 class Vertices(NamedTuple):
@@ -42,7 +51,12 @@ class Vertices(NamedTuple):
     source: Array  # ``uint32`` or ``uint64``, each below `total`; shape ``(rows,)``
     target: Array
     total: int
-    values: Any  # vertex -> id (Arrow; on a GPU CuPy or cuDF); None: the vertices are the ids
+    ids: Any  # vertex -> id (Arrow, or where to find it; on a GPU CuPy or cuDF); None: the vertices are the ids
+
+    @property
+    def values(self) -> Any:
+        """The ids of the vertices (Arrow; on a GPU CuPy or cuDF); ``None`` if the vertices are the ids."""
+        return self.ids.column.take(pa.array(self.ids.position)) if isinstance(self.ids, FirstIds) else self.ids
 
 
 def check_vertices(count: int) -> None:
@@ -87,11 +101,13 @@ def dense_vertices(
     return (number or factorize)(engine, source, target, in_order=in_order)
 
 
-def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
-    """Return integer ids as vertices below a likely bound; ``None`` if a check in advance takes less time."""
+def unchecked_vertices(engine: Engine, ids: IdColumns, bound: int | None = None) -> Vertices | None:
+    """Return ids as vertices, integers below a likely bound; ``None`` if a check in advance takes less time."""
     rows, nulls = len(ids.source), ids.null_source is not None or ids.null_target is not None
-    if nulls or SHORT < rows < _LONG or not rows or not isinstance(ids.source, np.ndarray):
+    if nulls or SHORT < rows < _LONG or not rows:
         return None
+    if not isinstance(ids.source, np.ndarray):
+        return factorize(engine, ids.source, ids.target, in_order=False) if rows <= SHORT else None
     first, second = unsigned_ids(ids)
     if rows <= SHORT:  # to solve a short table takes as long as a sample
         highest = max(_SPARSEST * rows, _ALWAYS_DENSE)
@@ -117,33 +133,38 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
         none = np.zeros(0, np.uint32)
         return Vertices(none, none, 0, pa.array(source) if isinstance(source, np.ndarray) else source)
     encoded = any(isinstance(column, pa.DictionaryArray) for column in (source, target))
-    first, second, values = (_by_dictionary if len(source) >= _FEW or encoded else _by_arrow)(engine, source, target)
-    if in_order:
-        order = pc.sort_indices(values)
-        rank = np.empty(len(values), np.uint32)
-        rank[order.to_numpy()] = np.arange(len(values), dtype=np.uint32)
-        first, second, values = rank[first], rank[second], values.take(order)
-    return Vertices(first, second, len(values), values)
+    vertices = (_by_dictionary if len(source) >= _FEW or encoded else _by_one_thread)(engine, source, target)
+    if not in_order:
+        return vertices
+    first, second, total, values = *vertices[:3], vertices.values
+    order = pc.sort_indices(values)
+    rank = np.empty(total, np.uint32)
+    rank[order.to_numpy()] = np.arange(total, dtype=np.uint32)
+    return Vertices(rank[first], rank[second], total, values.take(order))
 
 
-def _by_arrow(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, pa.Array]:
-    """Number few ids by Arrow's dictionary encoding, on one thread."""
+def _by_one_thread(engine: Engine, source: Any, target: Any) -> Vertices:
+    """Number few ids by a hash table of one launch."""
     if isinstance(source, np.ndarray):
-        source, target = pa.array(source), pa.array(target)
-    encoded = call_arrow("dictionary_encode", pa.chunked_array([source, target]))
-    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
-    first, second = codes if len(codes) == 2 else (codes[0][: len(source)], codes[0][len(source) :])
-    return first, second, encoded.chunk(encoded.num_chunks - 1).dictionary
+        both = arrow_numbers(np.concatenate([source, target]))
+    else:
+        try:
+            both = pa.concat_arrays([source, target])
+        except pa.ArrowInvalid:  # texts of 2 GiB and more
+            return _by_dictionary(engine, source, target)
+    number, first = number_few(engine, id_words(both))
+    return Vertices(number[: len(source)], number[len(source) :], len(first), FirstIds(both, first))
 
 
-def _by_dictionary(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, pa.Array]:
+def _by_dictionary(engine: Engine, source: Any, target: Any) -> Vertices:
     """Number many ids by a hash table, on all threads."""
     kind = pa.from_numpy_dtype(source.dtype) if isinstance(source, np.ndarray) else _decoded_type(source)
     dictionary = Dictionary(engine)
     columns = (column if isinstance(column, pa.DictionaryArray) else plain(column) for column in (source, target))
     first, second = (dictionary.look_up(column, extend=True) for column in columns)
     values = dictionary.values
-    return first, second, values if values.type == kind else values.cast(kind)  # texts with offsets of 32 bits
+    values = values if values.type == kind else values.cast(kind)  # texts with offsets of 32 bits
+    return Vertices(first, second, len(values), values)
 
 
 class IdColumns(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,14 +92,20 @@ def test_integers_of_any_width(batches):
 def test_a_table_in_memory_is_numbered_as_by_arrow(kind, in_order, monkeypatch):
     rng = np.random.default_rng(2)
     pair = id_columns(*[(name, ids(kind, rng.integers(0, 10, 40).tolist())) for name in "uv"])
-    by_arrow = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
-    monkeypatch.setattr("dfmst._edges.vertices._FEW", 0)
-    ours = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
-    assert ours.values.equals(by_arrow.values)
-    assert ours.total == by_arrow.total
-    for mine, other in zip(ours[:2], by_arrow[:2], strict=True):
-        assert mine.dtype == np.uint32
-        assert mine.tolist() == other.tolist()
+    both = pa.chunked_array([pair.source, pair.target]).combine_chunks()
+    encoded = (both.dictionary_decode() if pa.types.is_dictionary(both.type) else both).dictionary_encode()
+    codes, values = encoded.indices.to_numpy(), encoded.dictionary
+    if in_order:
+        order = pc.sort_indices(values)
+        codes, values = np.argsort(order.to_numpy())[codes], values.take(order)
+    for few in (1 << 18, 0):
+        monkeypatch.setattr("dfmst._edges.vertices._FEW", few)
+        ours = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
+        assert ours.values.equals(values)
+        assert ours.total == len(values)
+        for mine, other in zip(ours[:2], np.split(codes, 2), strict=True):
+            assert mine.dtype == np.uint32
+            assert mine.tolist() == other.tolist()
 
 
 def test_an_encoder_that_travels():

@@ -64,13 +64,40 @@ DEVICE u64 fold_in(u64 hash, u64 word) {
   return (hash ^ word) * factor ^ high_half(hash ^ word, factor);
 }
 
-// A word for each text. The length changes bits all over it: in the lowest ones alone, "v8" would hash as "v89" does.
-KERNEL(hash_texts, (const u64* offset, const u8* text, u64* word)) {
-  const u8* const begin = text + offset[i];
-  const u64 length = offset[i + 1] - offset[i];
+// The length changes bits all over the hash: in the lowest ones alone, "v8" would hash as "v89" does.
+DEVICE u64 hash_of_text(const u8* text, u64 length) {
   u64 hash = length * 0xd6e8feb86659fd93ull;
-  for (u64 at = 0; at + 8 < length; at += 8) hash = fold_in(hash, load_word<u64>(begin + at)) + length;
-  word[i] = fold_in(hash, last_word(begin, length));
+  for (u64 at = 0; at + 8 < length; at += 8) hash = fold_in(hash, load_word<u64>(text + at)) + length;
+  return fold_in(hash, last_word(text, length));
+}
+
+// A word for each text.
+KERNEL(hash_texts, (const u64* offset, const u8* text, u64* word)) {
+  word[i] = hash_of_text(text + offset[i], offset[i + 1] - offset[i]);
+} END
+
+// All of few ids by one thread: integers, or the offsets of texts. Each gets a number in the order of first occurrence,
+// and each number the position at which it occurs first; the last entry of `first` becomes their count.
+HOST_KERNEL_OF(V, number_few, (const V* id, const u8* text, u64 length, u64* table, u64 slots, u32* number, u32* first)) {
+  if (i) return;
+  for (u64 slot = 0; slot < slots; ++slot) table[slot] = ~0ull;
+  u32 known = 0;
+  for (u64 j = 0; j < length; ++j) {
+    const u64 size = text ? id[j + 1] - id[j] : 0, hash = mixed(text ? hash_of_text(text + id[j], size) : id[j]);
+    u64 slot = high_half(hash, slots);
+    for (; table[slot] != ~0ull; slot = next_slot(slot, slots)) {
+      if ((table[slot] ^ hash << 33) >> 33) continue;
+      const u64 other = first[(u32)table[slot]];
+      if (text ? id[other + 1] - id[other] == size && same_bytes(text + id[other], text + id[j], size) : id[other] == id[j])
+        break;
+    }
+    if (table[slot] == ~0ull) {
+      table[slot] = hash << 33 | known;
+      first[known++] = (u32)j;
+    }
+    number[j] = (u32)table[slot];
+  }
+  first[length] = known;
 } END
 
 struct Ids {

@@ -21,6 +21,7 @@ UNKNOWN = (1 << 32) - 1
 _LOAD = 0.6
 _GROWTH = 1.4
 _LEAST_SLOTS = 1 << 10
+_FEW_SLOTS = 1 << 13  # of a table for which the scratch costs more than it saves
 _LINE = 8  # slots of a line of a host's cache
 _OVERLAPPING, _GRAIN = 64, 32  # ids whose misses overlap, and how many times these a thread takes
 _LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
@@ -159,6 +160,19 @@ class IdTable:
         longer: Array = self._engine.xp.empty(length, column.dtype)
         longer[: len(column)] = column
         return longer
+
+
+def number_few(engine: Engine, ids: IdWords) -> tuple[Array, Array]:
+    """Number ids by one thread, in the order of their first occurrence; return the numbers, and these occurrences.
+
+    Offsets of texts may have 32 bits.
+    """
+    length, slots = len(ids), 2 * len(ids) + 1
+    number, first = np.empty(length, np.uint32), np.empty(length + 1, np.uint32)
+    table = (np if slots <= _FEW_SLOTS else engine.in_scratch().xp).empty(slots, np.uint64)
+    entries = ids.word if ids.offset is None else ids.offset
+    engine.launch_alone("number_few", entries, ids.content, length, table, slots, number, first)
+    return number, first[: int(first[length])]
 
 
 def hash_texts(engine: Engine, offset: Array, content: Array) -> Array:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dfmst._engines.primitives.id_table
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import UNKNOWN, IdTable, IdWords
+from dfmst._engines.primitives.id_table import UNKNOWN, IdTable, IdWords, number_few
 from tests.support.lanes import examples
 
 INTEGERS = st.integers(0, 2**64 - 1) | st.integers(0, 50) | st.integers(2**64 - 50, 2**64 - 1)
@@ -125,3 +125,26 @@ def test_memory_of_integers():
     for begin in range(0, 400_000, 50_000):
         table.encode(IdWords(np.arange(begin, begin + 50_000, dtype=np.uint64)))
         assert 18 < table.nbytes / table.count < 28 or begin == 0
+
+
+def check_few(values: list[object], words: IdWords) -> None:
+    """Number a list by one thread, and compare with a dict."""
+    numbers: dict[object, int] = {}
+    expected = [numbers.setdefault(value, len(numbers)) for value in values]
+    number, first = number_few(CpuEngine(1), words)
+    assert number.tolist() == expected
+    assert first.tolist() == [values.index(value) for value in numbers]
+
+
+@examples(60)
+@given(st.lists(INTEGERS, max_size=60), st.lists(TEXTS, max_size=40))
+def test_few(some, others):
+    check_few(some, integers(some))
+    wide = texts(others)
+    check_few(others, wide)
+    check_few(others, IdWords(None, wide.offset.astype(np.uint32), wide.content))
+
+
+def test_few_in_a_scratch():
+    draw = np.random.default_rng(3).integers(0, 9_000, 20_000)
+    check_few(draw.tolist(), integers(draw.tolist()))

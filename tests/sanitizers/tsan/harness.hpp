@@ -68,7 +68,7 @@ PLAIN(split_points) PLAIN(nearest_points) PLAIN(nearest_to_leaves) PLAIN(sure_ne
 PLAIN(label_leaves) PLAIN(label_nodes) PLAIN(known_ways)
 PLAIN(gaps_around) PLAIN(find_ways) PLAIN(first_ways) PLAIN(place_on_sphere) PLAIN(arcs_of_chords)
 PLAIN(morton_codes) PLAIN(take_points) PLAIN(bound_leaves) PLAIN(join_boxes) PLAIN(pair_distances) PLAIN(scan_edges) PLAIN(scan_portion) OF_V(scan_short)
-OF_W(solve_short)
+OF_W(solve_short) OF_V(number_few)
 OF_V(count_inside) OF_V(count_ranges) OF_W(scatter_ranges) OF_V(limit_ends) PLAIN(solve_ranges)
 PLAIN(count_put_off) PLAIN(place_put_off) OF_V(take_put_off)
 PLAIN(scan_blocks) PLAIN(flag_picked)

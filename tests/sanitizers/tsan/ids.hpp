@@ -57,6 +57,13 @@ void integer_ids(const Graph& graph) {
   launch_find_ids((count + 2) / 3, known.data(), no_offset, no_text, count, 3, known.data(), no_text, larger.data(),
                   larger.size(), ~0u, again.data());
   CHECK(again == iota(count));
+  std::vector<u64> wide(ends.begin(), ends.end()), few(2 * ends.size() + 1, 0);
+  std::vector<u32> positions(ends.size() + 1);
+  again.resize(ends.size());
+  launch_number_few(u32(), 1, ends.data(), no_text, ends.size(), few.data(), few.size(), again.data(), positions.data());
+  CHECK(again == expected && positions.back() == count);
+  launch_number_few(u64(), 1, wide.data(), no_text, wide.size(), few.data(), few.size(), again.data(), positions.data());
+  CHECK(again == expected && positions.back() == count);
 }
 
 void text_ids(const Graph& graph) {
@@ -87,6 +94,10 @@ void text_ids(const Graph& graph) {
   launch_find_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, known.data(), copy.data(),
                   table.data(), slots, ~0u, again.data());
   CHECK(again == expected);
+  std::vector<u64> few(2 * length + 1, 0);
+  std::vector<u32> positions(length + 1);
+  launch_number_few(u64(), 1, offset.data(), bytes, length, few.data(), few.size(), again.data(), positions.data());
+  CHECK(again == expected && positions.back() == first.size());
 }
 
 }  // namespace
