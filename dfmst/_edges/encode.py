@@ -84,6 +84,8 @@ class Encoder:
     def encode_dense(self, ids: IdColumns, rows: int = 0) -> tuple[Array, Array] | None:
         """Return ids that are their own vertices, and count `rows`; ``None`` if :meth:`encode` needs a dictionary."""
         self._rows += rows
+        if not len(ids.source):  # of any type
+            return self._engine.xp.zeros(0, np.uint32), self._engine.xp.zeros(0, np.uint32)
         if self._dictionary is not None or not are_integers(ids.source):
             return None
         source, target = unsigned_ids(ids)

@@ -41,9 +41,9 @@ class IdKinds:
             if pa.types.is_dictionary(kind) and kind.index_type.bit_width < 32:  # a piece may have more than 127 ids
                 return pa.dictionary(pa.int32(), kind.value_type)
             return kind
-        names = {str(kind).lower().removesuffix("[pyarrow]") for kind in self.types} - {"null"}
-        if len(names) > 1 and names <= _INTEGERS:
-            return pa.uint64() if "uint64" in names else pa.int64()
+        names = {str(kind).lower().removesuffix("[pyarrow]") for kind in self.types} & _INTEGERS
+        if names and (encoded is None or pa.types.is_integer(encoded)):  # a frame without rows may have another type
+            return getattr(pa, names.pop() if len(names) == 1 else "uint64" if "uint64" in names else "int64")()
         return pa.uint32() if encoded is None else encoded
 
     def cast(self, ids: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -119,6 +119,18 @@ def test_frames_of_text_after_integers():
         dfmst.stream.minimum_spanning_forest(frames)
 
 
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["last", "first"])
+@pytest.mark.parametrize("ids", [[7, 9], [70_000_000, 9]], ids=["dense", "sparse"])
+def test_a_frame_of_which_no_row_is_left_has_no_type(order, ids):
+    rows = pa.table({"source": pa.array(ids[:1], pa.int64()), "target": pa.array(ids[1:], pa.int64())})
+    for dropped in ({"source": [True], "target": pa.nulls(1, pa.bool_())}, {"source": ["a"], "target": [None]}):
+        frames = [rows, pa.table(dropped)][order]
+        forest = dfmst.stream.minimum_spanning_forest(frames, weight=None, invalid="drop")
+        assert forest.to_pydict() == rows.to_pydict()
+        labels = dfmst.stream.connected_components(frames, invalid="drop")
+        assert labels.equals(dfmst.connected_components(rows))
+
+
 def decimals(table: pa.Table) -> pa.Table:
     columns = {name: table[name] for name in table.column_names}
     return pa.table(columns | {name: table[name].cast(pa.decimal128(22, 2)) for name in ("source", "target")})
