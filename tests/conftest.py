@@ -42,6 +42,14 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session", autouse=True)
+def many_processors() -> Generator[None, None, None]:
+    """Let the algorithms be those for all threads that a test names, whatever the machine has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dfmst._engines.processors", lambda: 64)
+        yield
+
+
 @cache
 def missing_gpu() -> str | None:
     """Why there is no GPU to test on; None where there is one."""

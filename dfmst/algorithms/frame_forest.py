@@ -15,6 +15,7 @@ from narwhals.exceptions import NarwhalsError
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.dictionary import plain
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, open_frame, unwrap
 from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
@@ -93,8 +94,7 @@ def _solve_view(
     checked = check_columns(engine, read, view.column, len(view), columns.names, columns.invalid)
     source, target = checked.ids.source, checked.ids.target
     if not isinstance(source, engine.xp.ndarray):
-        numbered = read.number(engine, source, target, in_order=False)
-        source, target = numbered.source, numbered.target
+        source, target = _numbered(engine, source, target)
     in_order = rows_in_order(view, order) if order else None
     row = checked.kept
     if in_order is not None:
@@ -106,6 +106,16 @@ def _solve_view(
     rows = _rows(engine, _forest(as_lazy(native), None, steps.form, trace, None))
     rows = rows if in_order is None else in_order[rows]
     return view.take(None, engine.xp.sort(rows))
+
+
+def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
+    """Number ids without a kernel: on the host by Arrow, on a GPU by cuDF."""
+    if not engine.on_host:
+        numbered = DEVICE.number(engine, source, target, in_order=False)
+        return numbered.source, numbered.target
+    encoded = pa.chunked_array([plain(source), plain(target)]).dictionary_encode()
+    code = np.concatenate([chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks])
+    return code[: len(source)], code[len(source) :]
 
 
 def _edge_columns(

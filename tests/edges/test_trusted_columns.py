@@ -64,8 +64,7 @@ def trusted(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("weights", ["int32", "uint32", "float32", "int64", "uint64", "float64"])
-def test_same_rows(monkeypatch, columns, eager, trusted, ids, weights, threads):
-    monkeypatch.setattr("dfmst._engines.processors", lambda: threads)
+def test_same_rows(columns, eager, trusted, ids, weights, threads):
     columns = {"u": columns["u"].astype(ids), "v": columns["v"].astype(ids), "w": (columns["w"] // 9).astype(weights)}
     for solve in (
         lambda: forest(columns, threads=threads),
@@ -219,8 +218,7 @@ WIDE = {
 @pytest.mark.parametrize("kind", WIDE)
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 16])
 @pytest.mark.parametrize("maximum", [False, True])
-def test_roads(monkeypatch, roads, trusted, ids, kind, threads, maximum):
-    monkeypatch.setattr("dfmst._engines.processors", lambda: threads)
+def test_roads(roads, trusted, ids, kind, threads, maximum):
     arrays = roads["u"].astype(ids), roads["v"].astype(ids), WIDE[kind](roads["w"], np.random.default_rng(1))
     before = [column.copy() for column in arrays]
     found = forest_rows(*arrays, threads=threads, maximum=maximum)

@@ -205,7 +205,7 @@ def of_cluster(folder: Path, *columns: str, **options: Any) -> pa.Table:
 
     import dfmst.dask
 
-    quiet: Any = {"processes": False, "dashboard_address": None, "silence_logs": "CRITICAL"}
+    quiet: Any = {"processes": False, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with LocalCluster(n_workers=1, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
         output = folder.with_name(folder.name + " forest")
         dfmst.dask.forest_of_files(folder, output, *columns, client=client, **options)

@@ -230,8 +230,7 @@ def test_partitions_are_read_in_the_task_where_they_are_independent(tmp_path):
     pd.testing.assert_frame_equal(files.rows[0].read(), frame)
 
 
-def test_a_task_in_a_worker_takes_the_workers_threads(monkeypatch):
-    monkeypatch.setattr("dfmst._engines.processors", lambda: 3)
+def test_a_task_in_a_worker_takes_the_workers_threads():
     distributed = pytest.importorskip("distributed")
     options = {"processes": False, "n_workers": 1, "threads_per_worker": 3, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
