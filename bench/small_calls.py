@@ -1,12 +1,12 @@
-"""Fixed costs of a call, on small tables: from arrays, from pandas, from a file.
+"""Fixed costs of a call, on small tables: from arrays, a matrix, frames and files.
 
     python bench/small_calls.py [--repeat 2000] [--commands 15] [-o RESULT.json]
 
 Medians of interleaved runs on one thread, in microseconds, next to SciPy's minimum spanning tree from the same arrays
-(its matrix included); then milliseconds of ``dfmst forest`` on a CSV of 10,000 rows, a process each, next to one that
-only imports the libraries that it needs, and to a run that imports pandas as well, as PyArrow would. Graphs are random,
-of ``int64`` ids and ``float64`` weights. Last, CPU-microseconds of a call in a loop, with and without the private names
-of NumPy and pandas that dfmst uses.
+(its matrix included). Graphs are random, of ``int64`` ids and ``float64`` weights; ids of frames are also texts. Then
+milliseconds of ``dfmst forest`` on a CSV of 10,000 rows, a process each, next to one that only imports the libraries
+that it needs, and to a run that imports pandas as well, as PyArrow would. Last, CPU-microseconds of a call in a loop;
+of arrays and pandas also without the private names of NumPy and pandas that dfmst uses.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+from scipy.sparse import coo_array
 from support.graphs import scipy_weights
 from support.inside import Array, by_public_names
 from support.machine import describe
@@ -45,33 +49,43 @@ def edges(rows: int) -> tuple[tuple[Array, Array, Array], int]:
     return (source, target, draw.random(rows)), vertices
 
 
+def frames(columns: tuple[Array, Array, Array]) -> dict[str, Any]:
+    """Frames of the columns, and of texts in place of the ids."""
+    named = dict(zip(("source", "target", "weight"), columns, strict=True))
+    texts = named | {end: [f"n{vertex}" for vertex in named[end]] for end in ("source", "target")}
+    made: dict[str, Callable[..., Any]] = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+    return {
+        f"{library}{ids}": make(data)
+        for ids, data in ((" frame", named), (" frame, texts", texts))
+        for library, make in made.items()
+    }
+
+
 def calls(repeat: int) -> dict[str, dict[str, float]]:
     """Microseconds of a call in a warm process, by rows."""
     result = {}
     for rows in ROWS:
         columns, vertices = edges(rows)
-        frame = pd.DataFrame(dict(zip(("source", "target", "weight"), columns, strict=True)))
+        matrix = coo_array((columns[2], columns[:2]), shape=(vertices, vertices)).tocsr()
         runs = {
             "arrays": partial(forest_rows, *columns),
-            "pandas frame": partial(dfmst.minimum_spanning_forest, frame),
+            "CSR matrix": partial(forest_rows, matrix),
+            **{name: partial(dfmst.minimum_spanning_forest, frame) for name, frame in frames(columns).items()},
             "SciPy, arrays": partial(scipy_weights, *columns, vertices),
         }
         result[f"{rows} rows"] = {name: round(1e6 * run.seconds, 1) for name, run in interleaved(runs, repeat).items()}
     return result
 
 
-def private_names(repeat: int) -> dict[str, dict[str, float]]:
-    """CPU-microseconds of a call in a loop, by rows, with and without private names."""
+def in_a_loop(repeat: int) -> dict[str, dict[str, float]]:
+    """CPU-microseconds of a call in a loop, by rows; of arrays and pandas also without private names."""
     result = {}
     for rows in ROWS:
         columns, _ = edges(rows)
-        frame = pd.DataFrame(dict(zip(("source", "target", "weight"), columns, strict=True)))
-        runs = {}
-        for name, call in {
-            "arrays": partial(forest_rows, *columns, threads=1),
-            "pandas frame": partial(dfmst.minimum_spanning_forest, frame, threads=1),
-        }.items():
-            runs[name] = partial(_loop, call)
+        runs = {"arrays": partial(_loop, partial(forest_rows, *columns, threads=1))}
+        for name, frame in frames(columns).items():
+            runs[name] = partial(_loop, partial(dfmst.minimum_spanning_forest, frame, threads=1))
+        for name in ("arrays", "pandas frame"):
             runs[f"{name}, public names"] = partial(by_public_names, runs[name])
         measured = interleaved(runs, repeat)
         result[f"{rows} rows"] = {name: round(1e6 * run.cpu / LOOP, 1) for name, run in measured.items()}
@@ -118,10 +132,10 @@ def _children() -> float:
 def main() -> None:
     chosen = parser(__doc__, "cpu/small_calls.json", repeat=2000, commands=15).parse_args()
     result = {
-        "machine": {**describe("scipy", "pyarrow"), "load": round(os.getloadavg()[0], 1)},
+        "machine": {**describe("scipy", "polars", "pyarrow"), "load": round(os.getloadavg()[0], 1)},
         "microseconds_of_a_call": calls(chosen.repeat),
         "milliseconds_of_a_process": commands(chosen.commands),
-        "cpu_microseconds_in_a_loop": private_names(max(2, chosen.repeat // LOOP)),
+        "cpu_microseconds_in_a_loop": in_a_loop(max(2, chosen.repeat // LOOP)),
     }
     print(json.dumps(result, indent=1))
     write(chosen.output, result)
