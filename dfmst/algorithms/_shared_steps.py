@@ -19,9 +19,16 @@ from dfmst._engines.primitives.contract import (
     listed_pairs,
     number_sets,
 )
-from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, sample_keys, spread_position
+from dfmst._engines.primitives.edges import (
+    Edges,
+    gather_edges,
+    gather_keys,
+    gather_leading_bits,
+    sample_keys,
+    spread_position,
+)
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words, flags_to_write, ones
-from dfmst._engines.primitives.sort import block_length, gather_leading_bits, sort_order
+from dfmst._engines.primitives.sort import block_length, sort_order
 from dfmst.algorithms.base import Trace
 
 
@@ -89,6 +96,7 @@ class KruskalScan:
 
 
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
+_SORTED_BITS = 22  # of a bucket's keys, which it sorts in two passes
 _BUCKET = 512  # edges a bucket should hold at least
 _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
 _PORTIONS = 32  # about as many portions at most
@@ -108,9 +116,10 @@ class PortionScan:
     ) -> None:
         self._engine, self._rows = engine, (position, edges.row)
         self._parent, self._most, self._flags = parent, most, flags
-        leading, bits, self._key = gather_leading_bits(engine, edges.key, position, flip)
-        self._length = len(leading)
-        digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
+        self._length = len(edges) if position is None else len(position)
+        digit = min(_DIGIT_BITS, (self._length // _BUCKET).bit_length())
+        leading, bits, self._weights = gather_leading_bits(engine, edges.key, position, flip, digit + _SORTED_BITS)
+        digit = min(digit, bits)
         self._bits = bits - digit
         # The edges go into buckets block by block, so that the order within a bucket stays.
         block = block_length(engine, self._length)
@@ -133,19 +142,19 @@ class PortionScan:
 
     def _sort_buckets(self) -> None:
         """Sort all buckets before any scan, in room for an eighth of the edges, or 2 MiB."""
-        if not self._bits and self._key is None:
+        if not self._bits and self._weights[0] is None:
             return
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
         spare, other = self._room(buckets)
         nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # chosen
         scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, *self._rows, self._flags)
         for first, last in pairwise(buckets):
-            sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
+            sort = (self._starts[first:], self._bits, *self._weights, self._records, spare, other)
             engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
 
     def _portions(self, least: int) -> list[int]:
         """First bucket of each portion of about `least` edges, and the end."""
-        if not self._bits and self._key is None:
+        if not self._bits and self._weights[0] is None:
             return [0, len(self._begins) - 1]  # buckets are sorted already
         inner = [bisect_left(self._begins, mark) for mark in range(least, self._length, least)]
         return sorted({0, len(self._begins) - 1, *inner})
@@ -171,7 +180,7 @@ class PortionScan:
             first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
             scan = (self._ends, begin, end, self._most, self._parent, chosen, count)
             mark = (marked, joined, *self._rows, self._flags)
-            sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
+            sort = (self._starts[first:], self._bits, *self._weights, self._records, spare, other)
             done = joined == self._most
             engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
             begin, end = end, bounds[min(at + 1, len(bounds) - 1)]

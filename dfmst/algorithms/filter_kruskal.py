@@ -31,7 +31,15 @@ from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
 from dfmst._edges.vertices import SHORT
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import BYTE_VERTICES, drop_parallel
-from dfmst._engines.primitives.edges import Edges, end_words, gather_keys, leading_window, spread_steps
+from dfmst._engines.primitives.edges import (
+    Edges,
+    cut_to_zeros,
+    end_words,
+    gather_keys,
+    leading_window,
+    spread_steps,
+    weights_to_look_up,
+)
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
 from dfmst._engines.primitives.sort import block_length
 from dfmst.algorithms._shared_steps import MANY_THREADS, check_light, scan_light, select_light, survivors
@@ -179,6 +187,8 @@ _MOST_RANGES = 255  # wider ones of larger graphs cut fewer edges; kernels count
 _SMALL_GRAPH = 1 << 16  # vertices: the columns of fewer fit caches anyway
 _INSIDE = 0.85  # least share of a sample's edges inside ranges
 _SAMPLE = 1 << 8
+_LEADING = 32  # bits of keys of 64 bits, in a window of keys
+_STRETCH = 3  # of a sample's window: keys outside of it are compared by weights
 
 
 def range_width(engine: Engine, edges: Edges, vertices: int) -> int | None:
@@ -264,7 +274,11 @@ class _Buckets:
         """Bring the edges into their buckets; `missing` is set if a weight is NaN."""
         engine, empty, (length, _, width, _) = self.engine, self.engine.xp.empty, self.bounds
         wide = edges.key.dtype.itemsize == 8
-        low, shift, exact = leading_window(engine, edges.key, flip) if wide else (0, 0, True)
+        low, shift, exact = 0, 0, True
+        if wide:
+            bounds = {"stretch": _STRETCH, "bits": _LEADING, "least_bits": _LEADING}
+            low, shift, _, sample = leading_window(engine, edges.key, None, flip, **bounds)
+            exact = cut_to_zeros(sample, flip, shift)
         self.leading = empty(length, np.uint32)
         short = width <= _SHORT_BITS
         self.ends = (empty(length, np.uint32), None) if short else (None, empty(length, np.uint64))
@@ -281,7 +295,7 @@ class _Buckets:
                 break
             position = empty(length, np.uint32)
         if position is not None:
-            self.whole = (edges.key.view(np.uint64), flip, "uif".index(edges.key.dtype.kind), position)
+            self.whole = (*weights_to_look_up(edges.key, flip), position)
 
     def solve(self) -> tuple[Array, Array, Array]:
         """Contract all ranges: limits or components of vertices, marks of edges by place, components of ranges."""

@@ -47,6 +47,28 @@ HOST_KERNEL_OF(W, gather_span, (const W* weight, u64 flip, const u32* position, 
   greatest[i] = high;
 } END
 
+// Leading bits of the keys of weights of 64 bits at `position` (null: of all), in blocks; `lost` is set if these are not
+// all of a key. All lines between near positions come sooner than those of each position.
+HOST_KERNEL_OF(W, gather_leading, (const W* weight, u64 flip, const u32* position, u64 length, u64 block, u64 low,
+                                   u32 shift, u32 bits, u32* leading, u32* lost)) {
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length, line = 64 / sizeof(W);
+  const Window window = {low, shift, ~0u >> (32 - bits)};
+  u64 any = 0;
+  for (u64 base = i * block; base < end; base += 64) {
+    const u64 stop = base + 64 < end ? base + 64 : end, after = base + 128 < end ? base + 128 : stop;
+    if (position && position[after - 1] - position[stop - 1] < 256 * line)
+      for (u64 next = position[stop - 1]; next < position[after - 1]; next += line) PREFETCH(&weight[next]);
+    else if (position)
+      for (u64 j = stop; j < after; ++j) PREFETCH(&weight[position[j]]);
+    for (u64 j = base; j < stop; ++j) {  // a compiler vectorizes it
+      const u64 key = key_of(weight[position ? position[j] : j], flip);
+      leading[j] = leading_of(window, key);
+      any |= lost_bits(window, key, flip);
+    }
+  }
+  if (any) store(lost, 1u);
+} END
+
 HOST_KERNEL(number_places, (u32* column)) { column[i] = (u32)i; } END
 
 HOST_KERNEL(fill_ones, (u32* column)) { column[i] = ~0u; } END

@@ -69,6 +69,35 @@ DEVICE u64 ordered(f64 weight) {
 }
 template <typename W> DEVICE Key<W> key_of(W weight, u64 flip) { return ordered(weight) ^ (Key<W>)flip; }
 
+// Weights of 64 bits, in rows of the table, as keys.
+struct Weights {
+  const u64* bits;
+  u64 flip;
+  u32 type;  // 0 of u64, 1 of i64, 2 of f64
+};
+DEVICE u64 key_at(const Weights& weights, u64 row) {
+  const u64 mine = weights.bits[row];
+  return (weights.type == 2 ? ordered(real_of(mine)) : weights.type == 1 ? ordered((i64)mine) : mine) ^ weights.flip;
+}
+
+// A window of keys of 64 bits: `most` + 1 steps of 2^shift keys from `low`, which is a multiple of a step.
+struct Window {
+  u64 low;
+  u32 shift, most;
+};
+// The step of a key, its leading bits. Keys below and above the window get the least and the greatest: the order of any
+// two keys with different leading bits is that of the keys.
+DEVICE u32 leading_of(const Window& window, u64 key) {
+  const u64 step = key > window.low ? (key - window.low) >> window.shift : 0;
+  return step < window.most ? (u32)step : window.most;
+}
+// 0 if leading bits are all of a key: it is in the window, and the low bits of its weight are 0, as those of small integers
+// in a float are. The key of a negative float has the complement of these bits.
+DEVICE u64 lost_bits(const Window& window, u64 key, u64 flip) {
+  const u64 plain = key ^ flip, low_bits = ~(plain ^ (u64)((i64)plain >> 63)) & ((1ull << window.shift) - 1);
+  return low_bits | (u64)((key - window.low) >> window.shift > window.most);
+}
+
 // ---- the lightest edge ---------------------------------------------------------------------------------------------
 // best[place] is the lightest edge at a place in the total order (key, position), or ~0. A 32-bit key and the position
 // share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position. Either way the
@@ -216,16 +245,18 @@ DEVICE void sort_heap(u64* records, u64* ends, u64 length, const KeyOfRecord& ke
 }
 template <typename KeyOfRecord>
 DEVICE void sort_runs(u64* records, u64* ends, u64 length, const KeyOfRecord& key_of_record) {
-  u64 done = 0;
-  for (u64 base = 0; base + 1 < length; base = done > base + 64 ? done : base + 64) {
-    const auto same = [=](u64 j) { return records[base + j] >> 32 == records[base + j + 1] >> 32; };
-    for (u64 pairs = flags_of(word_length(0, length - 1 - base), same); pairs; pairs &= pairs - 1) {
-      const u64 begin = base + lowest_bit(pairs);
-      if (begin < done) continue;
+  const auto same = [=](u64 j) { return (records[j] ^ records[j + 1]) >> 32 == 0; };
+  u64 end = 0;
+  for (u64 base = 0; base + 1 < length; base += 64) {
+    u64 any = 0, pairs = word_length(0, length - 1 - base);
+    for (u64 j = 0; j < pairs; ++j) any |= (u64)same(base + j);  // a compiler vectorizes it
+    for (u64 begin = base > end ? base : end; any && begin < base + pairs; ++begin) {
+      if (!same(begin)) continue;
       bool ascending = true;
-      for (done = begin + 1; done < length && records[done] >> 32 == records[begin] >> 32; ++done)
-        ascending &= heavier(key_of_record, records[done], records[done - 1]);
-      if (!ascending) sort_heap(records + begin, ends ? ends + begin : 0, done - begin, key_of_record);
+      for (end = begin + 1; end < length && same(end - 1); ++end)
+        ascending &= heavier(key_of_record, records[end], records[end - 1]);
+      if (!ascending) sort_heap(records + begin, ends ? ends + begin : 0, end - begin, key_of_record);
+      begin = end - 1;
     }
   }
 }

@@ -106,13 +106,17 @@ DEVICE void sort_digits(u64* records, u64* ends, u64 length, u32 bits, u64* spar
   }
 }
 
-// Sorts a bucket. Its keys differ in the low `bits` of their leading 32 bits, and below these too where `key` is given.
-DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64* key, u64* spare, u64* other) {
+// Sorts a bucket. Its keys differ in the low `bits` of their leading 32 bits, and below these too if there are weights.
+DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const Weights& weights, const u32* position,
+                        u64* spare, u64* other) {
   if (length <= 24)
     insert_sorted(records, ends, length);
   else
     sort_digits(records, ends, length, bits, spare, other);
-  if (key) sort_runs(records, ends, length, [=](u64 record) { return key[(u32)record]; });
+  if (!weights.bits) return;
+  sort_runs(records, ends, length, [=](u64 record) {
+    return key_at(weights, position ? position[(u32)record] : (u32)record);
+  });
 }
 
 // Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges chosen[first, last) of earlier
@@ -121,7 +125,7 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64
 // that in cache lines for which two cores then compete.)
 HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
                            u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts,
-                           u32 bits, const u64* key, u64* records, u64* spare, u64* other)) {
+                           u32 bits, const u64* weight, u64 flip, u32 type, u64* records, u64* spare, u64* other)) {
   if (i == 0) {
     scan_range(ends, begin, end, most, 0, parent, chosen, chosen_count);
     return;
@@ -137,7 +141,8 @@ HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent,
     return;
   }
   const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
-  if (bits || key) sort_bucket(records + from, ends + from, length, bits, key, spare + at, other + at);
+  if (bits || weight)
+    sort_bucket(records + from, ends + from, length, bits, Weights{weight, flip, type}, position, spare + at, other + at);
 } END
 
 // All of Kruskal between few components, by one thread: `best` holds the lightest edge of each pair of labels, or ~0, and

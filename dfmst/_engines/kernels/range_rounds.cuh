@@ -19,17 +19,6 @@ template <typename Vertex> DEVICE Both<Vertex> both_of(u32 first, u32 second) {
   return (Both<Vertex>)first << 8 * sizeof(Vertex) | second;
 }
 
-// Weights of 64 bits, in rows of the table, as keys.
-struct Weights {
-  const u64* bits;
-  u64 flip;
-  u32 type;  // 0 of u64, 1 of i64, 2 of f64
-};
-DEVICE u64 key_at(const Weights& weights, u64 row) {
-  const u64 mine = weights.bits[row];
-  return (weights.type == 2 ? ordered(real_of(mine)) : weights.type == 1 ? ordered((i64)mine) : mine) ^ weights.flip;
-}
-
 // A range's columns. `position` and `weights` are given where edges whose leading bits agree compare by whole keys.
 template <typename Vertex> struct Range {
   u32* leading;

@@ -65,28 +65,19 @@ template <typename W> struct Rows {
   const u32 *source, *target;
   const W* weight;
   const u8* bucket;
-  u64 begin, end, flip, low;
-  u32 stride, shift, width;
+  u64 begin, end, flip;
+  u32 stride, width;
 };
-
-// 32 bits of a key from `shift` on, above `low`. Keys below and above those get the least and the greatest: the order
-// of any two keys with different leading bits is that of the keys.
-DEVICE u32 leading_of(u64 key, u64 low, u32 shift) {
-  const u64 above = key > low ? (key - low) >> shift : 0;
-  return above < ~0u ? (u32)above : ~0u;
-}
 
 // Writes an edge's leading bits, its ends (of a cut edge: its position), and its position, if that is asked for. The
 // line of the cache that is next to be written is fetched before a store waits for it. `plain`: keys are leading bits.
-// Returns 1 if a weight is NaN, plus 2 if, without positions, leading bits are not all of a key: it is outside the window,
-// or the `shift` low bits of its weight are not 0 (as those of small integers in a float are). The key of a negative
-// float has the complement of these bits; `low` has none of them.
+// Returns 1 if a weight is NaN, plus 2 if, without positions, leading bits are not all of a key.
 template <bool plain, bool positions, typename Vertex, typename W>
-DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vertex>* ends, u32* position) {
+DEVICE u32 scatter_block(const Rows<W> rows, const Window window, u32* local, u32* leading, Both<Vertex>* ends,
+                         u32* position) {
   const u32 mask = (1u << rows.width) - 1, ahead = 96 / sizeof(Both<Vertex>);
-  const u64 cut = (1ull << rows.shift) - 1;
   bool missing = false;
-  u64 cut_off = 0;
+  u64 lost = 0;
   for (u64 j = rows.begin; j < rows.end; ++j) {
     const u32 u = rows.source[j * rows.stride] & mask, v = rows.target[j * rows.stride] & mask, range = rows.bucket[j];
     const u32 at = local[range]++;
@@ -95,22 +86,15 @@ DEVICE u32 scatter_block(const Rows<W> rows, u32* local, u32* leading, Both<Vert
     missing |= weight != weight;
     PREFETCH_WRITE(&leading[at + 24]);
     PREFETCH_WRITE(&ends[at + ahead]);
-    u32 mine = (u32)key;
-    if (positions) {
-      mine = leading_of(key, rows.low, rows.shift);
-    } else if (!plain) {
-      const u64 step = (key - rows.low) >> rows.shift, unsigned_key = key ^ rows.flip;
-      cut_off |= step >> 32 | ((unsigned_key ^ ((i64)unsigned_key >> 63) ^ ~0ull) & cut);
-      mine = (u32)step;
-    }
-    leading[at] = mine;
+    if (!plain && !positions) lost |= lost_bits(window, key, rows.flip);
+    leading[at] = plain ? (u32)key : positions ? leading_of(window, key) : (u32)((key - window.low) >> window.shift);
     ends[at] = range == CUT ? (Both<Vertex>)j : both_of<Vertex>(u, v);
     if (positions) {
       PREFETCH_WRITE(&position[at + 24]);
       position[at] = (u32)j;
     }
   }
-  return missing | (u32)(cut_off != 0) << 1;
+  return missing | (u32)(lost != 0) << 1;
 }
 
 // `narrow` or `wide` takes the ends, and the positions of the cut edges. An id is `stride` words, the lowest first.
@@ -122,16 +106,17 @@ HOST_KERNEL_OF(W, scatter_ranges, (const u32* source, const u32* target, u32 str
   u32 local[CUT + 1];
   places_of_block(places, ranges, blocks, i, local);
   const u64 begin = i * block, end = begin + block < length ? begin + block : length;
-  const Rows<W> rows = {source, target, weight, bucket, begin, end, flip, low, stride, shift, width};
+  const Rows<W> rows = {source, target, weight, bucket, begin, end, flip, stride, width};
+  const Window window = {low, shift, ~0u};
   u32 found;
   if (narrow && position)
-    found = scatter_block<false, true, u16>(rows, local, leading, narrow, position);
+    found = scatter_block<false, true, u16>(rows, window, local, leading, narrow, position);
   else if (narrow)
-    found = scatter_block<sizeof(W) == 4, false, u16>(rows, local, leading, narrow, position);
+    found = scatter_block<sizeof(W) == 4, false, u16>(rows, window, local, leading, narrow, position);
   else if (position)
-    found = scatter_block<false, true, u32>(rows, local, leading, wide, position);
+    found = scatter_block<false, true, u32>(rows, window, local, leading, wide, position);
   else
-    found = scatter_block<sizeof(W) == 4, false, u32>(rows, local, leading, wide, position);
+    found = scatter_block<sizeof(W) == 4, false, u32>(rows, window, local, leading, wide, position);
   if (found & 1) store(missing, 1u);
   if (found & 2) store(cut_off, 1u);
 } END

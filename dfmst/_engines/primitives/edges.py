@@ -108,23 +108,77 @@ def sample_keys(engine: Engine, key: Array, size: int, flip: int = 0) -> Array:
 
 
 _WINDOW_SAMPLE = 1024  # keys
-_LEADING = 32  # bits
 
 
-def leading_window(engine: Engine, key: Array, flip: int) -> tuple[int, int, bool]:
-    """Return `low` and `shift`, so that ``(key - low) >> shift`` of most ordered keys of 64 bits fits 32 bits.
+def leading_window(
+    engine: Engine, key: Array, positions: Array | None, flip: int, *, stretch: float, bits: int, least_bits: int = 1
+) -> tuple[int, int, int, Array]:
+    """Return `low`, `shift` and `bits`, so that ``(key - low) >> shift`` of most ordered keys of 64 bits fits the bits.
 
-    The window is that of a sample and at least as much on both sides of it. Last is whether the sampled weights have
-    only zeros in their `shift` low bits: then the leading bits may be all of each key (see ``leads_to`` in ranges.cuh).
+    The window is at least `stretch` (above 1) times that of a sample of the keys at `positions` (``None``: of all), and
+    has 2^`least_bits` keys at least. Last is the sample.
     """
-    drawn = engine.to_host(sample_keys(engine, key, min(_WINDOW_SAMPLE, len(key)), flip))
+    length = len(key) if positions is None else len(positions)
+    size = min(_WINDOW_SAMPLE, length)
+    if positions is None:
+        drawn = engine.to_host(sample_keys(engine, key, size, flip))
+    else:
+        sampled = positions[spread_positions(engine.xp, length, size)]
+        drawn = engine.to_host(gather_keys(engine, key, sampled, flip))
     least, greatest = int(drawn.min()), int(drawn.max())
-    span = greatest - least
-    shift = max(0, (3 * span + 1).bit_length() - _LEADING)
-    low = max(0, least - ((1 << _LEADING + shift) - span) // 2)
-    plain = (drawn ^ np.uint64(flip)).view(np.int64)
-    cut = np.where(plain < 0, plain, ~plain) & ((1 << shift) - 1)  # of the weights, as far as a sign goes
-    return low >> shift << shift, shift, not cut.any()
+    window = max((int((greatest - least) * stretch) + 1).bit_length(), least_bits)
+    shift = max(0, window - bits)
+    # Floats have many more keys below a sample than above it.
+    low = max(0, least - ((1 << window) - (greatest - least)) * 3 // 4)
+    return low >> shift << shift, shift, min(window, bits), drawn
+
+
+def cut_to_zeros(key: Array, flip: int, shift: int) -> bool:
+    """Whether `shift` low bits of all weights with these keys are zeros (see ``lost_bits`` in common.cuh)."""
+    plain = (key ^ np.uint64(flip)).view(np.int64)
+    return not (np.where(plain < 0, plain, ~plain) & ((1 << shift) - 1)).any()
+
+
+class LeadingBits(NamedTuple):
+    """The leading bits of keys: of their differences from the least key, or in a window of keys of 64 bits."""
+
+    column: Array  # ``uint32``; ``bits`` of each are used
+    bits: int
+    weights: tuple[Array | None, int, int]  # weights, `flip` and their type, if different keys have equal bits
+
+
+def weights_to_look_up(key: Array, flip: int) -> tuple[Array, int, int]:
+    """Return weights of 64 bits as words, `flip`, and the number of their type (see ``Weights`` in common.cuh)."""
+    return key.view(np.uint64), flip, "uif".index(key.dtype.kind)
+
+
+_NO_WEIGHTS = (None, 0, 0)
+_MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares
+_LEAST_SPAN = 1 << 12
+_STRETCH = 1.125
+
+
+def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, flip: int, most: int) -> LeadingBits:
+    """Return the leading bits of the ordered keys of weights (or keys) at `positions` (``None``: of all).
+
+    Of keys of 64 bits these are `most` bits, or fewer.
+    """
+    length = len(key) if positions is None else len(positions)
+    block = max(_LEAST_SPAN, -(-length // _MOST_SPANS))
+    blocks = -(-length // block)
+    column = engine.xp.empty(length, np.uint32)
+    if key.dtype.itemsize == 8:
+        *window, _ = leading_window(engine, key, positions, flip, stretch=_STRETCH, bits=most)
+        lost = engine.xp.zeros(1, np.uint32)
+        columns = (key, flip, positions, length, block, *window, column, lost)
+        engine.launch("gather_leading", blocks, *columns, grain=1)
+        return LeadingBits(column, window[-1], weights_to_look_up(key, flip) if lost[0] else _NO_WEIGHTS)
+    least, greatest = (engine.xp.empty(blocks, np.uint32) for _ in range(2))
+    columns = (key, flip, positions, length, block, column, least, greatest)
+    engine.launch("gather_span", blocks, *columns, grain=1)
+    low, high = min(least.tolist()), max(greatest.tolist())
+    engine.launch("leading_bits", length, column, low, 0, column)
+    return LeadingBits(column, (high - low).bit_length(), _NO_WEIGHTS)
 
 
 def spread_steps(length: int, size: int) -> tuple[int, int]:

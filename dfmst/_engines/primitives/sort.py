@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from dfmst._common.types import Array
@@ -43,38 +41,7 @@ def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:
 
 
 _BLOCK = 1 << 16  # edges that a thread takes at a time in the first pass, at most
-_MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares
 _LEAST_BLOCK = 1 << 12  # edges that a thread takes at a time at least, with several threads
-
-
-class LeadingBits(NamedTuple):
-    """The leading bits of the differences of keys from the least key."""
-
-    column: Array  # ``uint32``; ``bits`` of each are used
-    bits: int
-    key: Array | None  # the keys, if different keys have equal bits
-
-
-def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, flip: int) -> LeadingBits:
-    """Return the leading bits of the ordered keys of weights (or keys) at `positions` (``None``: of all)."""
-    key, low, high = _gather_span(engine, key, positions, flip)
-    spread = (high - low).bit_length()
-    shift = _shift(spread)
-    column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
-    engine.launch("leading_bits", len(key), key, low, shift, column)
-    return LeadingBits(column, spread - shift, key if shift else None)
-
-
-def _gather_span(engine: Engine, key: Array, positions: Array | None, flip: int) -> tuple[Array, int, int]:
-    """Return ordered keys, the least and the greatest key."""
-    length = len(key) if positions is None else len(positions)
-    block = max(_LEAST_BLOCK, -(-length // _MOST_SPANS))
-    blocks = -(-length // block)
-    kind = np.uint32 if key.dtype.itemsize == 4 else np.uint64
-    gathered, least, greatest = (engine.xp.empty(entries, kind) for entries in (length, blocks, blocks))
-    columns = (gathered, least, greatest)
-    engine.launch("gather_span", blocks, key, flip, positions, length, block, *columns, grain=1)
-    return gathered, min(least.tolist()), max(greatest.tolist())
 
 
 def _shift(spread: int) -> int:

@@ -15,9 +15,9 @@ from dfmst._engines.primitives.contract import (
     flag_lightest,
     flatten,
 )
-from dfmst._engines.primitives.edges import Edges, gather_edges
+from dfmst._engines.primitives.edges import Edges, gather_edges, gather_leading_bits
 from dfmst._engines.primitives.flags import compact, exclusive_sum, flag_words, numbered, ones
-from dfmst._engines.primitives.sort import gather_leading_bits, sort_order
+from dfmst._engines.primitives.sort import sort_order
 from tests.support.columns import (
     KEYS,
     LENGTHS,
@@ -255,8 +255,8 @@ def test_fills(engine, length):
 @pytest.mark.parametrize("length", [1, 4096, 4097, 20_000])
 def test_leading_bits_begin_with_the_least_key(engine, dtype, length):
     key = np.random.default_rng(length).integers(1000, 1 << 30, length, dtype)
-    low = key.min()
-    column, bits, whole = gather_leading_bits(engine, key, None, 0)
-    np.testing.assert_array_equal(column, key - low)
-    assert bits == int(key.max() - low).bit_length()
-    assert whole is None
+    column, bits, (weights, *_) = gather_leading_bits(engine, key, None, 0, 32)
+    np.testing.assert_array_equal(column - column.min(), key - key.min())
+    assert bits <= int(key.max() - key.min()).bit_length() + 1
+    assert int(column.max()) >> bits == 0
+    assert weights is None

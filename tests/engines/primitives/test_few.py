@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines.primitives.contract import contract, join_pairs, lightest_flagged, listed_pairs, number_sets
-from dfmst._engines.primitives.edges import Edges, gather_keys
+from dfmst._engines.primitives.edges import Edges, gather_keys, gather_leading_bits
 from dfmst._engines.primitives.flags import flag_words
-from dfmst._engines.primitives.sort import gather_leading_bits
 from tests.support.columns import (
     LENGTHS,
     VERTICES,
@@ -94,9 +93,11 @@ def test_leading_bits_are_gathered(engine, dtype, length, some):
     weight, flip = weights(rng, dtype, length), 2 ** (8 * np.dtype(dtype).itemsize) - 1
     position = np.flatnonzero(rng.random(length) < 0.9).astype(np.uint32) if some and length > 1 else None
     key = gather_keys(engine, weight, position, flip)
-    expected = gather_leading_bits(engine, key, None, 0)
-    taken = gather_leading_bits(engine, weight, position, flip)
-    np.testing.assert_array_equal(taken.column, expected.column)
-    assert taken.bits == expected.bits
-    assert (taken.key is None) == (expected.key is None)
-    assert taken.key is None or np.array_equal(taken.key, key)
+    leading, bits, (words, *_) = gather_leading_bits(engine, weight, position, flip, 27)
+    assert int(leading.max()) >> bits == 0
+    if words is None:  # the leading bits are all of the keys
+        ranks = [np.unique(column, return_inverse=True)[1] for column in (leading, key)]
+        np.testing.assert_array_equal(ranks[0], ranks[1])
+    else:
+        assert key.dtype == np.uint64
+        assert np.all(np.diff(leading[np.argsort(key)].astype(np.int64)) >= 0)

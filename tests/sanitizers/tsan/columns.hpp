@@ -172,6 +172,12 @@ template <typename W> void weights(const Graph& graph) {
     CHECK(lowest[i] == *std::min_element(begin, end) && highest[i] == *std::max_element(begin, end));
   }
 
+  std::vector<u32> leading(length);
+  u32 lost = 0;
+  launch_gather_leading(W(), blocks, weight.data(), 0, position.data(), length, block, 0, 8 * sizeof(W) - 20, 20,
+                        leading.data(), &lost);
+  for (u64 i = 0; i < length; ++i) CHECK(leading[i] == (u64)key[i] >> (8 * sizeof(W) - 20));
+
   const u64 middle = length / 2;
   std::vector<u64> light(words(length));
   launch_flag_light(W(), light.size(), weight.data(), 0, length, key[middle], middle, light.data());

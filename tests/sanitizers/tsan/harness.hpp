@@ -48,7 +48,7 @@ struct Variant {
 PLAIN(incidence_records) PLAIN(list_offsets) OF_K(list_entries) PLAIN(list_spans) OF_K(list_pairs)
 OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_W(lightest_flagged) OF_W(scan_pairs) OF_K(flag_lightest_in_runs)
 OF_K(propose_to_ends)
-OF_W(gather_span) PLAIN(number_places) PLAIN(fill_ones) PLAIN(clear_words) OF_W(survey_edges)
+OF_W(gather_span) OF_W(gather_leading) PLAIN(number_places) PLAIN(fill_ones) PLAIN(clear_words) OF_W(survey_edges)
 OF_V(gather_entries) PLAIN(gather_bytes) PLAIN(gather_rows) OF_W(gather_keys)
 OF_W(sample_keys) OF_V(sample_labels) PLAIN(most_frequent) OF_K(place_of_rank) PLAIN(find_inside) PLAIN(number_sets)
 OF_V(gather_labels) OF_V(mark_vertices) OF_V(pack_ends) PLAIN(pair_codes)

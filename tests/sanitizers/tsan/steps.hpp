@@ -114,7 +114,7 @@ template <typename T> void portions(const Graph& graph) {
     const u64 first = std::min(at, digits), last = std::min(at + 4, digits), so_far = found[0];
     launch_scan_portion(2 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
                         found.data(), marked, so_far, nullptr, nullptr, rows.data(), starts.data() + first, bits,
-                        nullptr, records.data(), spare.data(), other.data());
+                        nullptr, 0, 0, records.data(), spare.data(), other.data());
     begin = end;
     end = starts[last];
     marked = so_far;
