@@ -32,7 +32,7 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     skip, counts = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
-        data = next(reader.blocks(cut_outside_quotes)).data
+        data = next(reader.blocks(partial(cut_outside_quotes, separators="".join(SEPARATORS).encode()))).data
     text = data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == " ":

@@ -109,7 +109,8 @@ def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        yield from reader.blocks(cut_outside_quotes if layout.quoted else cut_at_newline)
+        outside = partial(cut_outside_quotes, separators=layout.separator.encode())
+        yield from reader.blocks(outside if layout.quoted else cut_at_newline)
 
 
 def open_cedge(file: GraphFile) -> pa.RecordBatchReader:

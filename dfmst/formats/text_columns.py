@@ -15,7 +15,7 @@ import pyarrow.csv
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
-from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block, quotes_around
 from dfmst.formats.text_rows import EXACT, WHOLE_DECIMAL, WHOLE_TYPES, Field, Layout, converts, parse_rows, split_rows
 
 
@@ -37,8 +37,10 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
     """Parse the named columns by pyarrow."""
     if not block.data.strip():
         return pa.schema(list(types.items())).empty_table()
-    if layout.quoted and block.data.count(b'"') % 2:
-        raise pa.ArrowInvalid("pyarrow would take the rest of the block for the value of a quote that is never closed")
+    if layout.quoted:
+        around = quotes_around(block.data, layout.separator.encode())
+        if around is None or (around and block.data.count(b'"') % 2):
+            raise pa.ArrowInvalid("pyarrow reads a value behind a closed quote, and one that is never closed")
     # PyArrow reads 0x10 as 16; in an edge list it is a name or an error. A search for one byte is the fastest.
     hexadecimal = (b"x" in block.data and b"0x" in block.data) or (b"X" in block.data and b"0X" in block.data)
     suspects = {name: kind for name, kind in types.items() if hexadecimal and pa.types.is_integer(kind)}

@@ -13,7 +13,7 @@ from dfmst.errors import FormatError
 from dfmst.formats.files import GraphFile, Line, at_line
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-SPACE = ord(" ")
+SPACE, QUOTE = ord(" "), ord('"')
 LONGEST_LINE = 256 << 20  # bytes of a row
 LONGEST_HEADER_LINE = 16 << 20  # bytes; its words become Python objects
 PREVIEW = 80
@@ -39,15 +39,48 @@ def cut_at_newline(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-def cut_outside_quotes(data: bytes) -> int:
+def quotes_around(data: bytes, separators: bytes) -> bool | None:
+    """Return whether quotes enclose values, or are letters within them; ``None`` if neither holds for all of them.
+
+    Only a quote at the start of a value encloses it.
+    """
+    text = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(text == QUOTE)
+    if not len(quotes):
+        return False
+    ends = np.zeros(256, bool)
+    ends[[*separators, ord("\n")]] = True
+    starts = ends[text[quotes - 1]]
+    starts[0] |= quotes[0] == 0
+    if not starts.any():
+        return False
+    ends[QUOTE] = True  # two quotes within a value are one of its letters
+    opening, closing = quotes[::2], quotes[1::2]
+    opens = starts[::2] | (text[opening - 1] == QUOTE)
+    closes = ends[text[np.minimum(closing + 1, len(text) - 1)]]
+    return True if opens.all() and closes.all() else None
+
+
+def cut_outside_quotes(data: bytes, separators: bytes) -> int:
     """Return the length of the complete CSV records in ``data``: a newline in quotes does not end one."""
+    around = quotes_around(data, separators)
+    if around is None:
+        return _cut_by_values(data, separators)
     end = data.rfind(b"\n")
-    odd = data.count(b'"', 0, max(end, 0)) % 2
+    odd = around and data.count(b'"', 0, max(end, 0)) % 2
     while end >= 0 and odd:
         before = data.rfind(b"\n", 0, data.rfind(b'"', 0, end))
         odd ^= data.count(b'"', max(before, 0), end) % 2
         end = before
     return end + 1
+
+
+def _cut_by_values(data: bytes, separators: bytes) -> int:
+    """Cut as :func:`cut_outside_quotes` does, value by value."""
+    mark = re.escape(separators)
+    letters, enclosed = rb"[^" + mark + rb"\n]*+", rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    values = re.finditer(rb"(?:" + enclosed + rb")?" + letters + rb"([" + mark + rb"\n]|\Z)", data)
+    return max((value.end() for value in values if value[1] == b"\n"), default=0)
 
 
 def tidy(data: bytes, comments: bytes) -> bytes:

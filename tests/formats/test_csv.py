@@ -74,10 +74,19 @@ def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
             open_edges(tmp_path / "a.csv", block_bytes=block_bytes).read_all()
 
 
-def test_a_quote_within_a_word_is_a_letter(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('source,target,note\n1,2,5" pipe\n' + "3,4,x\n" * 100)
-    table = open_edges(tmp_path / "a.csv", block_bytes=64).read_all()
-    assert table["note"].to_pylist() == ['5" pipe', *["x"] * 100]
+@pytest.mark.parametrize("block_bytes", [16, 64, 1 << 20])
+def test_a_quote_within_a_word_is_a_letter(tmp_path: Path, block_bytes: int) -> None:
+    (tmp_path / "a.csv").write_text('source,target,note\n1,2,5" pipe\n3,4,"two\nlines"\n' + "3,4,x\n" * 100)
+    table = open_edges(tmp_path / "a.csv", block_bytes=block_bytes).read_all()
+    assert table["note"].to_pylist() == ['5" pipe', "two\nlines", *["x"] * 100]
+
+
+@pytest.mark.parametrize("block_bytes", [16, 64, 1 << 20])
+def test_letters_behind_a_quoted_word(tmp_path: Path, block_bytes: int) -> None:
+    # PyArrow takes the letters for a part of the word, and the rest of the file for that of the quote in line 3.
+    (tmp_path / "a.csv").write_text('source,target,note\n1,2,"a" b"\n2,3,"two\nlines\n' + "3,4,x\n" * 10)
+    with pytest.raises(FormatError, match="line 2: ',' expected after '\"'"):
+        open_edges(tmp_path / "a.csv", block_bytes=block_bytes).read_all()
 
 
 def test_a_cell_that_is_far_too_long(tmp_path: Path) -> None:
