@@ -79,7 +79,7 @@ def _with_buffers(views: pa.Array) -> pa.Array:
 def take_polars(frame: Frame, rows: Array) -> Frame:
     """Return rows of a polars frame; few are taken column by column, as polars wakes its threads for a frame."""
     columns = frame.get_columns()
-    if len(rows) > _FEW or not columns:
+    if len(rows) > _FEW or len(frame) >= 1 << 32 or not columns:
         return frame[rows]
     at = sys.modules["polars"].Series(rows.astype(np.uint32))
     return type(frame)([column[at] for column in columns])

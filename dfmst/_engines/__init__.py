@@ -21,6 +21,7 @@ __all__ = [
     "current_place",
     "free_pool_bytes",
     "host_engine",
+    "processors",
     "release_memory",
     "select_engine",
     "with_freed_scratch",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import sys
 import threading
@@ -21,7 +20,7 @@ import dask
 from dfmst._common.progress import machine_memory, peak_memory
 from dfmst._drive.cluster.dask_internals import bytes_sent
 from dfmst._drive.cluster.devices import worker_device_bytes
-from dfmst._engines import select_engine
+from dfmst._engines import processors, select_engine
 from dfmst.errors import ClusterError, EngineUnavailableError
 
 _UNKNOWN_MEMORY = 4 << 30
@@ -130,7 +129,7 @@ def _is_no_interrupted_wait(record: logging.LogRecord) -> bool:
 
 
 def _local_options(workers: int | None) -> dict[str, Any]:
-    threads = {} if workers is None else {"threads_per_worker": max(1, (os.cpu_count() or 1) // workers)}
+    threads = {} if workers is None else {"threads_per_worker": max(1, processors() // workers)}
     return {"dashboard_address": ":0", "silence_logs": logging.CRITICAL, "n_workers": workers, **threads}
 
 
@@ -165,8 +164,8 @@ def resources() -> Resources:
             sizes = client.run(worker_device_bytes, on_error="ignore") if declared else {}
             device = min(sizes.values(), default=0)
             return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers), device)
-    threads = os.cpu_count() or 1
-    return Resources(threads, (machine_memory() or _UNKNOWN_MEMORY) // threads)
+    count = processors()
+    return Resources(count, (machine_memory() or _UNKNOWN_MEMORY) // count)
 
 
 def _current_client() -> Any:

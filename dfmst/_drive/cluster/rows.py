@@ -146,7 +146,7 @@ def _is_same(engine: Engine, taken: FrameView | DeviceView, rows: PartRows, colu
     try:
         edges = taken_edges(engine, taken, columns, *rows.types)
         return edges.num_rows == len(rows.position) and table_digest(edges) == rows.digest
-    except (DfmstError, pa.ArrowException, TypeError, OverflowError):
+    except (DfmstError, pa.ArrowException, TypeError, ValueError, OverflowError):  # types from a false checkpoint
         return False
 
 

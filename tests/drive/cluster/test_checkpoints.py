@@ -25,6 +25,7 @@ from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, load, partitions_done, save
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
+from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
 from dfmst._drive.cluster.shuffle_numbering import NUMBERING
 from dfmst._drive.cluster.tables import travelling_table
@@ -116,6 +117,14 @@ def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
                 writer.write_table(table)
     drawn = KeySample(np.zeros(1, np.uint64), np.zeros(1, np.uint64), 1, 2, {})
     assert checkpointed(str(path), SAMPLE, lambda: drawn) is drawn
+
+
+@pytest.mark.parametrize("kind", ["x", "\ud800", "O", "U3", "(2)i4"])
+def test_rows_with_weights_of_a_false_kind_are_others(kind):
+    frame = pd.DataFrame({"a": [0], "b": [1], "w": [1.5]})
+    rows = PartRows(np.array([0], np.uint32), 1, ColumnTypes(pa.uint32(), pa.uint32(), kind))
+    with pytest.raises(dfmst.ClusterError, match="partition 3 came out differently"):
+        gather(frame, rows, 3, EdgeColumns("a", "b", "w"))
 
 
 def test_a_checkpoint_without_its_last_table_counts_as_missing(tmp_path):
