@@ -71,7 +71,8 @@ def _values(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
         return parse_columns(words, layout, {"value": pa.int64()})["value"].to_numpy()  # type: ignore[no-any-return]
     values: list[int] = []
     for number, line in zip(numbers.tolist(), data.split(b"\n"), strict=False):
-        for word in line.decode("utf-8", errors="replace").split():
+        for letters in line.translate(AS_LINES).split():
+            word = letters.decode("utf-8", errors="replace")
             try:
                 values.append(CONVERTERS[pa.int64()](word, pa.int64()))
             except ValueError as error:

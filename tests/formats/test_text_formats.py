@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfmst.errors import FormatError
 from dfmst.formats import open_edges
 from tests.support.lanes import examples
 
@@ -215,3 +216,10 @@ def test_blanks_and_line_ends(text: str) -> None:
 
 def test_signs_before_numbers() -> None:
     assert read("+1 2 +3\n2 -3 4\n").to_pydict() == table_of([(1, 2, 3), (2, -3, 4)])
+
+
+@pytest.mark.parametrize("letters", ["\u2028", "\x1c", "\xa0", "2\u2028", "2\x1c3"])
+def test_metis_separates_words_only_by_ascii_blanks(tmp_path: Path, letters: str) -> None:
+    (tmp_path / "a.graph").write_text(f"3 2\n2 3\n{letters} 1\n1\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="line 3: not a whole number"):
+        open_edges(tmp_path / "a.graph").read_all()

@@ -89,6 +89,13 @@ def missing(value: Any) -> bool:
     return any(value is nothing for nothing in MISSING)
 
 
+def are_categories(values: pd.Index) -> bool:
+    try:
+        return values.is_unique
+    except OverflowError:
+        return False
+
+
 def solve(way: str, source: list[Any], target: list[Any]) -> list[int]:
     if way == "lists":
         rows: list[int] = dfmst.arrays.forest_rows(source, target, None).tolist()
@@ -96,8 +103,8 @@ def solve(way: str, source: list[Any], target: list[Any]) -> list[int]:
     frame = pd.DataFrame({"source": column(source), "target": column(target)})
     if way == "categories" and bytearray not in map(type, [*source, *target]):
         categories = {name: pd.Index(frame[name].dropna().unique()) for name in frame}
-        # pandas has no categories of a Timestamp and an equal datetime64
-        assume(all(values.is_unique for values in categories.values()))
+        # pandas has no categories of a Timestamp and an equal datetime64, nor of 2**63 and True
+        assume(all(are_categories(values) for values in categories.values()))
         frame = frame.astype({name: pd.CategoricalDtype(values) for name, values in categories.items()})
     options: dict[str, Any] = {"weight": None, "invalid": "drop"}
     if way == "stream":
