@@ -88,10 +88,15 @@ def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[A
     return [SliceState(vertices, *(record[name] for name in _COUNTS)), *locators]
 
 
+def most_rows(statistics: Statistics) -> int:
+    """Return a bound of the rows of all runs."""
+    return sum(len(index.key) * index.grain for index in statistics.indexes)
+
+
 def cuts(statistics: Statistics, slices: int) -> list[Cut]:
     """Choose where to cut all runs into at most `slices` slices of about equal length (a task)."""
     indexes = statistics.indexes
-    rows = sum(len(index.key) * index.grain for index in indexes)
+    rows = most_rows(statistics)
     grain = max((index.grain for index in indexes), default=1)
     return cuts_of(indexes, max(1, rows // slices) + grain * len(indexes))[: slices - 1]
 
@@ -103,7 +108,11 @@ def cut(
 
     def task(engine: Engine) -> list[Run | None]:
         numbers = None if numbering.numbers is None else numbering.numbers.load(engine)
-        if numbering.total != statistics.dense if numbers is None else len(numbers) != edges.encoder.vertices:
+        if numbers is None:
+            false = numbering.total != statistics.dense
+        else:  # every vertex is an end of a row
+            false = len(numbers) != edges.encoder.vertices or numbering.total > 2 * most_rows(statistics)
+        if false:
             raise false_checkpoint()
         places = [
             [each.place_in(run, number) for number, run in enumerate(edges.runs, statistics.first[group])]

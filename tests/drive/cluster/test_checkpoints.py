@@ -22,17 +22,20 @@ import dfmst.dask
 from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster import shuffle, two_pass
 from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, load, partitions_done, save
-from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.groups import Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
-from dfmst._drive.cluster.shuffle_numbering import NUMBERING
+from dfmst._drive.cluster.shuffle_numbering import NUMBERING, Numbering, Statistics
+from dfmst._drive.cluster.shuffle_slices import cut
 from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.checkpoint import with_record
+from dfmst._fold.slices import RunIndex
 from dfmst.formats.atomic import sealed_output
 from dfmst.formats.directories import sole_use
 from tests.support.dask_frames import STRATEGIES, random_frame
@@ -125,6 +128,17 @@ def test_rows_with_weights_of_a_false_kind_are_others(kind):
     rows = PartRows(np.array([0], np.uint32), 1, ColumnTypes(pa.uint32(), pa.uint32(), kind))
     with pytest.raises(dfmst.ClusterError, match="partition 3 came out differently"):
         gather(frame, rows, 3, EdgeColumns("a", "b", "w"))
+
+
+def test_more_numbers_than_ends_of_rows_are_false():
+    # Arrays of that length would take all memory.
+    none = np.zeros(0, np.uint32)
+    statistics = Statistics([RunIndex(np.zeros(3, np.uint64), 2)], [0], None)
+    numbering = Numbering(TaskColumns.stored(CpuEngine(1), none), 13)
+    edges = GroupEdges([], StoredEncoder(), "", [])
+    with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
+        cut(edges, 0, statistics, [], numbering, range(1))
+    assert cut(edges, 0, statistics, [], numbering._replace(total=12), range(1)) == [None]
 
 
 def test_a_checkpoint_without_its_last_table_counts_as_missing(tmp_path):
