@@ -289,6 +289,8 @@ def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> Gr
     check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than the group has")
     check(bool(record["kind"]) or not record["runs"], "rows without weights")
     encoder = StoredEncoder(record["dense"], TaskColumns.read(tables, is_id_type) if record["ids"] else None)
+    integers = encoder.type is None or pa.types.is_integer(encoder.type)
+    check(integers or not encoder.dense, "dense ids next to others than integers")
     for rows, grain, weight in record["runs"]:
         runs.append(new_run(np.dtype(weight), grain))
         runs[-1].append(_by_key(read_rows(tables, rows, encoder.vertices), np.dtype(weight), first, parts))

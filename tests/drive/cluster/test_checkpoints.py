@@ -27,7 +27,7 @@ from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, 
 from dfmst._drive.cluster.groups import Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute, edges_codec
 from dfmst._drive.cluster.shuffle_numbering import NUMBERING, Numbering, Statistics
 from dfmst._drive.cluster.shuffle_slices import cut
 from dfmst._drive.cluster.tables import travelling_table
@@ -128,6 +128,14 @@ def test_rows_with_weights_of_a_false_kind_are_others(kind):
     rows = PartRows(np.array([0], np.uint32), 1, ColumnTypes(pa.uint32(), pa.uint32(), kind))
     with pytest.raises(dfmst.ClusterError, match="partition 3 came out differently"):
         gather(frame, rows, 3, EdgeColumns("a", "b", "w"))
+
+
+def test_dense_ids_next_to_texts_are_false(tmp_path):
+    texts, codec = TaskColumns.stored(CpuEngine(1), pa.array(["a", "b"], pa.large_string())), edges_codec(0, 1, 5)
+    for dense in (0, 1):
+        edges = GroupEdges([], StoredEncoder(dense, texts), "int64", [None])
+        save(str(tmp_path / "edges"), codec, edges)
+        assert (load(str(tmp_path / "edges"), codec) is None) == bool(dense)
 
 
 def test_more_numbers_than_ends_of_rows_are_false():
