@@ -1,6 +1,6 @@
-"""How column widths, weight types, adversarial orders and kinds of ids change time and memory.
+"""How weight types, adversarial orders and kinds of ids change time and memory.
 
-    python bench solver/conditions [--parts columns,weights,orders,ids,memory] [--repeat 7] [-o RESULT.json]
+    python bench solver/conditions [--parts weights,orders,ids,memory] [--repeat 7] [-o RESULT.json]
 
 Times are medians in milliseconds, interleaved; ratios are to the first entry of each group.
 """
@@ -29,20 +29,6 @@ PATH = 1_000_000  # vertices
 def _ratios(times: dict[str, float]) -> dict[str, Any]:
     first = next(iter(times.values()))
     return {name: {"ms": value, "ratio": round(value / first, 2)} for name, value in times.items()}
-
-
-def columns(repeat: int) -> dict[str, Any]:
-    """Least CPU-milliseconds on one thread of columns of 32 and of 64 bits, and their ratio."""
-    found = {}
-    for name, draw in GRAPHS.items():
-        graph = draw()
-        wide = graph.source, graph.target, graph.weight
-        narrow = *(ids.astype(np.uint32) for ids in wide[:2]), graph.weight.astype(np.float32)
-        kinds = {"32 bits": narrow, "64 bits": wide}
-        runs = {kind: lambda given=given: forest_rows(*given, threads=1) for kind, given in kinds.items()}
-        least = {kind: round(run.least_cpu * 1e3, 2) for kind, run in interleaved(runs, 2 * repeat).items()}
-        found[name] = least | {"ratio": round(least["64 bits"] / least["32 bits"], 2)}
-    return found
 
 
 def weights(repeat: int) -> dict[str, Any]:
@@ -162,7 +148,7 @@ def memory(repeat: int) -> dict[str, Any]:
         }
 
 
-PARTS = {"columns": columns, "weights": weights, "orders": orders, "ids": ids, "memory": memory}
+PARTS = {"weights": weights, "orders": orders, "ids": ids, "memory": memory}
 
 
 def main() -> None:

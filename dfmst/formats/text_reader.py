@@ -44,10 +44,10 @@ def quotes_around(data: bytes, separators: bytes) -> bool | None:
 
     Only a quote at the start of a value encloses it.
     """
+    if b'"' not in data:
+        return False
     text = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(text == QUOTE)
-    if not len(quotes):
-        return False
     ends = np.zeros(256, bool)
     ends[[*separators, ord("\n")]] = True
     starts = ends[text[quotes - 1]]

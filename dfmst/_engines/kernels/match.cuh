@@ -25,8 +25,8 @@ KERNEL_OF(V, flag_marked_pairs, (const V* source, const V* target, u64 edges, u3
 // ---- rows with the ends and the key of an edge ---------------------------------------------------------------------
 
 // The first row that each edge of a forest may stand for: same ends, same key. `order` lists edges by the code of their
-// ends, those of the forest (positions below `forest`) before the rows. A forest has one edge for a pair of ends: a
-// second one is only marked (~1). `matched` stays at its default (~0) if there is no such row.
+// ends, those of the forest (positions below `forest`) before the rows. A forest has one edge for a pair of ends; a
+// second one is marked with ~1. `matched` stays at its default (~0) if there is no such row.
 KERNEL_OF(K, match_edges, (const u64* code, const u32* order, u64 length, u64 forest, const K* key, u32* matched)) {
   const u32 edge = order[i];
   if (edge >= forest) return;

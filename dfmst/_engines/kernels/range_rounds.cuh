@@ -164,9 +164,8 @@ DEVICE u64 solve_round(const Range<Vertex>& range, const Edges& edges, const Bot
   return list_between(edges, ends, length, room.label, room.records, room.between);
 }
 
-// Contracts a range; how many components it is left with. Edges are marked 1 where they belong to the forest, and 2
-// where they are put off: the first of the ends and of the leading bits are then those of these edges. A vertex with a
-// limit gets its component in place of it.
+// Contracts a range, and returns the number of its components. Edges of the forest are marked 1, edges that are put off 2:
+// the ends and leading bits of the latter move to the front. A vertex with a limit gets its component instead.
 template <bool whole, typename Vertex> DEVICE u64 solve_range(const Range<Vertex>& range, const Room<Vertex>& room) {
   for (u64 j = 0; j < range.edges; ++j) range.marks[j] = 0;
   const u64 limited = list_limited(range.limit, range.vertices, room);

@@ -170,7 +170,7 @@ HOST_KERNEL(place_put_off, (u64* counts, const u64* starts, u64 ranges, u64 bloc
 
 // Goes through each block of rows as it was scattered: flags the rows that are chosen, and lists the edges that are put
 // off, components as their ends, with their leading bits if there is a `key`. Those of a range are numbered from `first`
-// on; `after` tells where the block's ends of each range are read from.
+// on; `after` has the place of the block's ends of each range.
 HOST_KERNEL_OF(V, take_put_off, (const V* source, const V* target, const u8* bucket, u64 length, u64 block, u32 width,
                                  u64 ranges, const u64* places, u64 blocks, const u8* marks, const u32* narrow,
                                  const u64* wide, const u64* after, const u32* limit, const u64* first, const u32* row,
