@@ -151,7 +151,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     columns = len(first.words)
     if columns < 2:
         raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
-    numbered = all(map(is_whole, _texts(first)[:2]))
+    numbered = all(map(is_whole, first.texts[:2]))
     ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
     layout = Layout(_fields((*ends, WEIGHT), columns, first.number, file), comments=COMMENTS)
     return stream_rows(file, layout, skip, counts)
@@ -178,12 +178,8 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], HeaderCounts | None]:
 def _is_heading(first: Line, second: Line) -> bool:
     """Return whether the first line is a number of vertices or a line of column names."""
     if len(first.words) == 1:
-        return is_whole(_texts(first)[0]) is not None and len(second.words) > 1
-    return not any(map(is_number, _texts(first))) and any(map(is_number, _texts(second)))
-
-
-def _texts(line: Line) -> list[str]:
-    return line.text.decode("utf-8", errors="replace").split()
+        return is_whole(first.texts[0]) is not None and len(second.words) > 1
+    return not any(map(is_number, first.texts)) and any(map(is_number, second.texts))
 
 
 MARKERS = (b"a", b"e")
@@ -299,7 +295,7 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     def refuse(message: str, hint: str = f"the banner reads: {BANNER}") -> FormatError:
         return file.problem(message, line, hint)
 
-    words = _texts(line)
+    words = line.texts
     if len(words) != 5 or words[0] != "%%MatrixMarket":
         raise refuse("not a MatrixMarket banner")
     thing, storage, field, symmetry = (word.lower() for word in words[1:])

@@ -114,8 +114,13 @@ class Line:
 
     @property
     def words(self) -> list[bytes]:
-        """The words between blanks."""
+        """The words between blanks of ASCII, which alone separate words."""
         return self.text.split()
+
+    @property
+    def texts(self) -> list[str]:
+        """The words as texts."""
+        return [word.decode("utf-8", errors="replace") for word in self.words]
 
 
 LONGEST_QUOTE = 60  # characters

@@ -57,7 +57,7 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> dict[i
     points: dict[int, list[float]] = {}
     last_line = reader.line - 1
     for line in reader.lines():
-        words = line.text.decode("utf-8", errors="replace").split()
+        words = line.texts
         if words and (words[0] == "EOF" or words[0].endswith("_SECTION")):
             break
         last_line = line.number

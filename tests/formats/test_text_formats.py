@@ -219,7 +219,11 @@ def test_signs_before_numbers() -> None:
 
 
 @pytest.mark.parametrize("letters", ["\u2028", "\x1c", "\xa0", "2\u2028", "2\x1c3"])
-def test_metis_separates_words_only_by_ascii_blanks(tmp_path: Path, letters: str) -> None:
-    (tmp_path / "a.graph").write_text(f"3 2\n2 3\n{letters} 1\n1\n", encoding="utf-8")
+def test_only_ascii_blanks_separate_words(tmp_path: Path, letters: str) -> None:
+    metis, snap = tmp_path / "a.graph", tmp_path / "a.txt"
+    metis.write_text(f"3 2\n2 3\n{letters} 1\n1\n", encoding="utf-8")
+    snap.write_text(f"{letters}\n1 2\n", encoding="utf-8")
     with pytest.raises(FormatError, match="line 3: not a whole number"):
-        open_edges(tmp_path / "a.graph").read_all()
+        open_edges(metis).read_all()
+    with pytest.raises(FormatError, match="line 1: too few columns"):
+        open_edges(snap).read_all()
