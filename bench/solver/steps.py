@@ -96,8 +96,7 @@ def step_bytes(record: dict[str, Any], survivors: int, id_bytes: int, key_bytes:
         "sort": sparse(light, key_bytes) + 2 * sparse(light, id_bytes) + light * (4 + 3 * key_bytes + 16),
         "scan": light * 3 * 16 + vertices * 8 + edges / 8,
         "label": vertices * 3 * 4,
-        "filter": edges * 2 * id_bytes + edges / 4,
-        "compact": 2 * sparse(survivors, id_bytes) + sparse(survivors, key_bytes) + survivors * (16 + key_bytes),
+        "filter": edges * 2 * id_bytes + edges / 8 + sparse(survivors, key_bytes) + survivors * (16 + key_bytes),
     }
 
 

@@ -18,6 +18,7 @@ from dfmst._engines.primitives.contract import (
     lightest_flagged,
     listed_pairs,
     number_sets,
+    take_crossing,
 )
 from dfmst._engines.primitives.edges import (
     Edges,
@@ -352,15 +353,21 @@ def survivors(
     given, the flags of the forest's rows, so that no edge is left.
     """
     with trace.step("label"):
-        numbered = number_sets(engine, parent)
+        label, vertices = number_sets(engine, parent) or contract(engine, parent)
+    outside = None if deferred is None else deferred.outside
+    few = vertices * vertices <= _PAIRS
+    if engine.on_host and not few:
+        with trace.step("filter"):
+            rest = take_crossing(engine, edges, label, light, flip, outside)
+            if deferred is not None:
+                deferred.raise_if_failed()
+            return rest, vertices
     with trace.step("filter"):
-        outside = None if deferred is None else deferred.outside
-        flags = crossing_flags(engine, edges.source, edges.target, parent, light, outside)
+        flags = crossing_flags(engine, edges.source, edges.target, label, light, outside)
         if deferred is not None:
             deferred.raise_if_failed()
     with trace.step("compact"):
-        label, vertices = numbered or contract(engine, parent)
-        if vertices * vertices > _PAIRS:
+        if not few:
             return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices
         best = lightest_flagged(engine, edges, flip, flags, label, vertices)
         if chosen is None or not engine.on_host:

@@ -8,7 +8,7 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 2. the light edges are compacted, brought into buckets and scanned by Kruskal's union-find while the next buckets are
    sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``). Four threads and more sort all
    buckets, and then scan blocks of edges together (kernel ``scan_blocks``);
-3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
+3. pointer jumping labels the vertices, and one pass over the rest (kernel ``take_crossing``) keeps only the edges
    between different components: a bit a vertex (a byte, of few) for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level. A last few components have many edges between
    each two: only the lightest one stays.

@@ -127,13 +127,13 @@ def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
 
 def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[Any] | None = None) -> int:
     """Return how many rows to read at a time, so that a batch has at most 16 MiB."""
-    places = [
-        place
-        for place in range(metadata.num_columns)
-        if names is None or (path := metadata.schema.column(place).path) in names or path.partition(".")[0] in names
-    ]
     row_groups = [metadata.row_group(group) for group in groups]
-    sizes = [sum(group.column(place).total_uncompressed_size for place in places) for group in row_groups]
+    if names is None:  # PyArrow ends the process if it looks at a column with damaged statistics of sizes
+        sizes = [group.total_byte_size for group in row_groups]
+    else:
+        paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+        places = [place for place, path in enumerate(paths) if path in names or path.partition(".")[0] in names]
+        sizes = [sum(group.column(place).total_uncompressed_size for place in places) for group in row_groups]
     fit = [_BATCH_BYTES * group.num_rows // max(1, size) for group, size in zip(row_groups, sizes, strict=True)]
     return min(rows, max(_LEAST_ROWS, min(fit, default=rows)))
 

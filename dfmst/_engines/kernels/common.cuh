@@ -11,6 +11,15 @@ DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63
 DEVICE u64 last_flags(u64 length) { return ~0ull >> (64 - length); }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
+#ifndef __CUDACC_RTC__
+// Lists the positions of a word's flags from `base` on; what follows them, up to a multiple of eight entries, is any.
+// Eight at a time, since a loop of as many steps as flags would be mispredicted at its end (simdjson does so).
+template <typename P> DEVICE void list_eights(u64 flags, u64 base, P* positions) {
+  for (u32 left = count_ones(flags); left; left = left > 8 ? left - 8 : 0, positions += 8)
+    for (u32 k = 0; k < 8; ++k, flags &= flags - 1) positions[k] = (P)(base + lowest_bit(flags | 1ull << 63));
+}
+#endif
+
 // Eight flags of eight bytes that are 0 or 1: a product gathers them (Warren: Hacker's Delight, 7-4).
 #define EIGHT_ONES 0x0101010101010101ull
 DEVICE u64 flags_of_bytes(u64 bytes) { return bytes * 0x0102040810204080ull >> 56; }

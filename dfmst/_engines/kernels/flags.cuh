@@ -9,10 +9,17 @@ KERNEL(count_flags, (const u64* flags, u64 words, u64 block, u64* counts)) {
   counts[i + 1] = total;
 } END
 
+// Positions of the flags; `offsets` has the number of flags before each block, and of all.
 KERNEL_OF(V, list_flags, (const u64* flags, u64 words, u64 block, const u64* offsets, V* positions)) {
   const u64 end = (i + 1) * block < words ? (i + 1) * block : words;
-  u64 at = offsets[i];
-  for (u64 word = i * block; word < end; ++word)
+  u64 at = offsets[i], word = i * block;
+#ifndef __CUDACC_RTC__
+  for (; word < end && at + 64 <= offsets[i + 1]; ++word) {
+    list_eights(flags[word], word * 64, positions + at);
+    at += count_ones(flags[word]);
+  }
+#endif
+  for (; word < end; ++word)
     for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
 } END
 

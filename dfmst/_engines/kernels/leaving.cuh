@@ -161,16 +161,28 @@ template <typename V> DEVICE bool below_known(const V* source, const V* target, 
   return known && !any_outside(source, target, length, known);
 }
 
+// Flags of a word, as above; false, and no flags, if an id of it is not in [0, vertices). If `vertices` is ~0, ids are not
+// checked.
+template <typename V>
+DEVICE bool leaving_flags(const V* source, const V* target, u64 edges, u64 word, const u64* giant, const u8* inside,
+                          u32 gathers, const u32* few, u64 known, const u64* excluded, u64 vertices, u64* flags,
+                          u64* aside) {
+  const u64 length = word_length(word, edges);
+  fetch_later_word(source, target, word, edges);
+  source += word * 64;
+  target += word * 64;
+  const bool below = below_known(source, target, length, known);
+  *flags = *aside = 0;
+  if (below && !few) return true;
+  if (!below && vertices != ~0ull && any_outside(source, target, length, vertices)) return false;
+  leaving_word(source, target, length, giant, inside, gathers, below ? few : (const u32*)0,
+               excluded ? excluded[word] : 0, flags, aside);
+  return true;
+}
+
 KERNEL_OF(V, flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
                             u32 gathers, const u32* few, u64 known, const u64* excluded, u64* flags, u64* aside)) {
-  const u64 length = word_length(i, edges);
-  fetch_later_word(source, target, i, edges);
-  const bool below = below_known(source + i * 64, target + i * 64, length, known);
-  if (below && !few)
-    flags[i] = aside[i] = 0;
-  else
-    leaving_word(source + i * 64, target + i * 64, length, giant, inside, gathers, below ? few : (const u32*)0,
-                 excluded ? excluded[i] : 0, &flags[i], &aside[i]);
+  leaving_flags(source, target, edges, i, giant, inside, gathers, few, known, excluded, ~0ull, &flags[i], &aside[i]);
 } END
 
 // Of the edges set `aside`, those inside one component lose their flags.
@@ -191,16 +203,9 @@ KERNEL_OF(V, find_outside, (const V* source, const V* target, u64 edges, u64 ver
 KERNEL_OF(V, flag_leaving_checked, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
                                     u32 gathers, const u32* few, u64 known, const u64* excluded, u64* flags, u64* aside,
                                     u64 vertices, u32* outside)) {
-  const u64 length = word_length(i, edges);
-  fetch_later_word(source, target, i, edges);
-  const bool below = below_known(source + i * 64, target + i * 64, length, known);
-  if (below && !few)
-    flags[i] = aside[i] = 0;
-  else if (!below && any_outside(source + i * 64, target + i * 64, length, vertices))
+  if (!leaving_flags(source, target, edges, i, giant, inside, gathers, few, known, excluded, vertices, &flags[i],
+                     &aside[i]))
     store(outside, 1u);
-  else
-    leaving_word(source + i * 64, target + i * 64, length, giant, inside, gathers, below ? few : (const u32*)0,
-                 excluded ? excluded[i] : 0, &flags[i], &aside[i]);
 } END
 
 // Edges that are light or leave the giant component, less those flagged in `excluded`.

@@ -148,6 +148,7 @@ DEVICE void raise(u64* word, u64 value) {
 
 #include <chrono>
 #include <cstring>
+#include <thread>
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
@@ -219,6 +220,7 @@ template <u32 BITS = 4> DEVICE u32 reserve(u32* length, u32 wanted) { return wan
 DEVICE void raise(u64* word, u64 value) {
   if (value > load(word)) atomic_max(word, value);
 }
+DEVICE void give_way() { std::this_thread::yield(); }  // to the thread that this one waits for
 DEVICE u64 nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return (u64)std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,8 +11,16 @@ import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
-from dfmst._engines.primitives.edges import Edges, end_words, gather_edges, spread_steps
-from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words, flags_to_write
+from dfmst._engines.primitives.edges import Edges, edges_at, end_words, gather_edges, spread_steps
+from dfmst._engines.primitives.flags import (
+    FLAG_GRAIN,
+    compact,
+    compact_all,
+    count_set,
+    flag_length,
+    flag_words,
+    flags_to_write,
+)
 from dfmst._engines.primitives.sort import sort_order
 
 _FEW_VERTICES = 1 << 15  # up to which one launch on one thread takes less time than several launches
@@ -142,6 +151,10 @@ _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way, as threads may be interrupted
 _GIANT = 0.5  # share of the sampled edges above which a test for one component saves time
 _VERTICES = 16  # per edge at most, as the test reads all labels
+_BLOCK = 64  # words of a block of kernel ``take_crossing``
+_FEW_EDGES = 1 << 16  # up to which there is room for all, in place of those that a sample makes expect
+_CROSSING_SAMPLE = 1 << 10
+_DEVIATIONS = 5  # by which they may be more
 
 _gathers: dict[int, int] = {}  # bytes of an id -> 1 if gathers are faster on this processor
 
@@ -177,10 +190,59 @@ def crossing_flags(
     return flags
 
 
+def take_crossing(
+    engine: Engine, edges: Edges, label: Array, excluded: Array, flip: int = 0, outside: Array | None = None
+) -> Edges:
+    """Return the edges whose ends have different labels, with these as ends, and ordered keys; on the host.
+
+    As `crossing_flags`, but the ends are read once. With `outside`, ids are not checked: it is set if one has no label.
+    """
+    words, giant = flag_length(len(edges)), giant_component(engine, edges.source, label)
+    inside = Inside(None, None, None)
+    if giant is not None:
+        inside = find_inside(engine, label, giant, listed=words >= _MANY)
+
+    def take(begin: int, end: int, gathers: int, room: int = 0) -> tuple[int, list[Array]]:
+        """Take edges of these words; return their number, which may be above the room, and their columns."""
+        source, target = (column[64 * begin : 64 * end] for column in edges[:2])
+        places = np.full(-(-(end - begin) // _BLOCK) + 1, _NONE, np.uint64)
+        places[0] = 0
+        taken = [engine.xp.empty(room, np.uint32) for _ in range(3)]
+        giants = (inside.flags, inside.bytes, gathers, inside.tables, inside.known)
+        checks = (len(label), outside)
+        columns = (source, target, len(source), *giants, excluded[begin:end], *checks, label, places, room, *taken)
+        engine.launch("take_crossing", len(places) - 1, *columns, grain=1)
+        return int(places[-1]), taken
+
+    width = edges.source.dtype.itemsize
+    if inside.flags is not None and inside.bytes is None:
+        _try_gathers(width, words, take)
+    room = _expected_crossing(engine, edges, label, excluded)
+    while True:
+        total, taken = take(0, words, _gathers.get(width, 0), room)
+        if total <= room:
+            break
+        room = total
+    position, source, target = (column[:total] for column in taken)
+    return edges_at(engine, edges, position, source, target, flip)
+
+
+def _expected_crossing(engine: Engine, edges: Edges, label: Array, excluded: Array) -> int:
+    """Return a number of edges that those between different labels will hardly exceed, by a sample."""
+    length = len(edges)
+    if length <= _FEW_EDGES:
+        return length
+    found = np.empty(1, np.uint64)
+    steps = (*spread_steps(length, _CROSSING_SAMPLE), _CROSSING_SAMPLE)
+    engine.launch_alone("count_crossing", *edges[:2], *steps, excluded, label, len(label), found)
+    hits = int(found[0])
+    return math.ceil((hits + _DEVIATIONS * math.sqrt(hits + 1)) / _CROSSING_SAMPLE * length)
+
+
 class Inside(NamedTuple):
     """The vertices of the giant component."""
 
-    flags: Array
+    flags: Array | None  # a bit a vertex; None if there is no such component
     bytes: Array | None  # a byte a vertex; None on a GPU, and for many vertices
     tables: Array | None  # two tables of 256 flags that list few vertices outside (see kernel ``find_inside``)
     known: int = 0  # all vertices below this number are inside, or are listed; 0: this is not known
@@ -242,7 +304,7 @@ def _flag_leaving(
     flag(begin, length, _gathers.get(width, 0))
 
 
-def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) -> int:
+def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], object]) -> int:
     """Measure once, on the first words of a long column, whether gathers are faster; return the number of words done.
 
     They save a third of the time on most processors, but not on those of AMD before 2020, and of Intel with microcode

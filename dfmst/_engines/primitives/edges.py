@@ -44,13 +44,17 @@ def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: A
     length = len(edges) if positions is None else len(positions)
     source, target = (engine.xp.empty(length, np.uint32) for _ in range(2))
     engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
-    key = gather_keys(engine, edges.key, positions, flip)
     if positions is None:
-        return Edges(source, target, key, edges.row)
-    if edges.row is None:
-        return Edges(source, target, key, positions)
-    row = engine.xp.empty(length, np.uint32)
-    engine.launch("gather_rows", length, positions, edges.row, row)
+        return Edges(source, target, gather_keys(engine, edges.key, None, flip), edges.row)
+    return edges_at(engine, edges, positions, source, target, flip)
+
+
+def edges_at(engine: Engine, edges: Edges, positions: Array, source: Array, target: Array, flip: int = 0) -> Edges:
+    """Return edges by position, with other ends and ordered keys."""
+    key, row = gather_keys(engine, edges.key, positions, flip), positions
+    if edges.row is not None:
+        row = engine.xp.empty(len(positions), np.uint32)
+        engine.launch("gather_rows", len(positions), positions, edges.row, row)
     return Edges(source, target, key, row)
 
 

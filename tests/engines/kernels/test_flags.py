@@ -38,7 +38,7 @@ def test_list_flags(engine, dtype, seed, length, block):
     mask = draw_mask(np.random.default_rng(seed), length)
     flags = pack(mask)
     blocks = -(-len(flags) // block)
-    before = [mask[: at * block * 64].sum() for at in range(blocks)]
+    before = [mask[: at * block * 64].sum() for at in range(blocks + 1)]
     positions = np.full(mask.sum(), 99, dtype)
     engine.launch("list_flags", blocks, flags, len(flags), block, np.array(before, np.uint64), positions, grain=1)
     np.testing.assert_array_equal(positions, np.flatnonzero(mask))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives import contract as crossing
-from dfmst._engines.primitives.contract import crossing_flags, giant_component
+from dfmst._engines.primitives.contract import crossing_flags, giant_component, take_crossing
+from dfmst._engines.primitives.edges import Edges
 from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 
@@ -28,6 +29,46 @@ def test_flags(engine, dtype, share, seed, length, excluding, looking):
     expected = (label[source] != label[target]) & ~(excluded & excluding)
     np.testing.assert_array_equal(unpack(flags, length), expected)
     assert not looking or not outside[0]
+    if engine.on_host:
+        row = np.arange(7, length + 7, dtype=np.uint32)
+        edges = Edges(source, target, rng.random(length, np.float32), row)
+        taken = take_crossing(engine, edges, label, pack(excluded & excluding), 0, outside)
+        np.testing.assert_array_equal(taken.row, row[expected])
+        np.testing.assert_array_equal([taken.source, taken.target], [label[source[expected]], label[target[expected]]])
+        np.testing.assert_array_equal(taken.key, edges.key[expected].view(np.uint32) | np.uint32(1 << 31))
+        assert not looking or not outside[0]
+
+
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("looking", [False, True])
+def test_edges_are_taken_again_if_they_need_more_room(monkeypatch, dtype, threads, looking):
+    """A sample expects none: all edges between components are at its end."""
+    for name, value in {"_gathers": {}, "_LONG": 1 << 10, "_TRIAL": 32, "_FEW_EDGES": 0, "_DEVIATIONS": 0}.items():
+        monkeypatch.setattr(crossing, name, value)
+    length = 200_000
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 40_000, (2, length), dtype)
+    label = np.zeros(50_000, np.uint32)
+    label[40_000:] = np.arange(10_000)
+    source[-150:] = 45_000
+    excluded = rng.random(length) < 0.3
+    expected = np.flatnonzero((label[source] != label[target]) & ~excluded)
+    outside = np.zeros(1, np.uint32) if looking else None
+    launches = []
+    launch = CpuEngine.launch
+
+    def listen(engine, kernel, *arguments, **options):
+        launches.append(kernel)
+        launch(engine, kernel, *arguments, **options)
+
+    monkeypatch.setattr(CpuEngine, "launch", listen)
+    edges = Edges(source, target, rng.random(length), None)
+    taken = take_crossing(CpuEngine(threads), edges, label, pack(excluded), 0, outside)
+    assert launches.count("take_crossing") == 8  # six trials, one with too little room, and one more
+    np.testing.assert_array_equal(taken.row, expected)
+    np.testing.assert_array_equal([taken.source, taken.target], [label[source[expected]], label[target[expected]]])
+    assert outside is None or not outside[0]
 
 
 @each_engine
@@ -42,6 +83,10 @@ def test_an_end_outside(engine, dtype, giant, side, beyond):
     outside = np.zeros(1, np.uint32)
     crossing_flags(engine, *ends, label, None, outside)
     assert outside[0]
+    if engine.on_host:
+        outside[0] = 0
+        take_crossing(engine, Edges(*ends, np.zeros(5000), None), label, np.zeros(79, np.uint64), 0, outside)
+        assert outside[0]
 
 
 @each_engine

@@ -30,7 +30,7 @@ template <typename V> void vertices(const Graph& graph) {
   const std::vector<u32> position = iota(length);
   const Forest forest(graph);
 
-  std::vector<u64> every(words(length), NONE), offsets(every.size());
+  std::vector<u64> every(words(length), NONE), offsets(every.size() + 1);
   for (u64 i = 0; i < offsets.size(); ++i) offsets[i] = i * 64;
   std::vector<V> positions(every.size() * 64);
   launch_list_flags(V(), every.size(), every.data(), every.size(), 1, offsets.data(), positions.data());
@@ -118,6 +118,28 @@ template <typename V> void vertices(const Graph& graph) {
   launch_drop_joined(V(), leaving.size(), source.data(), target.data(), apart.data(), aside.data(), leaving.data());
   for (u64 i = 0; i < length; ++i)
     CHECK(flagged(leaving, i) == ((source[i] % 2 || target[i] % 2) && source[i] != target[i]));
+  const u64 blocks = (length + 4095) / 4096;
+  for (const u64* bits : {(const u64*)giant.data(), (const u64*)nullptr}) {
+    std::vector<u64> places(blocks + 1, NONE);
+    std::vector<u32> position(length), first(length), second(length);
+    u32 beyond = 0;
+    places[0] = 0;
+    launch_take_crossing(V(), blocks, source.data(), target.data(), length, bits, nullptr, 0, nullptr, 0, nullptr,
+                         graph.vertices, &beyond, apart.data(), places.data(), length, position.data(), first.data(),
+                         second.data());
+    u64 taken = 0;
+    for (u64 i = 0; i < length; ++i) {
+      if (bits ? !flagged(leaving, i) : apart[source[i]] == apart[target[i]]) continue;
+      CHECK(position[taken] == i && first[taken] == apart[source[i]] && second[taken] == apart[target[i]]);
+      ++taken;
+    }
+    CHECK(places[blocks] == taken && !beyond);
+  }
+  u64 counted = 0, expected = 0;
+  launch_count_crossing(V(), 1, source.data(), target.data(), 1ull << 32, 1, length, nullptr, apart.data(), apart.size(),
+                        &counted);
+  for (u64 i = 0; i < length; ++i) expected += apart[source[i]] != apart[target[i]];
+  CHECK(counted == expected);
 }
 
 template <typename W> void weights(const Graph& graph) {

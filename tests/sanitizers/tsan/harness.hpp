@@ -57,7 +57,7 @@ OF_W(take_edges) PLAIN(begin_worklist) PLAIN(join_records) OF_W(offer_records) O
 OF_W(count_survivors)
 PLAIN(count_flags) OF_V(list_flags) OF_V(compact_flags) PLAIN(set_flags) PLAIN(flag_marked) PLAIN(flag_equal) PLAIN(flag_beside)
 PLAIN(flag_best) PLAIN(flag_chosen) OF_V(flag_crossing) OF_V(flag_leaving) OF_V(drop_joined) OF_V(find_outside)
-OF_V(flag_leaving_checked) OF_V(flag_doubtful) OF_W(flag_light) OF_W(flag_light_checked)
+OF_V(flag_leaving_checked) OF_V(take_crossing) OF_V(count_crossing) OF_V(flag_doubtful) OF_W(flag_light) OF_W(flag_light_checked)
 PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_flags) PLAIN(hash24) PLAIN(distances)
 PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
 PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)

@@ -31,6 +31,7 @@ typedef TYPE V, W, K;
 #include "../short.cuh"
 #include "../sort.cuh"
 #include "../sphere.cuh"
+#include "../take_crossing.cuh"
 #include "../tour.cuh"
 }
 #undef TYPE
