@@ -48,18 +48,15 @@ HOST_KERNEL_OF(W, gather_span, (const W* weight, u64 flip, const u32* position, 
 } END
 
 // Leading bits of the keys of weights of 64 bits at `position` (null: of all), in blocks; `lost` is set if these are not
-// all of a key. All lines between near positions come sooner than those of each position.
+// all of a key.
 HOST_KERNEL_OF(W, gather_leading, (const W* weight, u64 flip, const u32* position, u64 length, u64 block, u64 low,
                                    u32 shift, u32 bits, u32* leading, u32* lost)) {
-  const u64 end = (i + 1) * block < length ? (i + 1) * block : length, line = 64 / sizeof(W);
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
   const Window window = {low, shift, ~0u >> (32 - bits)};
   u64 any = 0;
   for (u64 base = i * block; base < end; base += 64) {
     const u64 stop = base + 64 < end ? base + 64 : end, after = base + 128 < end ? base + 128 : stop;
-    if (position && position[after - 1] - position[stop - 1] < 256 * line)
-      for (u64 next = position[stop - 1]; next < position[after - 1]; next += line) PREFETCH(&weight[next]);
-    else if (position)
-      for (u64 j = stop; j < after; ++j) PREFETCH(&weight[position[j]]);
+    if (position) fetch_ahead(weight, position, stop, after);
     for (u64 j = base; j < stop; ++j) {  // a compiler vectorizes it
       const u64 key = key_of(weight[position ? position[j] : j], flip);
       leading[j] = leading_of(window, key);
@@ -77,7 +74,7 @@ HOST_KERNEL(clear_words, (u64* words)) { words[i] = 0; } END
 
 // Entries of a column at ascending rows. Rows ahead are known, so that their cache misses overlap.
 KERNEL_OF(V, gather_entries, (const V* column, const u64* row, V* gathered)) {
-  if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
+  if (i % 64 == 0) fetch_ahead(column, row, i + 64, i + 128 < count ? i + 128 : count);
   gathered[i] = column[row[i]];
 } END
 
@@ -100,7 +97,7 @@ DEVICE u64 spread_position(u64 i, u64 step, u64 stretch) {
 
 // Keys of the weights at `position` (null: of all).
 KERNEL_OF(W, gather_keys, (const W* weight, u64 flip, const u32* position, Key<W>* key)) {
-  if (position && i + 32 < count) PREFETCH(&weight[position[i + 32]]);
+  if (position && i % 64 == 0) fetch_ahead(weight, position, i + 64, i + 128 < count ? i + 128 : count);
   key[i] = key_of(weight[position ? position[i] : i], flip);
 } END
 

@@ -146,7 +146,7 @@ template <typename V> DEVICE bool any_outside(const V* source, const V* target, 
 }
 
 // The ends of a word eight words later, so that their lines do not drive the vertices' flags out of the caches.
-template <typename V> DEVICE void fetch_later_word(const V* source, const V* target, u64 word, u64 edges) {
+template <typename V> FETCHER void fetch_later_word(const V* source, const V* target, u64 word, u64 edges) {
   const u64 begin = (word + 8) * 64;
   if (begin + 64 > edges) return;
   for (u64 at = begin; at < begin + 64; at += 64 / sizeof(V)) {

@@ -54,6 +54,7 @@ struct none;
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
 #define DEVICE_METHOD __device__ __forceinline__
+#define FETCHER DEVICE
 #define EXPORTED extern "C" __global__
 // Templates that nothing calls: read by the compiler, which makes nothing of them.
 #define HOST_KERNEL(name, parameters) FUNCTION(template <typename> DEVICE, name, parameters)
@@ -160,6 +161,8 @@ DEVICE void raise(u64* word, u64 value) {
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 #endif
 #define DEVICE static inline
+// A function that does nothing but prefetch: GCC takes a call of it for one without effects, and drops it.
+#define FETCHER static inline __attribute__((always_inline))
 #define HOST_KERNEL KERNEL
 #define HOST_KERNEL_OF KERNEL_OF
 #define FUNCTION(linkage, name, parameters)                                \
