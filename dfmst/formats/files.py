@@ -158,8 +158,8 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
         yield
     except FormatError:
         raise
-    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
+    except (pa.ArrowException, OSError, EOFError, ValueError, MemoryError) as error:
+        reason = str(error).partition("\n")[0] or "it asks for more memory than there is"
         raise problem(Path(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
 
 

@@ -203,3 +203,16 @@ def test_a_damaged_name_in_an_arrow_stream(tmp_path):
     path.write_bytes(sink.getvalue().to_pybytes().replace(b"source", b"\xff\xfeurce"))
     with pytest.raises(FormatError, match="not an Arrow file or stream, or a damaged one"):
         open_edges(path).read_all()
+
+
+def test_a_damaged_length_in_an_arrow_stream(tmp_path):
+    table, sink = pa.table({"source": [1] * 9, "target": [2] * 9}), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue().to_pybytes()
+    length = (2 * 9 * 8).to_bytes(8, "little")  # of the columns
+    assert content.count(length) == 1
+    path = tmp_path / "edges.arrows"
+    path.write_bytes(content.replace(length, (1 << 60).to_bytes(8, "little")))
+    with pytest.raises(FormatError, match="it asks for more memory than there is"):
+        open_edges(path).read_all()
