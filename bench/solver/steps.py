@@ -90,13 +90,15 @@ def step_bytes(record: dict[str, Any], survivors: int, id_bytes: int, key_bytes:
         per_line = LINE / width
         return edges * width * (1 - (1 - taken / edges) ** per_line) if edges else 0.0
 
+    taken = sparse(survivors, key_bytes) + survivors * (16 + key_bytes) + edges / 8
     return {
         "threshold": 0.0,
         "select": edges * key_bytes + edges / 8,
         "sort": sparse(light, key_bytes) + 2 * sparse(light, id_bytes) + light * (4 + 3 * key_bytes + 16),
         "scan": light * 3 * 16 + vertices * 8 + edges / 8,
         "label": vertices * 3 * 4,
-        "filter": edges * 2 * id_bytes + edges / 8 + sparse(survivors, key_bytes) + survivors * (16 + key_bytes),
+        "filter": edges * 2 * id_bytes + edges / 4 if "seconds_compact" in record else edges * 2 * id_bytes + taken,
+        "compact": 2 * sparse(survivors, id_bytes) + taken,
     }
 
 
@@ -109,7 +111,7 @@ def by_step(graph: Graph, columns: tuple[Any, Any, Any], bandwidth: float, repea
         trace = Trace()
         resolve("auto", engine).run(engine, table, trace)
         traces.append(trace.records)
-    names = [name for name in traces[0][0] if name.startswith("seconds_")]
+    names = dict.fromkeys(name for record in traces[0] for name in record if name.startswith("seconds_"))
     spent = {
         name[8:]: statistics.median(sum(record.get(name, 0.0) for record in trace) for trace in traces[1:])
         for name in names
