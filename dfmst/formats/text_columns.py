@@ -35,7 +35,7 @@ def parse(block: Block, layout: Layout) -> pa.RecordBatch:
 
 def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
     """Parse the named columns by pyarrow."""
-    if not block.data.strip():
+    if not block.data.strip(b"\n"):
         return pa.schema(list(types.items())).empty_table()
     if layout.quoted:
         around = quotes_around(block.data, layout.separator.encode())

@@ -67,6 +67,17 @@ def test_tsv_keeps_blanks_and_empty_cells(tmp_path: Path) -> None:
     assert table["note"].to_pylist() == [None, "x y"]
 
 
+@pytest.mark.parametrize("block_bytes", [1, 16, 1 << 20])
+def test_a_row_of_empty_cells_is_a_row(tmp_path: Path, block_bytes: int) -> None:
+    path = tmp_path / "roads.tsv"
+    path.write_text("source\ttarget\tkm\n\t\t\nRome\tBari\t3\n")
+    table = open_edges(path, block_bytes=block_bytes).read_all()
+    assert table.to_pydict() == {"source": [None, "Rome"], "target": [None, "Bari"], "km": [None, 3]}
+    path.write_text("source\ttarget\tkm\n\t\nRome\tBari\t3\n")
+    with pytest.raises(FormatError, match="line 2: too few columns: 2 instead of 3"):
+        open_edges(path, block_bytes=block_bytes).read_all()
+
+
 def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('source,target\n1,"2\n' + "3,4\n" * 1000)
     for block_bytes in (64, 1 << 20):
