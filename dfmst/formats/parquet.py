@@ -125,15 +125,32 @@ def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
     return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
 
 
+def refuse_unreadable(file: pyarrow.parquet.ParquetFile, path: str | os.PathLike[str], names: Sequence[Any]) -> None:
+    """Raise if PyArrow cannot read a row of columns: it ends the process if the footer is asked about such columns.
+
+    These are encrypted, or have damaged statistics of sizes.
+    """
+    groups = (group for group in range(file.metadata.num_row_groups) if file.metadata.row_group(group).num_rows)
+    with refusing_damage(path, _KIND, _HINT):
+        for group in groups:
+            next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names), use_threads=False), None)
+            return
+
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value
+
+
 def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[Any] | None = None) -> int:
-    """Return how many rows to read at a time, so that a batch has at most 16 MiB."""
+    """Return how many rows to read at a time, so that a batch has at most 16 MiB.
+
+    With texts and lists, this is by the bytes of all columns: see `refuse_unreadable` for why not by those of each.
+    """
+    columns = [metadata.schema.column(place) for place in range(metadata.num_columns)]
+    named = [each for each in columns if names is None or each.path in names or each.path.partition(".")[0] in names]
+    widths = [None if each.max_repetition_level else _WIDTHS.get(each.physical_type) for each in named]
+    width = None if None in widths else sum(filter(None, widths))
     row_groups = [metadata.row_group(group) for group in groups]
-    if names is None:  # PyArrow ends the process if it looks at a column with damaged statistics of sizes
-        sizes = [group.total_byte_size for group in row_groups]
-    else:
-        paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
-        places = [place for place, path in enumerate(paths) if path in names or path.partition(".")[0] in names]
-        sizes = [sum(group.column(place).total_uncompressed_size for place in places) for group in row_groups]
+    sizes = [group.total_byte_size if width is None else width * group.num_rows for group in row_groups]
     fit = [_BATCH_BYTES * group.num_rows // max(1, size) for group, size in zip(row_groups, sizes, strict=True)]
     return min(rows, max(_LEAST_ROWS, min(fit, default=rows)))
 
@@ -161,10 +178,14 @@ def parquet_size(
         footer = parquet_footer(path)
         if footer.num_rows:
             bounded &= _check_ends(path, footer, ends)
+        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
+        if places:
+            with open_native(path) as file, open_buffered(file) as parquet:
+                refuse_unreadable(parquet, path, ends)
         for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
             rows += group.num_rows
-            for column in map(group.column, range(group.num_columns)):
-                if column.path_in_schema in ends and group.num_rows:
+            for column in map(group.column, places):
+                if group.num_rows:
                     found = column.statistics
                     known = found is not None and found.has_min_max and isinstance(found.min, int)
                     bounded &= known and found.min >= 0

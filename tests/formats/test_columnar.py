@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+import dfmst
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats import open_edges, read_edges, write_edges
 
@@ -110,3 +112,31 @@ def test_feather_of_the_first_version(tmp_path: Path) -> None:
     (tmp_path / "e.feather").write_bytes(b"FEA1 and so on")
     with pytest.raises(FormatError, match="Feather version 1, which is retired"):
         read_edges(tmp_path / "e.feather")
+
+
+def test_an_encrypted_column_is_refused(tmp_path):
+    """PyArrow ends the process if a footer is asked about one."""
+    encryption = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Keys(encryption.KmsClient):  # type: ignore[misc, name-defined]
+        def wrap_key(self, key, name):
+            return base64.b64encode(key)
+
+        def unwrap_key(self, wrapped, name):
+            return base64.b64decode(wrapped)
+
+    configuration = encryption.EncryptionConfiguration(
+        footer_key="footer", column_keys={"key": ["source"]}, plaintext_footer=True
+    )
+    factory = encryption.CryptoFactory(lambda _: Keys())
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), configuration)
+    table, path = pa.table({"source": [1, 2], "target": [2, 3], "weight": [1.0, 2.0]}), tmp_path / "edges.parquet"
+    with pyarrow.parquet.ParquetWriter(path, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    for read in (
+        dfmst.read_edges,
+        dfmst.stream.minimum_spanning_forest,
+        lambda path: dfmst.plan(files=path, memory_limit="1GiB"),
+    ):
+        with pytest.raises(FormatError, match=r"edges\.parquet: not a Parquet file, or a damaged one \(Cannot decrypt"):
+            read(path)

@@ -20,7 +20,14 @@ from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst.errors import missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
-from dfmst.formats.parquet import batch_rows, common_columns, open_buffered, parquet_files, parquet_footer
+from dfmst.formats.parquet import (
+    batch_rows,
+    common_columns,
+    open_buffered,
+    parquet_files,
+    parquet_footer,
+    refuse_unreadable,
+)
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -186,6 +193,7 @@ class SourceFile:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
         with self.open() as parquet:
             metadata = parquet.metadata
+            refuse_unreadable(parquet, self.path, names)
         places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
         largest = -1
         for row_group in map(metadata.row_group, range(metadata.num_row_groups)):
