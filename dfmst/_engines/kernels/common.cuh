@@ -22,14 +22,12 @@ template <typename T, typename P> FETCHER void fetch_ahead(const T* column, cons
     for (u64 j = begin; j < end; ++j) PREFETCH(&column[position[j]]);
 }
 
-#ifndef __CUDACC_RTC__
 // Lists the positions of a word's flags from `base` on; what follows them, up to a multiple of eight entries, is any.
 // Eight at a time, since a loop of as many steps as flags would be mispredicted at its end (simdjson does so).
 template <typename P> DEVICE void list_eights(u64 flags, u64 base, P* positions) {
   for (u32 left = count_ones(flags); left; left = left > 8 ? left - 8 : 0, positions += 8)
     for (u32 k = 0; k < 8; ++k, flags &= flags - 1) positions[k] = (P)(base + lowest_bit(flags | 1ull << 63));
 }
-#endif
 
 // Eight flags of eight bytes that are 0 or 1: a product gathers them (Warren: Hacker's Delight, 7-4).
 #define EIGHT_ONES 0x0101010101010101ull

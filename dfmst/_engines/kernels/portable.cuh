@@ -114,6 +114,7 @@ DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
 DEVICE f64 real_of(u64 bits) { return __longlong_as_double((i64)bits); }
 DEVICE f64 square_root(f64 x) { return sqrt(x); }
 DEVICE u64 nanoseconds() { return 0; }  // steps are timed on a CPU only
+DEVICE void give_way() {}  // threads wait for each other on a CPU only
 
 // Room for `wanted` (of BITS bits) entries at the end of a list. The threads of a warp that come here together share one
 // atomic: all of a grid would otherwise queue for one word.
