@@ -115,7 +115,7 @@ class PortionScan:
     def __init__(
         self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
     ) -> None:
-        self._engine, self._rows = engine, (position, edges.row)
+        self._engine, self._row = engine, edges.row
         self._parent, self._most, self._flags = parent, most, flags
         self._length = len(edges) if position is None else len(position)
         digit = min(_DIGIT_BITS, (self._length // _BUCKET).bit_length())
@@ -148,7 +148,7 @@ class PortionScan:
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
         spare, other = self._room(buckets)
         nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # chosen
-        scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, *self._rows, self._flags)
+        scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, self._row, self._flags)
         for first, last in pairwise(buckets):
             sort = (self._starts[first:], self._bits, *self._weights, self._records, spare, other)
             engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
@@ -180,7 +180,7 @@ class PortionScan:
         for at in range(len(buckets) + 1):
             first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
             scan = (self._ends, begin, end, self._most, self._parent, chosen, count)
-            mark = (marked, joined, *self._rows, self._flags)
+            mark = (marked, joined, self._row, self._flags)
             sort = (self._starts[first:], self._bits, *self._weights, self._records, spare, other)
             done = joined == self._most
             engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
@@ -218,7 +218,7 @@ class BlockScan(PortionScan):
         counts = (xp.empty(BLOCK // _CHUNK, np.uint32) for _ in range(2))
         bounds = (length, len(self._parent), self._most, _FIRST_ROUND)
         engine.launch_alone("scan_blocks", self._ends, *bounds, self._parent, reserved, *room, *counts, picked, totals)
-        engine.launch("flag_picked", len(picked), picked, self._records, *self._rows, self._flags, grain=64)
+        engine.launch("flag_picked", len(picked), picked, self._records, self._row, self._flags, grain=64)
         return int(totals[0])
 
 

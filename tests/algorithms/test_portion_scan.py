@@ -59,7 +59,7 @@ def test_order_and_choice(engine, dtype, spread, seed, length, listed):
     scan = PortionScan(engine, Edges(source, target, key, None), position, 0, parent, VERTICES - 1, chosen)
     found = scan.run()
     order = scan._records.astype(np.uint32)
-    np.testing.assert_array_equal(order, np.argsort(key[at], kind="stable"))
+    np.testing.assert_array_equal(order, at[np.argsort(key[at], kind="stable")])
     alone, again = np.arange(VERTICES, dtype=np.uint32), flag_words(engine, length)
     assert ShortScan(engine, Edges(source, target, key, None), position, 0, alone, VERTICES - 1, again).run() == found
     np.testing.assert_array_equal(again, chosen)

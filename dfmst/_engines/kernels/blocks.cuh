@@ -116,11 +116,9 @@ HOST_KERNEL(scan_blocks, (const u64* ends, u64 length, u64 vertices, u64 most, u
 } END
 
 // Flags the rows of the picked edges of a word.
-KERNEL(flag_picked, (const u64* picked, const u64* records, const u32* position, const u32* row, u64* flags)) {
+KERNEL(flag_picked, (const u64* picked, const u64* records, const u32* row, u64* flags)) {
   for (u64 rest = picked[i]; rest; rest &= rest - 1) {
-    u32 at = (u32)records[i * 64 + lowest_bit(rest)];
-    if (position) at = position[at];
-    if (row) at = row[at];
-    set_flag(flags, at);
+    const u32 at = (u32)records[i * 64 + lowest_bit(rest)];
+    set_flag(flags, row ? row[at] : at);
   }
 } END

@@ -63,7 +63,7 @@ KERNEL(scan_edges, (const u64* ends, u64 begin, u64 end, u64 length, u64 most, c
 
 // ---- edges that are sorted while others are scanned ----------------------------------------------------------------
 // Buckets of edges follow each other in the order of their keys' leading digit. A record is the leading 32 bits of an
-// edge's key and the edge's place; `ends` lies in the same order.
+// edge's key and the edge's position in the columns; `ends` has the same order.
 
 DEVICE void insert_sorted(u64* records, u64* ends, u64 length) {
   for (u64 j = 1; j < length; ++j) {
@@ -107,16 +107,14 @@ DEVICE void sort_digits(u64* records, u64* ends, u64 length, u32 bits, u64* spar
 }
 
 // Sorts a bucket. Its keys differ in the low `bits` of their leading 32 bits, and below these too if there are weights.
-DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const Weights& weights, const u32* position,
-                        u64* spare, u64* other) {
+DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const Weights& weights, u64* spare,
+                        u64* other) {
   if (length <= 24)
     insert_sorted(records, ends, length);
   else
     sort_digits(records, ends, length, bits, spare, other);
   if (!weights.bits) return;
-  sort_runs(records, ends, length, [=](u64 record) {
-    return key_at(weights, position ? position[(u32)record] : (u32)record);
-  });
+  sort_runs(records, ends, length, [=](u64 record) { return key_at(weights, (u32)record); });
 }
 
 // Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges chosen[first, last) of earlier
@@ -124,25 +122,22 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const Wei
 // representatives of the moment as well was tried: it takes a third off a scan that runs alone, and costs more than
 // that in cache lines for which two cores then compete.)
 HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
-                           u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts,
-                           u32 bits, const u64* weight, u64 flip, u32 type, u64* records, u64* spare, u64* other)) {
+                           u64 first, u64 last, const u32* row, u64* flags, const u64* starts, u32 bits,
+                           const u64* weight, u64 flip, u32 type, u64* records, u64* spare, u64* other)) {
   if (i == 0) {
     scan_range(ends, begin, end, most, 0, parent, chosen, chosen_count);
     return;
   }
   if (i == 1) {
     for (u64 j = first; j < last; ++j) {
-      if (j + 16 < last) PREFETCH(&records[chosen[j + 16]]);
-      u32 at = (u32)records[chosen[j]];
-      if (position) at = position[at];
-      if (row) at = row[at];
-      flags[at >> 6] |= 1ull << (at & 63);  // no other index writes flags
+      const u32 at = (u32)records[chosen[j]], mine = row ? row[at] : at;
+      flags[mine >> 6] |= 1ull << (mine & 63);  // no other index writes flags
     }
     return;
   }
   const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
   if (bits || weight)
-    sort_bucket(records + from, ends + from, length, bits, Weights{weight, flip, type}, position, spare + at, other + at);
+    sort_bucket(records + from, ends + from, length, bits, Weights{weight, flip, type}, spare + at, other + at);
 } END
 
 // All of Kruskal between few components, by one thread: `best` holds the lightest edge of each pair of labels, or ~0, and

@@ -41,7 +41,9 @@ KERNEL(count_members, (const u32* vertex, const u32* leader, u32 first, u64 leng
 // vertex below its root. The second writes only its own vertex and walks the short rest, so that it is exact.
 KERNEL(halve_paths, (u32* parent)) {
   if (i + 16 < count) PREFETCH(&parent[load(&parent[i + 16])]);
-  root(parent, (u32)i);
+  // Three levels without a branch: few vertices are deeper, and branches on depths are hard to predict.
+  const u32 above = load(&parent[load(&parent[i])]);
+  store(&parent[i], load(&parent[above]) == above ? above : root(parent, above));
 } END
 
 KERNEL(flatten, (u32* parent)) {

@@ -97,8 +97,8 @@ HOST_KERNEL(place_buckets, (u64* counts, u64 buckets, u64 blocks, u64* starts)) 
   starts[buckets] = sum;
 } END
 
-// The first pass of a radix sort of edges, most significant digit first: each edge's leading bits, place and ends go to
-// its bucket. `position` places an entry of the list in the columns.
+// The first pass of a radix sort of edges, most significant digit first: each edge's leading bits, position in the
+// columns and ends go to its bucket. `position` is null if the list has all edges of the columns.
 HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits,
                                   const u64* places, u64 blocks, const V* source, const V* target, const u32* position,
                                   u64* records, u64* ends)) {
@@ -113,7 +113,7 @@ HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32
     }
     const u64 from = position ? position[j] : j;
     const u32 at = local[(leading[j] >> shift) & (digits - 1)]++;
-    records[at] = (u64)leading[j] << 32 | j;
+    records[at] = (u64)leading[j] << 32 | from;
     ends[at] = (u64)source[from] << 32 | (u64)(u32)target[from];
   }
 } END

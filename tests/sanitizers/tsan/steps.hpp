@@ -113,7 +113,7 @@ template <typename T> void portions(const Graph& graph) {
   for (u64 begin = 0, end = 0, marked = 0, at = 0; at <= digits + 4; at += 4) {
     const u64 first = std::min(at, digits), last = std::min(at + 4, digits), so_far = found[0];
     launch_scan_portion(2 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
-                        found.data(), marked, so_far, nullptr, nullptr, rows.data(), starts.data() + first, bits,
+                        found.data(), marked, so_far, nullptr, rows.data(), starts.data() + first, bits,
                         nullptr, 0, 0, records.data(), spare.data(), other.data());
     begin = end;
     end = starts[last];
@@ -128,7 +128,7 @@ template <typename T> void portions(const Graph& graph) {
   std::vector<u64> pending_ends(1 << 16), picked(words(length)), totals(2);
   launch_scan_blocks(1, ends.data(), length, graph.vertices, graph.vertices, 40, parent.data(), reserved.data(),
                      pending_ends.data(), pending.data(), waiting.data(), joins.data(), picked.data(), totals.data());
-  launch_flag_picked(picked.size(), picked.data(), records.data(), nullptr, nullptr, rows.data());
+  launch_flag_picked(picked.size(), picked.data(), records.data(), nullptr, rows.data());
   CHECK(totals[0] == forest.rows.size());
   CHECK(forest.equals(rows));
   std::fill(rows.begin(), rows.end(), 0);
