@@ -11,15 +11,9 @@ DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63
 DEVICE u64 last_flags(u64 length) { return ~0ull >> (64 - length); }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
-// Entries of a column at ascending positions `begin` to `end` of a list, sooner than they are read. If the positions are
-// near each other, all lines between them come in order, which a processor does faster than to look for each.
+// Entries of a column at positions `begin` to `end` of a list, sooner than they are read.
 template <typename T, typename P> FETCHER void fetch_ahead(const T* column, const P* position, u64 begin, u64 end) {
-  const u64 line = 64 / sizeof(T);
-  if (begin >= end) return;
-  if (position[end - 1] - position[begin] < 2 * line * (end - begin))
-    for (u64 next = position[begin]; next <= position[end - 1] + line; next += line) PREFETCH(&column[next]);
-  else
-    for (u64 j = begin; j < end; ++j) PREFETCH(&column[position[j]]);
+  for (u64 j = begin; j < end; ++j) PREFETCH(&column[position[j]]);
 }
 
 // Lists the positions of a word's flags from `base` on; what follows them, up to a multiple of eight entries, is any.

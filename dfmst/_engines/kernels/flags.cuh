@@ -202,7 +202,7 @@ KERNEL_OF(W, flag_light, (const W* weight, u64 flip, u64 edges, u64 threshold_ke
 KERNEL_OF(W, flag_light_checked, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64 threshold_position,
                                   u64* flags, u32* missing)) {
   const u64 length = word_length(i, edges);
-  for (u64 at = i * 64 + 1024; at < i * 64 + 1088 && at < edges; at += 64 / sizeof(W)) PREFETCH_ONCE(&weight[at]);
+  for (u64 at = i * 64 + 1024; at < i * 64 + 1088 && at < edges; at += 64 / sizeof(W)) PREFETCH(&weight[at]);
   Key<W> total = 0;
   for (u64 j = 0; j < length; ++j) total += weight[i * 64 + j] != weight[i * 64 + j];
   if (total) store(missing, 1u);

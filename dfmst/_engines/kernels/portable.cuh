@@ -72,7 +72,6 @@ struct none;
 #define TEAM ((void)count, Team{met})
 #define PREFETCH(address) ((void)(address))
 #define PREFETCH_WRITE(address) ((void)(address))
-#define PREFETCH_ONCE(address) ((void)(address))
 #define UNROLL _Pragma("unroll")
 // One thread of a device runs a fork alone.
 #define FORK(length, grain, body) \
@@ -176,8 +175,6 @@ DEVICE void raise(u64* word, u64 value) {
 #define TEAM ((void)count, (void)met, Team{threads, grain})
 #define PREFETCH(address) __builtin_prefetch(address)
 #define PREFETCH_WRITE(address) __builtin_prefetch(address, 1)
-// Of a line that is not read again: it leaves other lines in the caches.
-#define PREFETCH_ONCE(address) __builtin_prefetch(address, 0, 0)
 #define UNROLL
 // By the threads of the kernel's launch, each `grain` indices at a time; they see what came before, and end before what
 // follows.

@@ -113,6 +113,8 @@ HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32
     }
     const u64 from = position ? position[j] : j;
     const u32 at = local[(leading[j] >> shift) & (digits - 1)]++;
+    PREFETCH_WRITE(&records[at + 12]);
+    PREFETCH_WRITE(&ends[at + 12]);
     records[at] = (u64)leading[j] << 32 | from;
     ends[at] = (u64)source[from] << 32 | (u64)(u32)target[from];
   }

@@ -30,6 +30,10 @@ HOST_KERNEL_OF(V, take_crossing, (const V* source, const V* target, u64 edges, c
     listed += count_ones(flags);
   }
   for (u64 k = 0; k < listed; ++k) {
+    if (k + 16 < listed) {
+      PREFETCH(&label[source[place[k + 16]]]);
+      PREFETCH(&label[target[place[k + 16]]]);
+    }
     const u32 edge = place[k];
     a[length] = label[source[edge]];
     b[length] = label[target[edge]];
