@@ -11,9 +11,11 @@ memory that serves all of them: an upper bound, not a measurement.
 
 Measured are calls on 1, 2, 4 and more threads, up to ``--threads``, and on eight times as many as there are processors:
 milliseconds on the clock and of CPUs, and their ratios to one thread. A call starts no more threads than there are
-processors. Then follow the CPU-milliseconds of each kernel on 1, 2 and 4 threads, and its bytes for each edge of the
-table: those of the columns that it reads and writes, and one cache line for each position of a column that is read at
-positions. A row of the table has 12 bytes, or 24 if ids and weights have 64 bits.
+processors. ``side_by_side`` are calls of one thread each, as many as there are processors, and how many times faster
+they are together than one after the other: no call on as many threads can gain more. Then follow the CPU-milliseconds
+of each kernel on 1, 2 and 4 threads, and its bytes for each edge of the table: those of the columns that it reads and
+writes, and one cache line for each position of a column that is read at positions. A row of the table has 12 bytes, or
+24 if ids and weights have 64 bits.
 
 ``--edges`` adds files with a source, a target and a weight as their first three columns.
 """
@@ -26,6 +28,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -206,19 +209,33 @@ def launches(columns: tuple[Any, Any, Any], repeat: int) -> dict[str, Any]:
     }
 
 
+def side_by_side(columns: tuple[Any, Any, Any]) -> float:
+    """Milliseconds of calls of one thread each that run at once, one for each processor."""
+    calls = [Thread(target=forest_rows, args=columns, kwargs={"threads": 1}) for _ in range(cpu.default_threads())]
+    begin = time.perf_counter()
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join()
+    return 1e3 * (time.perf_counter() - begin)
+
+
 def measured(columns: tuple[Any, Any, Any], most: int, repeat: int) -> dict[str, Any]:
     """Milliseconds of a call by threads: median, least, and of CPUs; times faster than one thread, by the least."""
     powers = [1 << power for power in range(most.bit_length()) if 1 << power <= most]
     counts = sorted({*powers, most, 8 * cpu.default_threads()})
     taken: dict[int, list[tuple[float, float]]] = {threads: [] for threads in counts}
+    together = []
     for turn in range(repeat + 1):
+        together.append(side_by_side(columns))
         for threads, runs in taken.items():
             begin = time.perf_counter(), time.process_time()
             forest_rows(*columns, threads=threads)
             if turn:
                 runs.append((1e3 * (time.perf_counter() - begin[0]), 1e3 * (time.process_time() - begin[1])))
     least = {threads: [min(run[clock] for run in runs) for clock in (0, 1)] for threads, runs in taken.items()}
-    return {
+    allowed = cpu.default_threads() * least[1][0] / min(together)
+    return {"side_by_side": {"least_ms": round(min(together), 2), "times_faster": round(allowed, 2)}} | {
         str(threads): {
             "median_ms": round(statistics.median(run[0] for run in runs), 2),
             "least_ms": round(least[threads][0], 2),

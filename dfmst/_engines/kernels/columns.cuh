@@ -74,7 +74,7 @@ HOST_KERNEL(clear_words, (u64* words)) { words[i] = 0; } END
 
 // Entries of a column at ascending rows. Rows ahead are known, so that their cache misses overlap.
 KERNEL_OF(V, gather_entries, (const V* column, const u64* row, V* gathered)) {
-  if (i % 64 == 0) fetch_ahead(column, row, i + 64, i + 128 < count ? i + 128 : count);
+  if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
   gathered[i] = column[row[i]];
 } END
 
@@ -97,7 +97,7 @@ DEVICE u64 spread_position(u64 i, u64 step, u64 stretch) {
 
 // Keys of the weights at `position` (null: of all).
 KERNEL_OF(W, gather_keys, (const W* weight, u64 flip, const u32* position, Key<W>* key)) {
-  if (position && i % 64 == 0) fetch_ahead(weight, position, i + 64, i + 128 < count ? i + 128 : count);
+  if (position && i + 32 < count) PREFETCH(&weight[position[i + 32]]);
   key[i] = key_of(weight[position ? position[i] : i], flip);
 } END
 
