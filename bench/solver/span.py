@@ -97,9 +97,9 @@ class SpanEngine(CpuEngine):
 
     def _scan(self, arguments: tuple[Any, ...]) -> float:
         """Seconds of a portion's scan alone; its changes are undone."""
-        if arguments[1] == arguments[2]:
+        if arguments[3] == arguments[4]:
             return 0.0  # these buckets are only sorted
-        changed = arguments[4], arguments[5], arguments[6]
+        changed = arguments[6], arguments[7], arguments[8]
         before = [column.copy() for column in changed]
         begin = time.perf_counter()
         _ALONE.launch("scan_portion", 1, *arguments, grain=1)

@@ -101,6 +101,8 @@ _SORTED_BITS = 22  # of a bucket's keys, which it sorts in two passes
 _BUCKET = 512  # edges a bucket should hold at least
 _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
 _PORTIONS = 32  # about as many portions at most
+_FEW_JOINED = 0.4  # share of chosen edges below which it pays to drop edges inside a component before they are sorted
+_SAMPLE = 64  # edges
 _SHORT = 1 << 16  # entries below which two columns in one cost less to get than two
 _LONG_PORTION = 1 << 17  # edges, at least, of one that is only sorted: its room is 2 MiB
 
@@ -110,6 +112,7 @@ class PortionScan:
 
     One pass copies every edge with its ends to the bucket of its digit. Then each launch scans a portion, which is some
     buckets, while the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
+    Once few edges are chosen, those inside the giant component are dropped before a bucket is sorted.
     """
 
     def __init__(
@@ -131,6 +134,7 @@ class PortionScan:
         self._starts = np.empty((1 << digit) + 1, np.uint64)
         engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
         self._begins: list[int] = self._starts.tolist()
+        self._stops = np.empty(1 << digit, np.uint64)
         self._records, self._ends = _two(engine, self._length)
         columns = (edges.source, edges.target, position, self._records, self._ends)
         engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
@@ -148,10 +152,11 @@ class PortionScan:
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
         spare, other = self._room(buckets)
         nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # chosen
-        scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, self._row, self._flags)
+        places = (self._ends, self._starts, self._stops)
+        scan = (0, 0, self._most, self._parent, *nothing, 0, 0, self._row, self._flags)
         for first, last in pairwise(buckets):
-            sort = (self._starts[first:], self._bits, *self._weights, self._records, spare, other)
-            engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
+            sort = (first, None, self._bits, *self._weights, self._records, spare, other)
+            engine.launch("scan_portion", 2 + last - first, *places, *scan, *sort, grain=1)
 
     def _portions(self, least: int) -> list[int]:
         """First bucket of each portion of about `least` edges, and the end."""
@@ -171,24 +176,41 @@ class PortionScan:
         # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
         least = _PORTION if engine.threads > 1 else 4 * _PORTION
         buckets = self._portions(max(least, self._length // _PORTIONS))
-        bounds = [self._begins[bucket] for bucket in buckets]
+        places = (self._ends, self._starts, self._stops)
         spare, other = self._room(buckets)
         chosen = engine.xp.empty(min(self._most, self._length), np.uint32)
         count = np.zeros(1, np.uint64)
-        begin = end = marked = joined = 0
+        scanned = first = marked = joined = 0
+        giant = None
         # Two launches more than portions: the first only sorts, the last only marks.
         for at in range(len(buckets) + 1):
-            first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
-            scan = (self._ends, begin, end, self._most, self._parent, chosen, count)
+            last = buckets[min(at + 1, len(buckets) - 1)]
+            scan = (scanned, first, self._most, self._parent, chosen, count)
             mark = (marked, joined, self._row, self._flags)
-            sort = (self._starts[first:], self._bits, *self._weights, self._records, spare, other)
+            sort = (first, giant, self._bits, *self._weights, self._records, spare, other)
             done = joined == self._most
-            engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
-            begin, end = end, bounds[min(at + 1, len(bounds) - 1)]
+            engine.launch("scan_portion", 2 if done else 2 + last - first, *places, *scan, *mark, *sort, grain=1)
+            begin, end = self._begins[scanned], self._begins[first]
+            scanned, first = first, last
             marked, joined = joined, int(count[0])
             if done:
                 break
+            if giant is None and joined - marked < _FEW_JOINED * (end - begin):
+                giant = self._giant(begin, end)
         return joined
+
+    def _giant(self, begin: int, end: int) -> Array | None:
+        """Flag the vertices of the component in which most of the edges ``[begin, end)`` begin, if there is one."""
+        vertex = self._ends[begin : end : -(-(end - begin) // _SAMPLE)] >> np.uint64(32)
+        while len(above := self._parent[vertex]) and (above != vertex).any():
+            vertex = above
+        roots, edges = np.unique(vertex, return_counts=True)
+        if 2 * edges.max() <= len(vertex):
+            return None
+        flags = flags_to_write(self._engine, len(self._parent))
+        columns = (self._parent, len(self._parent), int(roots[edges.argmax()]), flags)
+        self._engine.launch("flag_below", len(flags), *columns, grain=FLAG_GRAIN)
+        return flags
 
 
 def _two(engine: Engine, length: int) -> tuple[Array, Array]:

@@ -6,8 +6,9 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 1. a sampled threshold in the total order (key, position), near the ``light`` · n lightest edges: mass ties are
    split by position, so that equal weights cannot put everything in the light part;
 2. the light edges are compacted, brought into buckets and scanned by Kruskal's union-find while the next buckets are
-   sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``). Four threads and more sort all
-   buckets, and then scan blocks of edges together (kernel ``scan_blocks``);
+   sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``). Once few edges join anything,
+   those inside the giant component are dropped before they are sorted. Four threads and more sort all buckets, and
+   then scan blocks of edges together (kernel ``scan_blocks``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``take_crossing``) keeps only the edges
    between different components: a bit a vertex (a byte, of few) for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level. A last few components have many edges between
@@ -68,7 +69,8 @@ class FilterKruskal:
     **Differences from the paper**
 
     * One threshold a level from a sample, at a wanted number of edges, in place of a quicksort pivot and recursion.
-    * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first.
+    * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first. Later buckets
+      lose the edges inside the giant component before they are sorted, as if each were a level.
     * Between few components, parallel edges are dropped before the last level.
     * Ties are split by position, so that equal weights cannot all fall on one side.
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
@@ -154,7 +156,7 @@ class FilterKruskal:
         """Share of the edges to solve on this level; ``None``: all of them."""
         small = _SMALL if engine.threads < MANY_THREADS else 2 * _SMALL
         density = edges / components
-        light = self.light if self.light is not None else max(1.2, 0.15 + 0.48 * math.log(density))
+        light = self.light if self.light is not None else max(1.2, 0.3 + 0.5 * math.log(density))
         if self.light is None and density >= _DENSE and components <= BYTE_VERTICES:
             light = max(light, 1 + math.log(components) / 2)
         share = light / density

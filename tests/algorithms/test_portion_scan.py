@@ -16,7 +16,7 @@ from dfmst.algorithms._shared_steps import SHORT, BlockScan, PortionScan, ShortS
 from dfmst.algorithms.base import Trace
 from dfmst.arrays import forest_rows
 from tests.support.cases import ENGINES
-from tests.support.columns import roots_of
+from tests.support.columns import roots_of, unpack
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 
@@ -78,7 +78,27 @@ def test_many_portions(engine, dtype, spread):
     chosen = flag_words(engine, len(key))
     scan = PortionScan(engine, Edges(source, target, key, None), None, 0, parent, VERTICES - 1, chosen)
     assert scan.run() == count_set(engine, chosen) == VERTICES - 2
-    np.testing.assert_array_equal(scan._records.astype(np.uint32), np.argsort(key, kind="stable"))
+    expected = kruskal_rows(source.tolist(), target.tolist(), key.tolist())
+    np.testing.assert_array_equal(np.flatnonzero(unpack(chosen, len(key))), np.sort(expected))
+    # Once a giant component holds all vertices but the last, which is isolated, its edges are dropped, not sorted.
+    places = [np.arange(first, stop) for first, stop in zip(scan._starts[:-1], scan._stops, strict=True)]
+    scanned = scan._records.astype(np.uint32)[np.concatenate(places).astype(np.int64)]
+    order = np.argsort(key, kind="stable")
+    assert (len(scanned) < len(key)) == (spread not in ("all equal", "one bucket"))
+    np.testing.assert_array_equal(scanned, order[np.isin(order, scanned)])
+
+
+def test_a_component_of_half_the_vertices_is_giant():
+    rng, vertices = np.random.default_rng(5), 100_000
+    source, target = rng.integers(0, vertices, (2, 400_000)).astype(np.uint32)
+    key = rng.integers(0, 1 << 32, len(source), dtype=np.uint32)
+    parent, chosen = np.arange(vertices, dtype=np.uint32), flag_words(ENGINES[0], len(key))
+    scan = PortionScan(ENGINES[0], Edges(source, target, key, None), None, 0, parent, vertices - 1, chosen)
+    assert scan._giant(0, len(key)) is None  # each vertex is a component
+    parent[: vertices * 3 // 4] = 0
+    flags = scan._giant(0, len(key))
+    assert flags is not None
+    np.testing.assert_array_equal(unpack(flags, vertices), parent == 0)
 
 
 # Any two of the three meet: blocks know nothing of the keys, which both scans sort by the same kernels.

@@ -180,8 +180,8 @@ DEVICE void join_sets(u32* parent, u32 u, u32 v) {
   }
 }
 
-// Finds those of up to 32 edges whose ends lie in two components, and an ancestor of each of their ends; `kept` tells the
-// place of each edge. All ends climb four levels, level by level, so that cache misses overlap and no branch waits for
+// Finds those of up to 32 edges whose ends are in two components, and an ancestor of each of their ends; `kept` returns
+// the place of each edge. All ends climb four levels, level by level, so that cache misses overlap and no branch waits for
 // one.
 template <typename Kept>
 DEVICE u32 find_apart(const u64* ends, const Kept& kept, u32 length, u32* parent, u32* first, u32* second, u32* place) {

@@ -117,15 +117,41 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const Wei
   sort_runs(records, ends, length, [=](u64 record) { return key_at(weights, (u32)record); });
 }
 
-// Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges chosen[first, last) of earlier
-// scans. Every other index sorts one of the buckets that follow, which begin at `starts`. (Replacing their ends by the
-// representatives of the moment as well was tried: it takes a third off a scan that runs alone, and costs more than
-// that in cache lines for which two cores then compete.)
-HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
-                           u64 first, u64 last, const u32* row, u64* flags, const u64* starts, u32 bits,
-                           const u64* weight, u64 flip, u32 type, u64* records, u64* spare, u64* other)) {
+// Flags of the vertices that lead to `root` in four steps.
+HOST_KERNEL(flag_below, (const u32* parent, u64 vertices, u32 root, u64* flags)) {
+  flags[i] = flags_of(word_length(i, vertices), [=](u64 j) { return parent[parent[parent[parent[i * 64 + j]]]] == root; });
+} END
+
+// Drops the edges with both ends in `giant`, the flags of a component's vertices, and returns how many others there are.
+DEVICE u64 drop_inside(u64* records, u64* ends, u64 length, const u64* giant) {
+  u64 kept = 0;
+  for (u64 base = 0; base < length; base += 64) {
+    u64 outside = ~flags_of(word_length(0, length - base), [=](u64 j) {
+      return flag_at(giant, ends[base + j] >> 32) & flag_at(giant, (u32)ends[base + j]);
+    }) & last_flags(word_length(0, length - base));
+    for (; outside; outside &= outside - 1, ++kept) {
+      const u64 from = base + lowest_bit(outside);
+      records[kept] = records[from];
+      ends[kept] = ends[from];
+    }
+  }
+  return kept;
+}
+
+// Index 0 scans the sorted buckets [scanned, until). Index 1 flags the rows of the edges chosen[first, last) of earlier
+// scans. Every other index sorts one of the buckets from `bucket` on, without edges inside `giant` (or null). Buckets
+// begin at `starts`, and their sorted edges end at `stops`. (Replacing their ends by the representatives of the
+// moment as well was tried: it takes a third off a scan that runs alone, and costs more than that in cache lines for
+// which two cores then compete.)
+HOST_KERNEL(scan_portion, (u64* ends, const u64* starts, u64* stops, u64 scanned, u64 until, u64 most, u32* parent,
+                           u32* chosen, u64* chosen_count, u64 first, u64 last, const u32* row, u64* flags, u64 bucket,
+                           const u64* giant, u32 bits, const u64* weight, u64 flip, u32 type, u64* records, u64* spare,
+                           u64* other)) {
   if (i == 0) {
-    scan_range(ends, begin, end, most, 0, parent, chosen, chosen_count);
+    for (u64 from = scanned, to = scanned; from < until; from = to) {
+      for (++to; to < until && stops[to - 1] == starts[to];) ++to;  // buckets without a gap between them
+      scan_range(ends, starts[from], stops[to - 1], most, 0, parent, chosen, chosen_count);
+    }
     return;
   }
   if (i == 1) {
@@ -135,9 +161,12 @@ HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent,
     }
     return;
   }
-  const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
+  const u64 mine = bucket + i - 2, from = starts[mine], at = from - starts[bucket];
+  u64 length = starts[mine + 1] - from;
+  if (giant) length = drop_inside(records + from, ends + from, length, giant);
   if (bits || weight)
     sort_bucket(records + from, ends + from, length, bits, Weights{weight, flip, type}, spare + at, other + at);
+  stops[mine] = from + length;
 } END
 
 // All of Kruskal between few components, by one thread: `best` holds the lightest edge of each pair of labels, or ~0, and

@@ -110,14 +110,29 @@ template <typename T> void portions(const Graph& graph) {
   std::vector<u64> records(length), ends(length), spare(length), other(length), found(1), rows(words(length));
   launch_scatter_edges(T(), blocks, leading.data(), length, block, bits, 3, places.data(), blocks, source.data(),
                        target.data(), nullptr, records.data(), ends.data());
-  for (u64 begin = 0, end = 0, marked = 0, at = 0; at <= digits + 4; at += 4) {
-    const u64 first = std::min(at, digits), last = std::min(at + 4, digits), so_far = found[0];
-    launch_scan_portion(2 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
-                        found.data(), marked, so_far, nullptr, rows.data(), starts.data() + first, bits,
-                        nullptr, 0, 0, records.data(), spare.data(), other.data());
-    begin = end;
-    end = starts[last];
-    marked = so_far;
+  std::vector<u64> stops(digits);
+  const std::vector<u64> unsorted = records, unsorted_ends = ends;
+  std::vector<u64> inside(words(graph.vertices));
+  for (bool drop : {true, false}) {
+    records = unsorted;
+    ends = unsorted_ends;
+    parent = iota(graph.vertices);
+    found[0] = 0;
+    std::fill(rows.begin(), rows.end(), 0);
+    for (u64 scanned = 0, first = 0, marked = 0, at = 0; at <= digits + 4; at += 4) {
+      const u64 last = std::min(at + 4, digits), so_far = found[0];
+      if (drop) {
+        const u32 root = parent[parent[parent[parent[parent[graph.source[0]]]]]];
+        launch_flag_below(inside.size(), parent.data(), graph.vertices, root, inside.data());
+      }
+      launch_scan_portion(2 + last - first, ends.data(), starts.data(), stops.data(), scanned, first,
+                          graph.vertices - 1, parent.data(), chosen.data(), found.data(), marked, so_far, nullptr,
+                          rows.data(), first, drop ? inside.data() : nullptr, bits, nullptr, 0, 0, records.data(), spare.data(), other.data());
+      scanned = first;
+      first = last;
+      marked = so_far;
+    }
+    CHECK(forest.equals(rows));
   }
   launch_unpack_records(length, records.data(), order.data());
   CHECK(order == order_by_weight(graph));
