@@ -103,6 +103,7 @@ _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their l
 _PORTIONS = 32  # about as many portions at most
 _FEW_JOINED = 0.4  # share of chosen edges below which it pays to drop edges inside a component before they are sorted
 _SAMPLE = 64  # edges
+_CLIMB = 16  # steps to a root: the paths of edges that were just scanned are short, unless they were very long before
 _SHORT = 1 << 16  # entries below which two columns in one cost less to get than two
 _LONG_PORTION = 1 << 17  # edges, at least, of one that is only sorted: its room is 2 MiB
 
@@ -201,15 +202,15 @@ class PortionScan:
 
     def _giant(self, begin: int, end: int) -> Array | None:
         """Flag the vertices of the component in which most of the edges ``[begin, end)`` begin, if there is one."""
+        engine, parent = self._engine, self._parent
         vertex = self._ends[begin : end : -(-(end - begin) // _SAMPLE)] >> np.uint64(32)
-        while len(above := self._parent[vertex]) and (above != vertex).any():
-            vertex = above
+        for _ in range(_CLIMB):
+            vertex = parent[vertex]
         roots, edges = np.unique(vertex, return_counts=True)
         if 2 * edges.max() <= len(vertex):
             return None
-        flags = flags_to_write(self._engine, len(self._parent))
-        columns = (self._parent, len(self._parent), int(roots[edges.argmax()]), flags)
-        self._engine.launch("flag_below", len(flags), *columns, grain=FLAG_GRAIN)
+        flags, giant = flags_to_write(engine, len(parent)), int(roots[edges.argmax()])
+        engine.launch("flag_below", len(flags), parent, len(parent), giant, flags, grain=FLAG_GRAIN)
         return flags
 
 

@@ -119,16 +119,18 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const Wei
 
 // Flags of the vertices that lead to `root` in four steps.
 HOST_KERNEL(flag_below, (const u32* parent, u64 vertices, u32 root, u64* flags)) {
-  flags[i] = flags_of(word_length(i, vertices), [=](u64 j) { return parent[parent[parent[parent[i * 64 + j]]]] == root; });
+  const u32* mine = parent + i * 64;
+  flags[i] = flags_of(word_length(i, vertices), [=](u64 j) { return parent[parent[parent[mine[j]]]] == root; });
 } END
 
 // Drops the edges with both ends in `giant`, the flags of a component's vertices, and returns how many others there are.
 DEVICE u64 drop_inside(u64* records, u64* ends, u64 length, const u64* giant) {
   u64 kept = 0;
   for (u64 base = 0; base < length; base += 64) {
-    u64 outside = ~flags_of(word_length(0, length - base), [=](u64 j) {
+    const u64 here = word_length(0, length - base);
+    u64 outside = last_flags(here) & ~flags_of(here, [=](u64 j) {
       return flag_at(giant, ends[base + j] >> 32) & flag_at(giant, (u32)ends[base + j]);
-    }) & last_flags(word_length(0, length - base));
+    });
     for (; outside; outside &= outside - 1, ++kept) {
       const u64 from = base + lowest_bit(outside);
       records[kept] = records[from];
