@@ -27,7 +27,7 @@ from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._fold.buffer import RowBuffer, Rows
 from dfmst._fold.runs import Run
-from dfmst.algorithms._shared_steps import scan_light
+from dfmst.algorithms._kruskal_scan import scan_light
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import solve_table
 

@@ -21,7 +21,8 @@ from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import compact, flag_words, numbered
 from dfmst._trees.forest import find_rows
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms._shared_steps import scan_light, select_light, survivors
+from dfmst.algorithms._kruskal_scan import scan_light
+from dfmst.algorithms._shared_steps import select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 

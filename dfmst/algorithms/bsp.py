@@ -20,7 +20,7 @@ UpdateSolutionSet                vertex's smaller end stay a root
 1: 38                            a single zero-difference vertex, or (a forest) no edge left
 1: 41-53, Compaction             ``flatten`` and ``contract_edges`` of :mod:`dfmst._engines.primitives.contract`
 figure 6 (b)                     ``drop_parallel``
-1: 13, local finish              :func:`dfmst.algorithms._shared_steps.scan_light`, Kruskal's scan
+1: 13, local finish              :func:`dfmst.algorithms._kruskal_scan.scan_light`, Kruskal's scan
 ===============================  ===============================================================================
 
 A spanning forest is the case of equal weights: ties go to the smaller row, which is the paper's smaller u_j.
@@ -39,7 +39,7 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import count_roots, flatten
 from dfmst._engines.primitives.edges import Edges, key_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._shared_steps import scan_light
+from dfmst.algorithms._kruskal_scan import scan_light
 from dfmst.algorithms.base import Trace, chosen_rows, contract_round
 
 _NONE = np.iinfo(np.uint64).max

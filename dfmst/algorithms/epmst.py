@@ -20,7 +20,8 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._shared_steps import scan_light, select_light, survivors
+from dfmst.algorithms._kruskal_scan import scan_light
+from dfmst.algorithms._shared_steps import select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.prim import Prim
 

@@ -43,7 +43,8 @@ from dfmst._engines.primitives.edges import (
 )
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
 from dfmst._engines.primitives.sort import block_length
-from dfmst.algorithms._shared_steps import MANY_THREADS, check_light, scan_light, select_light, survivors
+from dfmst.algorithms._kruskal_scan import MANY_THREADS, scan_light
+from dfmst.algorithms._shared_steps import check_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
