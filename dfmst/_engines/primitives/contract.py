@@ -151,7 +151,7 @@ _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way, as threads may be interrupted
 _GIANT = 0.5  # share of the sampled edges above which a test for one component saves time
 _VERTICES = 16  # per edge at most, as the test reads all labels
-_BLOCK = 64  # words of a block of kernel ``take_crossing``
+_BLOCK = 256  # words of kernel ``take_crossing``; in shorter blocks, two threads read memory below its full speed
 _FEW_EDGES = 1 << 16  # up to which there is room for all, in place of those that a sample makes expect
 _CROSSING_SAMPLE = 1 << 10
 _DEVIATIONS = 5  # by which they may be more
@@ -210,7 +210,8 @@ def take_crossing(
         taken = [engine.xp.empty(room, np.uint32) for _ in range(3)]
         giants = (inside.flags, inside.bytes, gathers, inside.tables, inside.known)
         checks = (len(label), outside)
-        columns = (source, target, len(source), *giants, excluded[begin:end], *checks, label, places, room, *taken)
+        lists = (label, places, room, *taken)
+        columns = (source, target, len(source), _BLOCK, *giants, excluded[begin:end], *checks, *lists)
         engine.launch("take_crossing", len(places) - 1, *columns, grain=1)
         return int(places[-1]), taken
 

@@ -118,13 +118,13 @@ template <typename V> void vertices(const Graph& graph) {
   launch_drop_joined(V(), leaving.size(), source.data(), target.data(), apart.data(), aside.data(), leaving.data());
   for (u64 i = 0; i < length; ++i)
     CHECK(flagged(leaving, i) == ((source[i] % 2 || target[i] % 2) && source[i] != target[i]));
-  const u64 blocks = (length + 4095) / 4096;
+  const u64 block = 4, blocks = (length + 64 * block - 1) / (64 * block);
   for (const u64* bits : {(const u64*)giant.data(), (const u64*)nullptr}) {
     std::vector<u64> places(blocks + 1, NONE);
     std::vector<u32> position(length), first(length), second(length);
     u32 beyond = 0;
     places[0] = 0;
-    launch_take_crossing(V(), blocks, source.data(), target.data(), length, bits, nullptr, 0, nullptr, 0, nullptr,
+    launch_take_crossing(V(), blocks, source.data(), target.data(), length, block, bits, nullptr, 0, nullptr, 0, nullptr,
                          graph.vertices, &beyond, apart.data(), places.data(), length, position.data(), first.data(),
                          second.data());
     u64 taken = 0;
