@@ -4,11 +4,13 @@ enum : u64 {
   CROSSING_WORDS = 256  // of a block, at most
 };
 
-#ifndef __CUDACC_RTC__
 // A block's edges and the labels of their ends: 192 KiB, more than the whole stack of a thread is on some systems.
 struct CrossingBlock {
   u32 place[CROSSING_WORDS * 64 + 8], first[CROSSING_WORDS * 64], second[CROSSING_WORDS * 64];
 };
+#ifdef __CUDACC_RTC__
+DEVICE CrossingBlock& crossing_block();  // of a CPU alone
+#else
 // Not inline, so that a loop does not ask for the thread's block in every round.
 __attribute__((noinline)) inline CrossingBlock& crossing_block() {
   static thread_local CrossingBlock block;
