@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
 import dfmst
+from dfmst._common.arguments import refuse_masked
 
 __all__ = ["SingleLinkage"]
 
@@ -92,6 +93,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ValueError("Exactly one of n_clusters and distance_threshold has to be set, and the other None.")
         if not isinstance(self.metric, str):
             raise ValueError(f"metric is {self.metric!r}; it must be a text")
+        refuse_masked("X", X)
         sparse = ["csr", "coo"] if self.metric == "precomputed" else False
         X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
         self.n_leaves_ = X.shape[0]

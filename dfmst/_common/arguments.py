@@ -22,6 +22,15 @@ def plural(count: int, one: str, more: str = "") -> str:
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise an error for masked entries, which NumPy would read in spite of their mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        places = np.argwhere(np.ma.getmaskarray(values))
+        first = int(places[0, 0]) if values.ndim == 1 else tuple(places[0].tolist())
+        message = f"{name} has {len(places):,} missing entries, the first at position {first}"
+        raise InvalidEdgesError(message, "fill or remove them first")
+
+
 def whole_number(name: str, value: Any) -> int:
     """Return an argument that must be a whole number; floats such as 1e9 count as whole."""
     if isinstance(value, float) and value.is_integer():

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dfmst._common.arguments import refuse_masked
 from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -86,7 +87,7 @@ def native_values(values: Array) -> Array:
 
 def listed_values(name: str, values: Any) -> Array:
     """Return an object that converts to an array as an array, and any other iterable as an array of objects."""
-    _refuse_masked(name, values)
+    refuse_masked(name, values)
     if hasattr(values, "__array__"):
         return np.asarray(values)
     entries = list(values)
@@ -98,7 +99,7 @@ def listed_values(name: str, values: Any) -> Array:
 
 def number_array(name: str, values: Any) -> Array:
     """Return an array, or nested lists as an array; numbers in lists are not rounded."""
-    _refuse_masked(name, values)
+    refuse_masked(name, values)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of different lengths, an array on a GPU
@@ -182,15 +183,6 @@ def _exact(families: set[str], values: Array) -> pa.Array:
             kind = pa.timestamp("ns", column.type.tz) if family == "timestamp" else pa.duration("ns")
             column = pc.add(column.cast(kind).view(pa.int64()), pa.array(finer)).view(kind)
     return column
-
-
-def _refuse_masked(name: str, values: Any) -> None:
-    """Raise an error for masked entries, which NumPy would read in spite of their mask."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        places = np.argwhere(np.ma.getmaskarray(values))
-        first = int(places[0, 0]) if values.ndim == 1 else tuple(places[0].tolist())
-        message = f"{name} has {len(places):,} missing entries, the first at position {first}"
-        raise InvalidEdgesError(message, "fill or remove them first")
 
 
 _LONGEST = (1 << 31) - 1  # bytes of text that offsets of 32 bits address

@@ -23,7 +23,7 @@ from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
-from dfmst._edges.take_rows import gather_rows, take_arrow, take_polars, take_table
+from dfmst._edges.take_rows import gather_rows, take_of_two, take_polars, take_table
 from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
@@ -53,7 +53,9 @@ class FrameView:
     @cached_property
     def places(self) -> Mapping[Any, int]:
         """Position of each column by name: libraries make a new list of all names for each look-up."""
-        names = self.native.column_names if isinstance(self.native, pa.Table) else self.frame.columns
+        native = self.native
+        arrow, polars = isinstance(native, pa.Table), is_plain_polars(native)
+        names = native.column_names if arrow else native.columns if polars else self.frame.columns
         return {name: place for place, name in enumerate(names)}
 
     def __len__(self) -> int:
@@ -71,7 +73,7 @@ class FrameView:
             return self.composed[name]
         if isinstance(native, pa.Table) and name in self.places:
             return native.column(self.places[name])
-        if is_plain_polars(native) and name in native.columns:
+        if is_plain_polars(native) and name in self.places:
             return polars_column(name, native.get_column(name))
         return host_column(name, self.series(name))
 
@@ -146,12 +148,13 @@ class FrameView:
     def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
         """Return a new frame of the user's kind: entries of two columns, by position in the first, then the second."""
         parts = [self.series(name).alias("stacked") for name in names]
-        if native_type(parts[0]) != native_type(parts[1]):
-            parts = [part.cast(series_type(*parts)) for part in parts]
+        kind = None if native_type(parts[0]) == native_type(parts[1]) else series_type(*parts)
         if self.frame.implementation.is_pyarrow():
-            chunks = [chunk for part in parts for chunk in nw.to_native(part).chunks]
-            whole = pa.chunked_array(chunks, nw.to_native(parts[0]).type)
-            return self._as_user(pa.table({name: take_arrow(whole, at) for name, at in columns.items()}))
+            whole = nw.to_native(parts[0]), nw.to_native(parts[1])
+            common = whole[0].type if kind is None else nw.to_native(parts[0].head(0).cast(kind)).type
+            return self._as_user(pa.table({name: take_of_two(whole, at, common) for name, at in columns.items()}))
+        if kind is not None:
+            parts = [part.cast(kind) for part in parts]
         stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
         taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
         return self.finish(nw.concat(taken, how="horizontal"))
@@ -295,9 +298,17 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
         # An error means that this is a column, not a table.
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
-            return FrameView(pa.table(edges), as_user=as_user)
+            return FrameView(_imported(edges), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     raise UnsupportedFrameError(message, _as_table(edges, argument))
+
+
+def _imported(edges: Any) -> pa.Table:
+    """Return the table of an Arrow stream without its empty batches: PyArrow reads none that has an offset."""
+    table = pa.table(edges)
+    if not table.num_columns or all(map(len, table.column(0).chunks)):
+        return table
+    return pa.Table.from_batches([batch for batch in table.to_batches() if len(batch)], table.schema)
 
 
 #: Library of an object that is not a frame -> the call that takes it or makes a frame of it.

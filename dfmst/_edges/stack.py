@@ -88,7 +88,8 @@ def check_stackable(
         raise UnsupportedFrameError(message, "convert one of them first")
     names = [list(each.frame.columns) for each in (view, other)]
     for which, own, rival in ((later, names[1], names[0]), (name, names[0], names[1])):
-        missing = [column for column in rival if column not in own]
+        known = set(own)
+        missing = [column for column in rival if column not in known]
         if missing:
             message = f"{which} has no column {missing[0]!r}, which the other frame has"
             raise InvalidEdgesError(message, "give both the same columns")
@@ -105,8 +106,11 @@ def _kind(view: FrameView | DeviceView) -> str:
 
 def _type(view: FrameView | DeviceView, column: Any) -> Any:
     """Return the type of a column; cuDF stacks columns of different categories."""
-    dtype = view.frame[column].dtype
-    return "category" if isinstance(view, DeviceView) and hasattr(dtype, "categories") else dtype
+    series = view.frame[column]
+    if isinstance(view, DeviceView):
+        return "category" if hasattr(series.dtype, "categories") else series.dtype
+    unnamed = series.dtype == nw.Unknown and series.implementation.is_pyarrow()
+    return native_type(series) if unnamed else series.dtype
 
 
 _OBJECTS = {date: pa.date32(), time: pa.time64("us")}

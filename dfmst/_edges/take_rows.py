@@ -118,3 +118,19 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
         runs = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
         slices = [column.slice(int(run[0]), len(run)) for run in runs]
         return pa.chunked_array([chunk for part in slices for chunk in part.chunks], kind)
+
+
+def take_of_two(whole: tuple[pa.ChunkedArray, pa.ChunkedArray], rows: Array, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return entries of two columns as one type, by position in the first, then the second.
+
+    Only entries that are taken are cast: all texts of a dictionary may be more than Arrow casts at once.
+    """
+    first, second = whole
+    if first.type == second.type == kind:
+        return take_arrow(pa.chunked_array([*first.chunks, *second.chunks], kind), rows)
+    late = rows >= len(first)
+    taken = take_arrow(first, rows[~late]), take_arrow(second, rows[late] - len(first))
+    stacked = pa.chunked_array([chunk for part in taken for chunk in part.cast(kind).chunks], kind)
+    place = np.empty(len(rows), np.int64)
+    place[np.argsort(late, kind="stable")] = np.arange(len(rows))
+    return take_arrow(stacked, place)

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.arguments import refuse_masked
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import readable, seconds
@@ -132,6 +133,7 @@ def newick(
 def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
     """Return left, right and distance of a dendrogram's merges; ``None`` for an edge table."""
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
+        refuse_masked("forest", forest)
         return forest[:, 0].astype(np.int64), forest[:, 1].astype(np.int64), forest[:, 2].tolist()
     if not set(_MERGES) <= set(open_frame(forest, "forest").frame.columns):
         return None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import is_several, plural, whole_number
+from dfmst._common.arguments import is_several, plural, refuse_masked, whole_number
 from dfmst._common.deferred import pc
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.device_columns import DeviceEntries
@@ -54,6 +54,7 @@ class Thresholds:
         if (n_clusters is None) == (distance is None):
             raise ValueError("give one of n_clusters= and distance=" + (", not both" if distance is not None else ""))
         given: Any = n_clusters if distance is None else distance
+        refuse_masked("n_clusters" if distance is None else "distance", given)
         several = is_several(given)
         values = list(given) if several else [given]
         if distance is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from dfmst._common.arguments import check_choice
+from dfmst._common.arguments import check_choice, refuse_masked
 from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError
@@ -98,6 +98,8 @@ def hash24(source: ArrayLike, target: ArrayLike) -> Array:
     >>> hash24([0, 7], [7, 0])
     array([10010074, 10010074], dtype=int32)
     """
+    refuse_masked("source", source)
+    refuse_masked("target", target)
     try:
         first, second = (np.ascontiguousarray(column, np.int64) for column in (source, target))
     except OverflowError:

@@ -113,6 +113,8 @@ def test_dictionaries_of_more_than_two_gigabytes_stay_encoded(kind: pa.DataType,
     assert forest["weight"].equals(dfmst.minimum_spanning_forest(numbers)["weight"])
     assert forest.schema == table.schema
     assert dfmst.connected_components(table).num_rows == texts
+    plain = table.set_column(1, "target", pa.array(["a"] * rows).cast(kind))
+    assert dfmst.connected_components(plain).num_rows == texts + 1
 
 
 def test_dictionaries_whose_chunks_share_no_entries() -> None:

@@ -81,6 +81,12 @@ def test_arrays_that_are_missing_or_masked() -> None:
     edges = pa.table({**ENDS, "weight": [3, 1, 2]})
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^vertices has 1 missing entries, the first at position 2"):
         dfmst.connected_components(edges, vertices=np.ma.masked_equal([0, 1, 2], 2))
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^distance has 1 missing entries, the first at position 0"):
+        dfmst.clusters(edges, distance=np.ma.masked_equal([1, 2], 1))
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^forest has 1 missing entries, the first at position \(0, 2\)"):
+        dfmst.newick(np.ma.masked_equal([[0.0, 1, 5, 2]], 5))
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^target has 2 missing entries, the first at position 1"):
+        dfmst.generate.hash24(U, np.ma.masked_equal(V, V[1]))
 
 
 def test_arrays_by_way_of_dlpack() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,15 @@ from click.testing import CliRunner
 import dfmst
 from dfmst.cli import main
 
-#: The batches of a stream: their numbers of rows.
-CUTS = {"first": [0, 3, 3], "middle": [3, 0, 3], "last": [3, 3, 0], "several": [0, 0, 2, 0, 4, 0], "only": [0]}
+#: The batches of a stream: their numbers of rows. "slices" are cut out of one batch, at offsets.
+CUTS = {
+    "first": [0, 3, 3],
+    "middle": [3, 0, 3],
+    "last": [3, 3, 0],
+    "several": [0, 0, 2, 0, 4, 0],
+    "only": [0],
+    "slices": [3, 0, 3, 0],
+}
 IDS: dict[str, Callable[[list[str]], Any]] = {
     "integers": lambda names: pa.array([int(name, 16) for name in names], pa.int64()),
     "texts": lambda names: pa.array(names, pa.string()),
@@ -49,15 +57,17 @@ class OnlyStream:
         return self._reader.__arrow_c_stream__(requested_schema)
 
 
+def batch(ids: str, rows: list[tuple[Any, Any, int]]) -> pa.RecordBatch:
+    sources, targets = IDS[ids]([row[0] for row in rows]), IDS[ids]([row[1] for row in rows])
+    weight = pa.array([row[2] for row in rows], pa.int64())
+    return pa.record_batch([sources, targets, weight], names=["source", "target", "weight"])
+
+
 def batches(ids: str, cut: str) -> list[pa.RecordBatch]:
-    parts, start = [], 0
-    for size in CUTS[cut]:
-        rows = ROWS[start : start + size]
-        sources, targets = IDS[ids]([row[0] for row in rows]), IDS[ids]([row[1] for row in rows])
-        weight = pa.array([row[2] for row in rows], pa.int64())
-        parts.append(pa.record_batch([sources, targets, weight], names=["source", "target", "weight"]))
-        start += size
-    return parts
+    ends = list(accumulate(CUTS[cut], initial=0))
+    if cut == "slices":
+        return [batch(ids, ROWS).slice(begin, end - begin) for begin, end in pairwise(ends)]
+    return [batch(ids, ROWS[begin:end]) for begin, end in pairwise(ends)]
 
 
 def reader(parts: list[pa.RecordBatch]) -> pa.RecordBatchReader:

@@ -66,6 +66,8 @@ def test_wrong_parameters():
     for words, make in calls.items():
         with pytest.raises(ValueError, match=words):
             make().fit(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="X has 3 missing entries"):
+        SingleLinkage(2).fit(np.ma.masked_equal(np.eye(3), 1))
 
 
 def test_a_metric_that_is_a_function():

@@ -227,12 +227,12 @@ def test_times_of_another_kind_of_frame(dtype):
 
 @pytest.mark.parametrize("make", [pa.table, pl.from_arrow])
 def test_thousands_of_columns(make):
-    columns = {f"column {number}": [number, 2, 3] for number in range(3_000)}
+    columns = {f"column {number}": [number, 2, 3] for number in range(8_000)}
     table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": [1, 2, 3], **columns})
     edges, forest = make(table), make(table.slice(0, 2))
     begin = time.process_time()
     assert dfmst.verify(edges, forest, "u", "v", "w")
-    assert time.process_time() - begin < 1.5  # a look-up that lists all columns takes 2 s (polars) or 12 s (Arrow)
+    assert time.process_time() - begin < 1.5  # look-ups that list all columns take 6 s and more
 
 
 def test_dropped_rows_keep_their_numbers():
