@@ -172,6 +172,11 @@ def test_missing_objects(missing: Any) -> None:
         assert len(dfmst.minimum_spanning_forest(edges, invalid="drop")) == 0
 
 
+def test_integers_next_to_a_float_in_a_list() -> None:
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'weight' mixes values of types float, int"):
+        dfmst.arrays.forest_rows([0, 0], [1, 1], [2**53 + 1, 0.5])
+
+
 def test_lists_of_bytearrays_are_columns() -> None:
     source: list[Any] = [bytearray(b"a"), bytearray(b"b")]
     target: list[Any] = [bytearray(b"c"), bytearray(b"a")]

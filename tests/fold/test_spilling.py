@@ -245,13 +245,21 @@ def test_what_a_forest_on_disk_tells(monkeypatch, tmp_path):
     assert os.listdir(tmp_path / "spill") == []
 
 
-def test_the_directory_is_left_clean(monkeypatch, tmp_path):
+@pytest.mark.parametrize("error", [DfmstError, KeyboardInterrupt, SystemExit])
+def test_the_directory_is_left_clean(monkeypatch, tmp_path, error):
     tight(monkeypatch, 700)
     short_pieces(monkeypatch, 64, 2_000)
     other = SpillDirectory(tmp_path)  # of a run that goes on
     table = edges(2_500, 9_000)
-    frames = [table.slice(0, 8_000), table.slice(8_000).set_column(2, "weight", pa.array(["a"] * 1_000))]
-    with pytest.raises(DfmstError, match="weight") as caught:
+
+    def frames():
+        yield table.slice(0, 8_000)
+        assert any(len(files) > 1 for place, _, files in os.walk(tmp_path) if other.path.name not in place)
+        if error is not DfmstError:  # as the command's handlers of SIGINT and SIGTERM raise
+            raise error
+        yield table.slice(8_000).set_column(2, "weight", pa.array(["a"] * 1_000))
+
+    with pytest.raises(error, match="weight" if error is DfmstError else None) as caught:
         stream.minimum_spanning_forest(frames, memory_limit=60_000, spill_dir=tmp_path)
     assert caught.value.__traceback__ is not None  # keeps the run's rows, as a notebook does
     assert os.listdir(tmp_path) == [other.path.name]

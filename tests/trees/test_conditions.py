@@ -131,6 +131,8 @@ def test_bad_conditions(change, options, message):
 def test_columns_that_read_as_booleans(built):
     expected = dfmst.minimum_spanning_forest(ROADS, keep="built").index.tolist()
     assert dfmst.minimum_spanning_forest(ROADS.assign(built=built), keep="built").index.tolist() == expected
+    expected = dfmst.minimum_spanning_forest(ROADS, drop="built").index.tolist()
+    assert dfmst.minimum_spanning_forest(ROADS.assign(built=built), drop="built").index.tolist() == expected
 
 
 def test_missing_columns():

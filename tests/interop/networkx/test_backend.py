@@ -30,7 +30,7 @@ WEIGHTS = {
     "integers": st.integers(-2, 2),
     "floats": st.sampled_from([0.0, -0.0, 1.5, math.inf, -math.inf]),
     "mixed": st.sampled_from([1, True, 0.5, -3, None]),
-    "wide": st.sampled_from([2**53, 2**53 + 1, 2**70, 0.5]),
+    "wide": st.sampled_from([2**53, 2**53 + 1, np.int64(2**53 + 1), 2**70, 0.5]),
     "NumPy's": st.sampled_from([np.uint64(2**63 + 1), np.uint64(2**63), np.int64(5)]),
     "fractions": st.sampled_from([Fraction(1, 3), Fraction(2, 3)]),
 }
