@@ -196,7 +196,9 @@ class Checkpoint:
                 raise
             reason = "no space left on device" if error.errno == errno.ENOSPC else str(error)
             hint = "free some space and run the same command again: the last checkpoint remains"
-            raise OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint) from error
+            failed = OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint)
+            failed.errno = error.errno
+            raise failed from error
         self._pace.saved(begin, state.done)
         self._tell("saved", state.done)
         return state

@@ -193,6 +193,7 @@ def test_a_full_disk_under_the_checkpoint(parts, full_disk, monkeypatch):
     monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(OutputError, match=r"cannot write a checkpoint to .*: no space left on device") as caught:
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", checkpoint=full_disk)
+    assert caught.value.errno == errno.ENOSPC  # the command then exits with 1, as for other full disks
     assert "the last checkpoint remains" in caught.value.hint
     assert [path.name for path in full_disk.iterdir()] == ["fold.arrow"]
 
