@@ -53,9 +53,8 @@ class FrameView:
     @cached_property
     def places(self) -> Mapping[Any, int]:
         """Position of each column by name: libraries make a new list of all names for each look-up."""
-        native = self.native
-        arrow, polars = isinstance(native, pa.Table), is_plain_polars(native)
-        names = native.column_names if arrow else native.columns if polars else self.frame.columns
+        native = self.native if is_plain(self.native) else self.frame
+        names = native.column_names if isinstance(native, pa.Table) else native.columns
         return {name: place for place, name in enumerate(names)}
 
     def __len__(self) -> int:
@@ -151,7 +150,7 @@ class FrameView:
         kind = None if native_type(parts[0]) == native_type(parts[1]) else series_type(*parts)
         if self.frame.implementation.is_pyarrow():
             whole = nw.to_native(parts[0]), nw.to_native(parts[1])
-            common = whole[0].type if kind is None else nw.to_native(parts[0].head(0).cast(kind)).type
+            common = nw.to_native(parts[0].head(0).cast(kind) if kind is not None else parts[0]).type
             return self._as_user(pa.table({name: take_of_two(whole, at, common) for name, at in columns.items()}))
         if kind is not None:
             parts = [part.cast(kind) for part in parts]
@@ -306,9 +305,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
 def _imported(edges: Any) -> pa.Table:
     """Return the table of an Arrow stream without its empty batches: PyArrow reads none that has an offset."""
     table = pa.table(edges)
-    if not table.num_columns or all(map(len, table.column(0).chunks)):
-        return table
-    return pa.Table.from_batches([batch for batch in table.to_batches() if len(batch)], table.schema)
+    return pa.Table.from_batches(filter(len, table.to_batches()), table.schema)
 
 
 #: Library of an object that is not a frame -> the call that takes it or makes a frame of it.
