@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
+from tests.equality.test_empty_batches import OnlyStream
 from tests.support.arrow_types import FAMILIES, ids
 from tests.support.oracle import kruskal_rows
 
@@ -121,22 +122,16 @@ def to_pandas(table: pa.Table) -> Any:
     return table.to_pandas()
 
 
-class OnlyStream:
-    """An object that only hands out an Arrow stream, with an empty slice after each batch."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._schema = table.schema
-        self._batches = [part for batch in table.to_batches() for part in (batch, batch.slice(len(batch) // 2, 0))]
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches)
-        return reader.__arrow_c_stream__(requested_schema)
+def to_stream(table: pa.Table) -> OnlyStream:
+    """A stream with an empty slice after each batch."""
+    parts = [part for batch in table.to_batches() for part in (batch, batch.slice(len(batch) // 2, 0))]
+    return OnlyStream(pa.RecordBatchReader.from_batches(table.schema, parts))
 
 
 ARROW = ("arrow", "stream")
 CONTAINERS: dict[str, Callable[[pa.Table], Any]] = {
     "arrow": lambda table: table,
-    "stream": OnlyStream,
+    "stream": to_stream,
     "pandas": to_pandas,
     "pandas arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
     "polars": to_polars,

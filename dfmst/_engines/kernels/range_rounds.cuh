@@ -59,7 +59,7 @@ template <bool whole, typename Vertex, typename Edges>
 DEVICE u64 lighter_of(const Range<Vertex>& range, const Edges& edges, u64 a, u64 b) {
   if (!whole || a >> 32 != b >> 32) return a < b ? a : b;
   if ((u32)b == 0 || a == ~0ull) return b;
-  if (b == ~0ull) return a;  // an edge beyond the window of leading bits, which are all ones, too
+  if (b == ~0ull) return a;  // no edge yet; keys beyond the window have leading bits of only ones, too
   const u64 mine = key_at(range.weights, range.position[(u32)record_at(edges, (u32)a - 1)]);
   const u64 theirs = key_at(range.weights, range.position[(u32)record_at(edges, (u32)b - 1)]);
   return mine < theirs || (mine == theirs && a < b) ? a : b;
