@@ -210,7 +210,7 @@ def device_moments(name: object, column: Any) -> tuple[Array, Array | None, pa.D
     if plain.dtype == np.uint64 and len(plain) and int(plain.max()) >= 1 << 63:
         raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
     values: Array = plain.astype(np.float64 if plain.dtype.kind == "f" else np.int64, copy=False)
-    missing = values != values if values.dtype.kind == "f" else None
+    missing = ~(abs(values) < np.inf) if values.dtype.kind == "f" else None
     if nulls is not None:
         missing = nulls if missing is None else nulls | missing
     return values, missing, kind

@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite, lcm
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
 from dfmst._edges.device_columns import device_moments
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
+from dfmst.errors import InvalidEdgesError
 
 _DAY = 86_400  # seconds
 _SECONDS = {
@@ -32,6 +34,7 @@ _SECONDS = {
     "ns": Fraction(1, 10**9),
 }
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ]+)")
+_DENOMINATOR = 10**6  # largest one of a step that is a ratio and no decimal number
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
@@ -41,7 +44,7 @@ class Moments:
 
     name: Any
     values: Array  # ``int64`` ticks of the unit, integers, or ``float64``
-    missing: Array | None  # flags of nulls and NaNs
+    missing: Array | None  # flags of nulls, NaNs and infinite numbers
     kind: pa.DataType
     per_second: int | None  # ticks a second; None: numbers
 
@@ -61,7 +64,9 @@ class Moments:
             message = f"{argument} is {value!r}, a span of time, and column {self.name!r} holds {self.kind} numbers"
             raise ValueError(f"{message}; pass a number, or make the column one of times")
         if self.values.dtype.kind == "f":
-            return real_number(argument, value)
+            if not isfinite(number := real_number(argument, value)):
+                raise ValueError(f"{argument} is {value!r}; it must be finite")
+            return number
         whole = whole_number(argument, value)
         if not -(1 << 63) <= whole < 1 << 63:
             raise ValueError(f"{argument} is {value!r}, which 64 bits do not hold")
@@ -78,10 +83,48 @@ class Moments:
             return self._number(argument, value)
         plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
         try:
-            return ticks(pa.array([plain]).cast(self.kind))[0][0].as_py()
+            if (tick := ticks(pa.array([plain]).cast(self.kind))[0][0]).is_valid:
+                return tick.as_py()
+            raise ValueError
         except (pa.ArrowException, TypeError, ValueError) as error:
             message = f"{argument} is {value!r}, and column {self.name!r} holds {self.kind} values"
             raise ValueError(f"{message}; pass a moment of this type") from error
+
+    def check_spacing(self, longest: float, **lengths: float) -> None:
+        """Raise an error if a length is less than the distance of floats next to the longest time."""
+        spacing = float(np.spacing(self.kind.to_pandas_dtype()(longest)))
+        for argument, length in lengths.items():
+            if length < spacing:
+                message = f"{argument} is {length!r}, and {self.kind} times next to {longest!r} are {spacing:.2g} apart"
+                raise ValueError(f"{message}; subtract the first time from column {self.name!r}")
+
+    def multiples(self, step: Any, places: Array, *offsets: Any) -> Array:
+        """Return the sum of the offsets and of ``place * step``, ascending, in ticks that the column can hold.
+
+        Of floats, times are read as decimals, ``3 / 10``, and made as products, ``3 * 0.1``: both are at or after the
+        lesser of the two.
+        """
+        borders: Array = sum(offsets) + places * step
+        if self.values.dtype.kind != "f" or not len(places):
+            return borders
+        ratios = [simple_ratio(value) for value in (step, *offsets)]
+        unit = lcm(*(ratio.denominator for ratio in ratios))
+        factor, *rest = (int(ratio * unit) for ratio in ratios)
+        if all(abs(sum(rest) + int(place) * factor) < 1 << 53 for place in places[[0, -1]]):
+            borders = np.minimum(borders, (sum(rest) + places * factor) / unit)
+        with np.errstate(over="ignore"):
+            return borders.astype(self.kind.to_pandas_dtype()).astype(np.float64)
+
+    def raise_missing(self) -> None:
+        """Raise the error for nulls, or for infinite numbers."""
+        assert self.missing is not None
+        endless = (self.values == np.inf) | (self.values == -np.inf)
+        wrong, which = self.missing & ~endless, "nulls"
+        if not wrong.any():
+            wrong, which = endless, "infinite numbers"
+        row = int(wrong.argmax())
+        message = f"column {self.name!r} has {int(wrong.sum()):,} {which}, the first in row {row}"
+        raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=row)
 
     def moment(self, view: FrameView | DeviceView, tick: Any) -> Any:
         """Return ticks as a value of the frame's library."""
@@ -110,9 +153,7 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
         return Moments(name, values, missing if missing is not None and bool(missing.any()) else None, kind, per_second)
     column = plain_ids(arrow_column(name, view.column(name)))
     kind, per_second = column.type, None
-    missing = (
-        np.asarray(column.is_null(nan_is_null=True)) if pa.types.is_floating(kind) else np.asarray(column.is_null())
-    )
+    missing = np.asarray(column.is_null())
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         column, per_second = ticks(column)
     elif pa.types.is_floating(kind):
@@ -125,7 +166,15 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
     plain: Array = (
         values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
     )
+    missing = missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing
     return Moments(name, plain, missing if missing.any() else None, kind, per_second)
+
+
+def simple_ratio(value: Any) -> Fraction:
+    """Return the ratio that a user means by a number: 1/3 or 1/10 of floats, or else its decimals."""
+    exact = Fraction(value)
+    near = exact.limit_denominator(_DENOMINATOR)
+    return exact if isinstance(value, int) else near if float(near) == value else Fraction(repr(value))
 
 
 def _seconds(argument: str, value: Any) -> Fraction:

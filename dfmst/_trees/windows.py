@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import compose
-from dfmst._edges.moments import Moments, moments
+from dfmst._edges.moments import Moments, moments, simple_ratio
 from dfmst._edges.read import EdgeColumns, edge_columns, names_missing_columns, read_table
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, key_edges
@@ -37,7 +38,7 @@ from dfmst._trees.forest import open_edges
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError
 
 _MOST = 1 << 27  # windows
 _FOREST_ROW = 16  # rows of a window that take as long as a row of its forest in a fold
@@ -67,8 +68,9 @@ def windows(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the forest of every window of time of an edge table.
 
-    A window has the rows from its begin to just before its end: ``begin <= time < begin + width``. Each forest is that
-    of :func:`minimum_spanning_forest` on these rows. A series costs less than its forests one by one.
+    A window has the rows from its begin to just before its end: ``begin <= time < begin + width``. If a width has k
+    steps, an end is the begin of a later window, and a row is in k windows, or in fewer at the ends of the series. Each
+    forest is that of :func:`minimum_spanning_forest` on these rows. A series costs less than its forests one by one.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def windows(
         or numbers if the times are numbers.
     start
         Begin of the first window; earlier rows are in no window. ``None``: the last multiple of `step` (since 1970 in
-        UTC, or since 0) that no row is before.
+        UTC, or since 0) that no row is before. Of floats, times ``3 * 0.1`` and ``0.3`` both begin a window.
     maximum
         Whether they are maximum spanning forests.
 
@@ -96,10 +98,10 @@ def windows(
     Raises
     ------
     ValueError
-        A width, a step or a start that does not fit the column of times.
+        A width, a step or a start that does not fit the column of times, or is less than the distance of its floats.
     InvalidEdgesError
-        Null times, unless dropped; times of another type; and as for :func:`minimum_spanning_forest`. Rows of `keep`
-        that form a cycle within a window raise it at that window.
+        Null or infinite times, unless dropped; times of another type; and as for :func:`minimum_spanning_forest`. Rows
+        of `keep` that form a cycle within a window raise it at that window.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
         As for :func:`minimum_spanning_forest`; also for more windows than 2^27.
 
@@ -127,33 +129,45 @@ def windows(
     with runner.guard():
         series = _read(runner, view, columns, times, resolve(algorithm, runner))
         bounds = series.reader.xp.concatenate([series.times[:1], series.times[-1:]])
-        begins = _begins(series.reader.to_host(bounds), *lengths, first)
-    return _forests(series, times, begins, lengths[0])
+        begins, ends = _borders(series.reader.to_host(bounds), times, *lengths, first)
+    return _forests(series, times, begins, ends)
 
 
-def _begins(times: Array, width: Any, step: Any, start: Any) -> Array:
-    """Return the begins of all windows of the times, ascending, of which the first and the last one matter."""
-    if not len(times):
-        return times
-    latest, start = times[-1].item(), (times[0] // step * step).item() if start is None else start
-    most = (latest - start) // step, max(0, (latest - start - width) // step + 1)
-    count = int(min(most)) + 1 if start <= latest else 0
-    if not count:
-        return times[:0]
-    if times.dtype.kind == "i" and start + count * step + width >= 1 << 63:
-        raise ValueError("the last window ends beyond 64 bits; make width= and step= shorter")
+def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: Any) -> tuple[Array, Array]:
+    """Return the begins and ends of all windows, ascending; `bounds` are the earliest and the latest time."""
+    if not len(bounds):
+        return bounds, bounds
+    earliest, latest, floats = bounds[0].item(), bounds[-1].item(), bounds.dtype.kind == "f"
+    if floats:
+        times.check_spacing(max(-earliest, latest), width=width, step=step)
+    origin, length, span = (simple_ratio(value) for value in (start or 0, step, width))
+    first = (Fraction(earliest) - origin) // length if start is None else 0
+    passed = Fraction(latest) - origin
+    count = min(passed // length, max(first, (passed - span) // length + 1)) - first + 1
     if count > _MOST:
         raise CapacityError(f"there are {count:,} windows; a series has at most {_MOST:,}", "make the step longer")
-    begins: Array = start + np.arange(count, dtype=times.dtype) * step
-    return begins
+    if not floats and origin + (first + count) * length + span >= 1 << 63:
+        raise ValueError("the last window ends beyond 64 bits; make width= and step= shorter")
+    spare = 1 if floats else 0  # windows at both ends: a border is rounded
+    places, steps = np.arange(first - spare, first + count + spare, dtype=np.int64), span / length
+    if floats and round(width / step) * step == width:
+        steps = Fraction(round(width / step))
+    begins = times.multiples(step, places, start or 0)
+    if steps.denominator == 1:
+        ends = times.multiples(step, places + int(steps), start or 0)
+    else:
+        ends = times.multiples(step, places, start or 0, width)
+    low = max(0, int(begins.searchsorted(earliest, "right")) - 1) if start is None else spare
+    high = min(int(begins.searchsorted(latest, "right")), max(low, int(ends.searchsorted(latest, "right"))) + 1)
+    return begins[low:high], ends[low:high]
 
 
-def _forests(series: _Series, times: Moments, begins: Array, width: Any) -> Iterator[tuple[Any, Any]]:
+def _forests(series: _Series, times: Moments, *borders: Array) -> Iterator[tuple[Any, Any]]:
     with series.engine.guard():
-        bounds = [series.reader.from_host(each) for each in (begins, begins + width)]
+        bounds = map(series.reader.from_host, borders)
         low, high = (series.reader.xp.searchsorted(series.times, each, "left").tolist() for each in bounds)
     forests = series.solve(low, high)
-    for begin, low_row, high_row in zip(begins.tolist(), low, high, strict=True):
+    for begin, low_row, high_row in zip(borders[0].tolist(), low, high, strict=True):
         with series.engine.guard():
             rows = next(forests)
             series.check_kept(low_row, high_row, rows)
@@ -267,9 +281,7 @@ def _read(
     input = read_table(engine, compose(engine, view, plain), plain)
     table, kept, missing = input.table, input.kept, times.missing
     if missing is not None and columns.invalid == "raise":
-        first = int(missing.argmax())
-        message = f"column {times.name!r} has {int(missing.sum()):,} nulls, the first in row {first}"
-        raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=first)
+        times.raise_missing()
     reader = engine if view.on_device else host_engine(engine)
     forced, barred = condition_masks(conditions, view.column, kept)
     forced = forced if forced is None or view.on_device else engine.from_host(forced)

@@ -127,6 +127,55 @@ def test_both_ways_are_chosen(monkeypatch):
     assert chosen == [False, True]
 
 
+SPANS = [0.1, 1 / 3, 1 / 12, 1e-9, 3600.0, 0.7, float(np.pi)]
+#: How times that are multiples of a step come to be: as products, ratios and decimals.
+MADE: dict[str, Any] = {
+    "product": lambda start, places, step: start + places * step,
+    "ratio": lambda start, places, step: start + places / (1 / step),
+    "decimal": lambda start, places, step: [float(f"{start + place * step:.12g}") for place in places.tolist()],
+}
+
+
+@given(
+    st.sampled_from(SPANS),
+    st.sampled_from([0.0, -5.0, 0.05, 1.7e9]),
+    st.lists(st.integers(0, 500), min_size=1, max_size=30),
+    st.integers(1, 4),
+    st.sampled_from(list(MADE)),
+    st.sampled_from(["float64", "float32"]),
+    st.booleans(),
+)
+@examples(400)
+def test_each_row_is_in_as_many_windows_as_a_width_has_steps(step, start, places, steps, made, kind, given_start):
+    times = np.asarray(MADE[made](start, np.array(places), step)).astype(kind)
+    ends = np.arange(len(times))
+    edges = pa.table({"source": ends, "target": ends + 1, "weight": ends, "t": times})
+    options: Any = {"time": "t", "width": steps * step, "step": step} | ({"start": start} if given_start else {})
+    if step < np.spacing(abs(times).max()):
+        with pytest.raises(ValueError, match="apart; subtract the first time from column 't'"):
+            dfmst.windows(edges, **options)
+        return
+    series = list(dfmst.windows(edges, **options))
+    seen = np.bincount([row for _, forest in series for row in forest["source"].to_pylist()], minlength=len(times))
+    begins = np.array([begin for begin, _ in series] or [np.inf])
+    inner = ((times[:, None] >= begins).sum(axis=1) >= steps) & (times <= begins[-1])
+    assert (seen[inner] == steps).all()
+    assert (seen[times >= begins[0]] >= 1).all()
+    assert (seen <= steps).all()
+
+
+@pytest.mark.parametrize("made", list(MADE))
+@pytest.mark.parametrize("step", SPANS)
+def test_times_at_each_step_have_a_window_each(step, made):
+    if made != "product" and step not in (0.1, 1e-9, 3600.0, 0.7, *([1 / 3, 1 / 12] if made == "ratio" else [])):
+        return
+    times = MADE[made](0.0, np.arange(1000), step)
+    edges = pa.table({"source": np.arange(1000), "target": np.arange(1, 1001), "weight": np.ones(1000), "t": times})
+    series = list(dfmst.windows(edges, time="t", width=step, step=step))
+    assert [forest["source"].to_pylist() for _, forest in series] == [[row] for row in range(1000)]
+    assert [begin for begin, _ in series] == pytest.approx(times, rel=1e-15)
+
+
 ROADS = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
 DATES = pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-03"])
 
@@ -174,6 +223,17 @@ def test_a_start():
         (DATES, {"width": "1D", "step": "1D", "start": "soon"}, "start is 'soon', and column 't' holds"),
         ([None, "x", "y"], {"width": 1, "step": 1}, "column 't' holds .*string values, not times"),
         ([1, None, 3], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),
+        ([1, np.inf, -np.inf], {"width": 1, "step": 1}, "column 't' has 2 infinite numbers, the first in row 1"),
+        ([np.inf, np.nan, 3.0], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),
+        ([1.0, 2.0, 3.0], {"width": np.inf, "step": 1}, "width is inf; it must be finite"),
+        ([1.0, 2.0, 3.0], {"width": 1, "step": 1, "start": np.nan}, "start is nan; it must be finite"),
+        ([1.0, 2.0, 1e20], {"width": 1e9, "step": 1}, "step is 1.0, and double times next to 1e.20 are 1.6e.04 apart"),
+        (DATES, {"width": "1D", "step": "1D", "start": pd.NaT}, "start is NaT, and column 't' holds"),
+        (
+            [dt.datetime(2026, 3, 1), pd.NaT, None],
+            {"width": "1D", "step": "1D"},
+            "column 't' has 2 nulls, the first in",
+        ),
     ],
 )
 def test_times_and_spans_that_do_not_fit(times, options, message):
@@ -182,10 +242,16 @@ def test_times_and_spans_that_do_not_fit(times, options, message):
 
 
 def test_rows_without_a_time_may_be_dropped():
-    frame = ROADS.assign(t=[1.0, np.nan, 1.5])
-    ((begin, forest),) = dfmst.windows(frame, time="t", width=2.0, step=1.0, invalid="drop")
-    assert (begin, forest.index.tolist()) == (1.0, [0, 2])
+    for missing in (np.nan, np.inf, -np.inf):
+        frame = ROADS.assign(t=[1.0, missing, 1.5])
+        ((begin, forest),) = dfmst.windows(frame, time="t", width=2.0, step=1.0, invalid="drop")
+        assert (begin, forest.index.tolist()) == (1.0, [0, 2])
     assert not list(dfmst.windows(ROADS.iloc[:0].assign(t=DATES[:0]), time="t", width="1D", step="1D"))
+
+
+def test_too_many_windows():
+    with pytest.raises(dfmst.CapacityError, match="there are 999,999,000,000,001 windows; a series has at most"):
+        dfmst.windows(ROADS.assign(t=[1.0, 2.0, 1e6]), time="t", width=1e-9, step=1e-9)
 
 
 def test_windows_beyond_64_bits():
