@@ -20,7 +20,7 @@ from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.constrained import ConstrainedMerges, read_marks
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.relabel import with_old_names
-from dfmst._trees.thresholds import Cut, Thresholds, rows_for
+from dfmst._trees.thresholds import Cut, Thresholds, in_type, rows_for
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -59,8 +59,9 @@ def clusters(
         Number of clusters: the heaviest edges of the forest are cut, of equal ones the later row first. Several
         numbers give a column each.
     distance
-        The heaviest weight that is not cut, of any type that compares with the weights: it is compared exactly. Several
-        weights give a column each.
+        The heaviest weight that is not cut. A number of Python is compared in the type of the weights, as pandas and
+        polars do: 0.9 is equal to a ``float32`` 0.9. Other types that compare with the weights, such as NumPy's, are
+        compared exactly. Several weights give a column each.
     vertices
         All vertices, as for :func:`connected_components`: those without edges are clusters of their own.
     by
@@ -268,6 +269,7 @@ def single_linkage(
         if forest.listed.groups is not None:
             forest, merges, begin = _in_groups(forest, forest.listed.groups, merges)
         if join is not None:
+            join = join if weight is None else float(in_type(join, forest.weights(weight)))
             merges = _joined(forest.engine.xp, merges, forest.vertices)
         if as_scipy:
             return _matrix(forest, merges, weight, join), forest.listed.arrow()

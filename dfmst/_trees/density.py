@@ -23,6 +23,7 @@ from dfmst._trees.points.forest import default_neighbors
 from dfmst._trees.points.metrics import check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
+from dfmst._trees.thresholds import in_type
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, or_points
 
 
@@ -70,7 +71,7 @@ def hdbscan(
     cluster_selection_method
         ``"eom"`` selects the clusters of the largest excess of mass, ``"leaf"`` the smallest ones.
     epsilon
-        Clusters that split at a smaller distance stay together.
+        Clusters that split at a smaller distance stay together. It is compared in the type of the weights.
     max_cluster_size
         With ``"eom"``: larger clusters are not selected.
     vertices
@@ -136,7 +137,8 @@ def hdbscan(
         made = _of_points(edges, columns, ids, metric, box, min_samples, min(sizes), threads)
     else:
         _check_edge_options(metric, ids, box)
-        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads, by)
+        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads, by, limit)
+        limit = made.epsilon
     numbers: dict[str, Array] = {}
     for size in sizes:
         found = [select_clusters(condense(tree, size), cluster_selection_method, limit, largest) for tree in made.trees]
@@ -227,6 +229,7 @@ class _Made(NamedTuple):
 
     trees: list[Dendrogram]
     rows: Points | VertexList
+    epsilon: float = 0.0  # in the type of the weights
 
 
 def _sizes(value: Any) -> list[int]:
@@ -272,6 +275,7 @@ def _of_edges(
     invalid: Invalid,
     threads: Any,
     by: Any = None,
+    epsilon: float = 0.0,
 ) -> _Made:
     source, _, weight = names
     if isinstance(source, list):  # as points_forest takes them
@@ -292,10 +296,12 @@ def _of_edges(
     distance = forest.engine.to_host(forest.distances(weight))
     forest = forest.to_host()
     _check_distances(weight, distance)
+    if epsilon and weight is not None:
+        epsilon = float(in_type(epsilon, forest.weights(weight)))
     if forest.listed.groups is None or not forest.vertices:
         made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)
-        return _Made([made], forest.listed)
-    return _Made(_dendrograms(forest, forest.listed.groups, distance), forest.listed)
+        return _Made([made], forest.listed, epsilon)
+    return _Made(_dendrograms(forest, forest.listed.groups, distance), forest.listed, epsilon)
 
 
 def _dendrograms(forest: OrderedForest, groups: Groups, distance: Array) -> list[Dendrogram]:

@@ -1,10 +1,12 @@
-"""Thresholds at which a forest is cut into clusters: distances, which are compared exactly, or numbers of clusters."""
+"""Thresholds at which a forest is cut into clusters: distances in the type of the weights, or numbers of clusters."""
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -88,26 +90,49 @@ def rows_for(count: int, vertices: int, trees: int) -> int:
 
 
 def _plain(distance: Any) -> Any:
-    """A distance without its NumPy or Arrow type, except for times."""
+    """A distance without its NumPy or Arrow type, except for times, and for floats, which are made ``float64``."""
     if isinstance(distance, pa.Scalar):
-        return distance.as_py()
+        return np.float64(distance.as_py()) if pa.types.is_floating(distance.type) else distance.as_py()
     distance = distance[()] if isinstance(distance, np.ndarray) else distance
-    return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
+    if isinstance(distance, (np.float16, np.float32)):
+        return np.float64(distance)
+    return distance.item() if isinstance(distance, (np.integer, np.bool_)) else distance
+
+
+def in_type(number: Any, weights: Weights | pa.Array | DeviceEntries) -> Any:
+    """Return a number of Python in the type of weights, as other libraries compare it, and other values unchanged."""
+    kind = _type_of(weights)
+    if type(number) not in (int, float):
+        return number
+    if isinstance(kind, pa.DataType):
+        if pa.types.is_decimal(kind):
+            return Decimal(repr(number))
+        kind = np.dtype(kind.to_pandas_dtype()) if pa.types.is_floating(kind) else np.dtype(object)
+    if kind.kind == "f":
+        with np.errstate(over="ignore"), suppress(OverflowError):
+            held = kind.type(number)
+            return held.item() if np.isfinite(held) else number
+    return number
+
+
+def _type_of(weights: Weights | pa.Array | DeviceEntries) -> Any:
+    return weights.type if isinstance(weights, (pa.Array, DeviceEntries)) else weights.dtype
 
 
 def _lighter(weights: Weights | pa.Array | DeviceEntries, name: Any, distance: Any, *, maximum: bool) -> int:
     """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
         raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
-    kind = weights.type if isinstance(weights, (pa.Array, DeviceEntries)) else weights.dtype
+    kind = _type_of(weights)
     try:
         if isinstance(kind, pa.DataType) and pa.types.is_temporal(kind):
             is_kept, limit = pc.greater_equal if maximum else pc.less_equal, _moment(distance, kind)
             is_kept(pa.nulls(0, kind), limit)  # raises an error if the two do not compare
             return bisect(range(len(weights)), False, key=lambda place: not is_kept(weights[place], limit).as_py())
-        return _count_numbers(weights, distance, maximum=maximum)
+        return _count_numbers(weights, in_type(distance, weights), maximum=maximum)
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-        message = f"distance {distance!r} does not compare with column {name!r}, which holds {kind} values"
+        shown = float(distance) if isinstance(distance, np.float64) else distance
+        message = f"distance {shown!r} does not compare with column {name!r}, which holds {kind} values"
         raise ValueError(message) from error
 
 

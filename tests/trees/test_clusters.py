@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,36 @@ CUTS: dict[str, Any] = {
 def test_a_distance_is_compared_exactly(kind):
     weight, distance = CUTS[kind]
     assert dfmst.clusters(ROADS.assign(weight=weight), distance=distance).cluster.tolist() == [1, 1, 3, 3, 5]
+
+
+TENTHS = np.array([0.1, 0.7, 0.2, 0.9])  # those of float32 are above or below them
+IN_TYPE: dict[str, Any] = {
+    "float32": TENTHS.astype(np.float32),
+    "float16": TENTHS.astype(np.float16),
+    "float64": TENTHS,
+    "Float32": pd.array(TENTHS, "Float32"),
+    "arrow": pd.Series(TENTHS, dtype=pd.ArrowDtype(pa.float32())),
+    "decimal": pd.Series(TENTHS.tolist(), dtype=pd.ArrowDtype(pa.float64())).astype(pd.ArrowDtype(pa.decimal128(9, 2))),
+    "polars": pl.Series(TENTHS, dtype=pl.Float32),
+}
+
+
+@pytest.mark.parametrize("kind", IN_TYPE)
+def test_a_distance_of_python_is_in_the_type_of_the_weights(kind):
+    columns = {name: ROADS[name] for name in ("source", "target")} | {"weight": IN_TYPE[kind]}
+    frame = pl.DataFrame(columns) if kind == "polars" else pd.DataFrame(columns)
+    for distance, maximum in product(TENTHS.tolist(), (False, True)):
+        found = dfmst.clusters(frame, distance=distance, maximum=maximum)["cluster"].to_list()
+        kept = (np.greater_equal if maximum else np.less_equal)(TENTHS, distance)
+        joined = dfmst.connected_components(ROADS[kept], vertices=range(1, 6)).component.tolist()
+        assert found == joined
+    if kind == "float32":  # pandas and NumPy widen the column for this one
+        assert frame.assign(kept=frame.weight >= np.float64(0.9)).kept.sum() == 0
+        assert dfmst.clusters(frame, distance=np.float64(0.9), maximum=True).cluster.tolist() == [1, 2, 3, 4, 5]
+        assert dfmst.clusters(frame, distance=1e300, maximum=True).cluster.tolist() == [1, 2, 3, 4, 5]
+    if kind != "polars":  # float32 0.1 is greater than 0.1
+        parts = pd.DataFrame({"source": [1, 3], "target": [2, 4], "weight": frame.weight[:1].repeat(2).array})
+        assert dfmst.single_linkage(parts, join=0.1).distance.tolist() == [parts.weight.astype(float)[0]] * 3
 
 
 def test_columns_are_called_after_their_thresholds():

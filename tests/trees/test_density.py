@@ -209,6 +209,14 @@ def test_integers_beyond_float64():
     assert dfmst.hdbscan(edges, min_cluster_size=3).label.tolist() == [0, 0, 0, 1, 1, 1]
 
 
+def test_epsilon_is_in_the_type_of_the_weights():
+    ends = {"source": [0, 1, 3, 4, 6, 7, 2, 5], "target": [1, 2, 4, 5, 7, 8, 3, 6]}
+    frame = pd.DataFrame({**ends, "weight": np.array([0.1] * 6 + [0.7, 9.0], np.float32)})  # 0.7 of float32 is less
+    for epsilon, labels in ((0.7, [0] * 3 + [1] * 3 + [2] * 3), (0.75, [0] * 6 + [1] * 3)):
+        found = dfmst.hdbscan(frame, min_cluster_size=3, epsilon=epsilon)
+        assert found.label.tolist() == labels
+
+
 def test_names():
     frame = pd.DataFrame({"x": [0, 1, 2, 50, 51, 52], "name": list("abcdef")})
     labels = dfmst.hdbscan(frame, columns="x", ids="name", min_cluster_size=3, min_samples=1)

@@ -31,6 +31,15 @@ def test_labels(frame, options):
     assert len(joined) == len(frame)
 
 
+@pytest.mark.parametrize("options", [{}, {"strategy": "merge", "vertices": range(60)}], ids=str)
+def test_a_distance_is_in_the_type_of_the_weights(options):
+    frame = EDGES.assign(w=(EDGES.w / 50).astype("float32"))
+    parts = dd.from_pandas(frame, npartitions=3)
+    found = dfmst.dask.clusters(parts, "a", "b", "w", distance=0.9, maximum=True, **options).compute()
+    kept = dfmst.connected_components(frame[frame.w >= 0.9], "a", "b", vertices=range(60))
+    assert found.cluster.tolist() == kept.component.tolist()
+
+
 def test_categories_that_differ():
     """Between partitions, and between both ends: what pandas does not compare."""
     frames = [LOOPS[:70], LOOPS[70:]]
