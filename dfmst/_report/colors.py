@@ -17,6 +17,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._report.facts import ForestFacts
 from dfmst._report.points import both_ends, column_of, match_ids
 from dfmst._report.words import clip, label
+from dfmst._trees.relabel import NOISY
 from dfmst.errors import InvalidEdgesError, missing_column
 
 _OWN = np.array([0, 1, 2, 4, 5, 6, 7])  # styles s0 to s7 of the categories with a color of their own
@@ -107,6 +108,8 @@ def _categories(values: pa.ChunkedArray, name: str) -> tuple[Array, list[str]]:
     """Return the style of each value, and the words of the most frequent ones."""
     try:
         values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        if NOISY.fullmatch(name) and pa.types.is_signed_integer(values.type):
+            values = pc.if_else(pc.equal(values, -1), None, values)
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     except (pa.ArrowException, NotImplementedError) as error:

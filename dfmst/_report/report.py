@@ -118,7 +118,8 @@ def report(
         Categories that give vertices and links their colors: the name of a column of `points`, of two columns of the
         edges (for ``"sector"`` and ends ``"a"`` and ``"b"``: ``a_sector``, ``b_sector``), or of one column of the
         edges; or a frame of vertices and their groups, as :func:`dfmst.clusters` returns. The seven most frequent
-        values have a color each. ``None``: the colors show the largest trees. `points` then need no coordinates.
+        values have a color each; nulls and noise, -1 of a column ``label``, have none. ``None``: the colors show the
+        largest trees. `points` then need no coordinates.
     title
         Name of the graph; ``None``: the names of its columns.
     note

@@ -76,8 +76,8 @@ def clusters(
         properties (records of one source data set); or such a column of `vertices`, a frame with ids in its column
         ``vertex``. Vertices with a null have no such condition.
     previous
-        Clusters of an earlier run, with the same columns: clusters keep their names as :func:`relabel` says. Not with
-        `by`.
+        Clusters of an earlier run, with the same columns: clusters keep their names as :func:`relabel` says. Or labels
+        of :func:`hdbscan`: noise, -1 of its column ``label``, is no cluster. Not with `by`.
     maximum
         Weights are similarities: the maximum spanning forest is cut, its lightest edges first; `distance` is then the
         lightest weight that is not cut.

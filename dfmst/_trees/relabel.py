@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ from dfmst._edges.unify import native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst.errors import InvalidEdgesError, missing_column
 
+#: Names of columns of labels of hdbscan, whose noise is -1.
+NOISY = re.compile(r"label\d*")
 _ON_HOST = "clusters are compared on the host"
 _EVENTS = np.array(["new", "kept", "grown", "merged", "split", "gone"])
 _NEW, _KEPT, _GROWN, _MERGED, _SPLIT, _GONE = range(len(_EVENTS))
@@ -41,8 +44,8 @@ def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: Any = No
     vertex
         Name of the column of vertices in both frames.
     cluster
-        Name of the column of labels in both frames; ``None``: the only other column of each. A row
-        with a null is in no cluster.
+        Name of the column of labels in both frames; ``None``: the only other column of each. A row with a null is in no
+        cluster. Nor is noise, -1 of a column ``label`` (or ``label5``) as :func:`hdbscan` returns it: it stays -1.
 
     Returns
     -------
@@ -58,7 +61,8 @@ def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: Any = No
     Raises
     ------
     InvalidEdgesError
-        Null or repeated vertices, several columns of labels and none named, columns that do not compare.
+        Null or repeated vertices, several columns of labels and none named, columns that do not compare; -1 that may be
+        noise or a cluster: another column than ``label`` has it, and no vertex is negative.
     ColumnNotFoundError, UnsupportedFrameError
         As for :func:`minimum_spanning_forest`; also for frames on a GPU.
 
@@ -77,7 +81,7 @@ def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: Any = No
     1        3   split       3      2       3     3
     2        6     new       0      1    <NA>  <NA>
     """
-    this, last = _read_both(new, old, vertex, cluster)
+    this, last = _read_both(new, old, vertex, cluster, cluster)
     flow = _flow(this, last)
     names = _names(this, last, flow)
     return this.view.finish(_labels(this, names)), this.view.finish(_events(this, last, flow, names))
@@ -85,7 +89,9 @@ def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: Any = No
 
 def with_old_names(new: nw.DataFrame[Any], old: Frame, cluster: Any) -> nw.DataFrame[Any]:
     """Return a frame of labels in which one column has the names of an earlier frame."""
-    this, last = _read_both(nw.to_native(new), old, "vertex", cluster)
+    names = host_only(old, "old", _ON_HOST).places
+    earlier = "label" if "label" in names and cluster not in names else cluster
+    this, last = _read_both(nw.to_native(new), old, "vertex", cluster, earlier)
     return _labels(this, _names(this, last, _flow(this, last)))
 
 
@@ -99,19 +105,27 @@ class _Labels(NamedTuple):
     label: pa.Array  # of each cluster
     first: Array  # a row of each cluster
     rank: Array  # of each cluster by its label
+    noise: Array | None  # rows of noise; None: the column may have none
 
 
-def _read_both(new: Frame, old: Frame, vertex: Any, cluster: Any) -> tuple[_Labels, _Labels]:
+def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_Labels, _Labels]:
     views = {which: host_only(frame, which, _ON_HOST) for which, frame in (("new", new), ("old", old))}
-    names = [(vertex, _label_name(view, which, vertex, cluster)) for which, view in views.items()]
+    called = zip(views.items(), clusters, strict=True)
+    names = [(vertex, _label_name(view, which, vertex, cluster)) for (which, view), cluster in called]
     columns = list(zip(*(_columns(*item, *pair) for item, pair in zip(views.items(), names, strict=True)), strict=True))
     ids, labels = (ids_like(*pair) for pair in columns)
     arrow = [arrow_column(name, values) for (name, _), values in zip(columns[0], ids[:2], strict=True)]
     for (name, _), values, nulls in zip(columns[0], arrow, ids[2:], strict=True):
         _check_vertices(name, values, nulls)
-    numbered = [_numbered(*parts) for parts in zip(labels[:2], labels[2:], strict=True)]
+    negative = any(pa.types.is_signed_integer(values.type) and (pc.min(values).as_py() or 0) < 0 for values in arrow)
+    noise = [_noise(*each, negative) for each in zip(names, columns[1], labels[:2], strict=True)]
+    masks = [
+        mask if nulls is None else nulls if mask is None else nulls | mask
+        for mask, nulls in zip(noise, labels[2:], strict=True)
+    ]
+    numbered = [_numbered(*parts) for parts in zip(labels[:2], masks, strict=True)]
     this, last = (
-        _Labels(*parts) for parts in zip(views.values(), names, arrow, *zip(*numbered, strict=True), strict=True)
+        _Labels(*parts) for parts in zip(views.values(), names, arrow, *zip(*numbered, strict=True), noise, strict=True)
     )
     return this, last
 
@@ -148,6 +162,18 @@ def _check_vertices(name: str, column: pa.Array, nulls: Array | None) -> None:
     row = int(again.argmax())
     message = f"{name} has {repeated:,} repeated entries, the first is {column[row].as_py()!r} in row {row}"
     raise InvalidEdgesError(message, "pass one row a vertex", row=row)
+
+
+def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negative: bool) -> Array | None:
+    """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
+    named, minus = NOISY.fullmatch(str(names[1])) is not None, np.zeros(len(labels), bool)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind == "i":
+        minus = labels == -1
+    if not named and not negative and minus.any():
+        row = int(minus.argmax())
+        message = f"{column[0]} is -1 in {int(minus.sum()):,} rows, the first is row {row}: noise, or a cluster"
+        raise InvalidEdgesError(message, "make noise null, or give that cluster another number", row=row)
+    return minus if named else None
 
 
 def _numbered(labels: Any, nulls: Array | None) -> tuple[Array, pa.Array, Array, Array]:
@@ -214,7 +240,7 @@ def _least(group: Array, *keys: Array) -> Array:
 
 
 class _Names(NamedTuple):
-    """Names in the user's type, and the place of the name of each new and of each old cluster."""
+    """Names in the user's type, then that of noise; and the place of the name of each new and of each old cluster."""
 
     series: nw.Series[Any]
     new: Array
@@ -240,13 +266,15 @@ def _names(new: _Labels, old: _Labels, flow: _Flow) -> _Names:
         at[rest] = len(places) + len(found) + np.arange(len(rest))
         used = pa.concat_arrays([used, new.vertex]) if len(found) else used
         parts.append(_further_names(new, rest, used, parts[0]))
+    if new.noise is not None:
+        parts.append(new.view.series(new.names[1])[np.flatnonzero(new.noise)[:1]])
     return _Names(_stacked(parts), at, places[count:])
 
 
 def _free_members(new: _Labels, clusters: Array, used: pa.Array) -> Array:
     """Return the row of the smallest free member of each cluster; -1 if all are names, or labels are not members."""
     rows = np.full(len(clusters), -1)
-    if new.label.type != new.vertex.type:
+    if new.label.type != new.vertex.type or new.noise is not None:
         return rows
     match = pc.fill_null(pc.index_in(new.label, value_set=new.vertex), -1).to_numpy()
     if (np.append(new.code, -1)[match] != np.arange(len(new.label))).any():
@@ -308,8 +336,8 @@ def _stacked(parts: list[nw.Series[Any]]) -> nw.Series[Any]:
 
 def _labels(new: _Labels, names: _Names) -> nw.DataFrame[Any]:
     """Return the new frame with names in place of its labels."""
-    at = np.append(names.new, 0)[new.code]
-    column = take_or_null(names.series, at, new.code < 0)
+    at, missing = np.append(names.new, len(names.series) - 1)[new.code], new.code < 0
+    column = take_or_null(names.series, at, missing if new.noise is None else missing & ~new.noise)
     return new.view.frame.with_columns(column.alias(new.names[1]))
 
 

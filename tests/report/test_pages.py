@@ -505,6 +505,8 @@ def test_colors_of_edges_and_of_clusters():
     assert dots["Düren"] == "node s0"
     assert dots["Köln"] == "node s3"  # of two operators
     clusters = dfmst.clusters(ROADS, "a", "b", "km", n_clusters=4)
+    noise = pd.DataFrame({"town": list(SECTORS), "label": [-1, 0, 0, *[-1] * (len(SECTORS) - 3)]})
+    assert "numbered. 0: 2 vertices others: 4 vertices" in colored(color=noise)[0]
     words, dots = colored(color=clusters)
     assert "Vertices by cluster" in words
     groups = clusters.groupby("cluster").vertex.agg(set).tolist()

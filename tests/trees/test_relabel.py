@@ -127,6 +127,37 @@ def test_the_named_examples():
     assert new["cluster"].tolist() == [1, 1, 3, 3, 3, 3, 7, 8, 10]  # unchanged
 
 
+@given(PARTITIONS, PARTITIONS, st.sampled_from(KINDS), st.sampled_from(["label", "label5"]))
+@examples(100)
+def test_noise_is_no_cluster(before, after, kind, name):
+    """Names and events are those of the frames with nulls in place of noise."""
+    ours, expected = [], []
+    for partition in (after, before):
+        labels = [label - 1 for label in partition.values()]
+        table = pa.table({"vertex": pa.array(partition, pa.int64()), name: pa.array(labels, pa.int64())})
+        ours.append(kind(table))
+        numbers = pa.array([label if label >= 0 else None for label in labels], pa.int64())
+        expected.append(table.set_column(1, name, numbers))
+    found, events = dfmst.relabel(*ours)
+    labels, told = dfmst.relabel(*expected)
+    assert list(map(plain, found[name])) == [-1 if label is None else label for label in labels[name].to_pylist()]
+    assert not hasattr(found, "index") or found[name].dtype == "int64"
+    for column in told_names(events):
+        assert list(map(plain, events[column])) == told[column].to_pylist()
+
+
+def test_noise_of_an_earlier_run():
+    edges = pd.DataFrame({"source": [1, 2, 4, 5, 7], "target": [2, 3, 5, 6, 8], "weight": [1.0, 2, 1, 1, 9]})
+    old = dfmst.hdbscan(edges, min_cluster_size=3)
+    assert old.label.tolist() == [0, 0, 0, 1, 1, 1, -1, -1]
+    assert dfmst.clusters(edges, distance=2, previous=old).cluster.tolist() == [0, 0, 0, 1, 1, 1, 7, 8]
+    renamed = old[["vertex", "label"]].set_axis(["vertex", "cluster"], axis=1)
+    with pytest.raises(dfmst.InvalidEdgesError, match="cluster of old is -1 in 2 rows, the first is row 6: noise, or"):
+        dfmst.clusters(edges, distance=2, previous=renamed)
+    ids = renamed.assign(vertex=renamed.vertex - 2)  # cluster -1 may be called after its vertex -1
+    assert dfmst.relabel(ids, ids)[0].equals(ids)
+
+
 def test_numbers_that_are_no_members():
     old = pl.DataFrame({"vertex": ["a", "b", "c"], "label": [0, 0, None]})
     new = pl.DataFrame({"vertex": ["a", "b", "c", "d"], "label": [1, 0, None, 0]})
