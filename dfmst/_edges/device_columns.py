@@ -167,8 +167,11 @@ def stack_weights(name: object, forest: Any, edges: Any) -> Any:
     return sys.modules["cudf"].concat([forest, edges], ignore_index=True)
 
 
-def device_keys(name: object, column: Any) -> tuple[Array, Array | None]:
-    """Return a key column as CuPy integers or floats, and the mask of its nulls; other values are factorized."""
+def device_keys(name: object, column: Any, *, blanks: bool) -> tuple[Array, Array | None]:
+    """Return a key column as CuPy integers or floats, and the mask of its nulls; other values are factorized.
+
+    Without `blanks` the mask has the blank texts as well.
+    """
     column, nulls = _decoded(column), _nulls(column)
     if type(column.dtype).__name__ in _NESTED:
         message = f"column {name!r} holds {column.dtype} values, which are not read on the GPU"
@@ -177,6 +180,9 @@ def device_keys(name: object, column: Any) -> tuple[Array, Array | None]:
         values = _values(column, nulls)
         check_device(name, values)
         return values, nulls
+    if not blanks and str(column.dtype) in _TEXT:
+        empty = _values(column.str.strip().str.len(), nulls) == 0
+        nulls = empty if nulls is None else nulls | empty
     return column.factorize()[0], nulls
 
 

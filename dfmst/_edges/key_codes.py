@@ -1,6 +1,7 @@
 """Keys of records as codes: equal values of a key get the same number, batch after batch.
 
-A key is a column or several columns. A list has several values. Nulls, NaNs and empty lists do not count as values.
+A key is a column or several columns. A list has several values. Nulls, NaNs and empty lists do not count as values, nor
+do blank texts: those that are empty, or all white space.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ class Entries(NamedTuple):
 
 
 class KeyEncoder:
-    """Numbers the values of one key; `names` are its columns."""
+    """Numbers the values of one key; `names` are its columns. `blanks`: blank texts are values."""
 
-    def __init__(self, engine: Engine, names: tuple[Any, ...]) -> None:
-        self.names = names
+    def __init__(self, engine: Engine, names: tuple[Any, ...], *, blanks: bool) -> None:
+        self.names, self._blanks = names, blanks
         self._engine = engine
         self._columns = [self._encoder() for _ in names]
         self._pairs = [self._encoder() for _ in names[1:]]
@@ -93,7 +94,7 @@ class KeyEncoder:
         """Return the entries of one column."""
         name = self.names[place]
         if not isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
-            return Entries(self._numeric(place, *device_keys(name, column)), None)
+            return Entries(self._numeric(place, *device_keys(name, column, blanks=self._blanks)), None)
         if isinstance(column, np.ndarray) and (column.dtype.kind not in "iuf" or column.dtype.itemsize > 8):
             column = arrow_column(name, column)
         codes, rows, begin = [], [], 0
@@ -137,7 +138,11 @@ class KeyEncoder:
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
             return _without(engine, _nulls(column), column, lambda own: self._codes(place, numbers_of_arrow(own)))
         self._check_floats(place, False)
-        return _without(engine, _nulls(column), column, partial(_numbers, self._columns[place]))
+        missing = _nulls(column)
+        if not self._blanks and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            blank = pc.or_(pc.utf8_is_space(column), pc.equal(pc.binary_length(column), 0))
+            missing = pc.fill_null(blank, True).to_numpy(zero_copy_only=False)
+        return _without(engine, missing, column, partial(_numbers, self._columns[place]))
 
     def _check_floats(self, place: int, floats: bool) -> None:
         """Raise if one batch of a column holds floats and another one does not."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number
+from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_columns import device_weights
@@ -36,6 +36,7 @@ def linked_rows(
     *,
     max_group: int | None = None,
     keep: Any = None,
+    empty_links: bool = False,
     engine: str = "auto",
     threads: int | None = None,
 ) -> Any:
@@ -50,14 +51,17 @@ def linked_rows(
         DuckDB. :func:`dfmst.stream.linked_rows` reads Parquet files.
     on
         Keys: names of columns, or lists of names for a key of several columns, such as
-        ``["email", "phone", ["first", "born"]]``. A null (also NaN) links nothing; in a key of several columns it is
-        enough that one is null. Each entry of a list counts as a value. Values of different keys are never equal.
+        ``["email", "phone", ["first", "born"]]``. A null (also NaN) links nothing, nor does a text that is empty or all
+        white space; in a key of several columns one such value is enough. Each entry of a list counts as a value.
+        Values of different keys are never equal.
     max_group
         A value that more rows have links nothing; such values are counted in a warning and in the result's
         attributes (``DataFrame.attrs["linked_rows"]`` of pandas, the schema's metadata of pyarrow).
     keep
         Return one row of every group: ``"first"``, or ``(column, "max")`` or ``(column, "min")`` for the row with the
         greatest or least value, of equal ones the first. A null or NaN counts as the last.
+    empty_links
+        Whether empty texts, and those of white space, link rows as other texts do.
     engine, threads
         As for :func:`minimum_spanning_forest`.
 
@@ -91,7 +95,7 @@ def linked_rows(
     >>> dfmst.linked_rows(people, on=["email", "phone"], keep="first").index.tolist()
     [0, 3]
     """
-    options = LinkOptions.of(on, max_group, keep)
+    options = LinkOptions.of(on, max_group, keep, empty_links)
     view = open_frame(table, "table")
     check_capacity(len(view))
     options.check_columns(view.names)
@@ -102,7 +106,7 @@ def linked_rows(
     reader = runner if view.on_device else host_engine(runner)
     with runner.guard():
         links = Links(runner, options, len(view))
-        encoders = [KeyEncoder(reader, key) for key in options.keys]
+        encoders = [KeyEncoder(reader, key, blanks=options.blanks) for key in options.keys]
         entries = [encoder.encode(view.column).moved(runner) for encoder in encoders]
         counts = [encoder.count for encoder in encoders]
         links.count(entries, counts)
@@ -125,9 +129,10 @@ class LinkOptions(NamedTuple):
     best: Any  # the column by which the kept row is chosen; None: the first row, or all rows
     greatest: bool
     one: bool  # whether one row of a group is kept
+    blanks: bool  # whether blank texts link rows
 
     @classmethod
-    def of(cls, on: Any, max_group: Any, keep: Any) -> LinkOptions:
+    def of(cls, on: Any, max_group: Any, keep: Any, empty_links: Any) -> LinkOptions:
         """Check the arguments of :func:`linked_rows`."""
         keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
@@ -139,13 +144,13 @@ class LinkOptions(NamedTuple):
             if max_group < 1:
                 raise ValueError(f"max_group is {max_group}; it must be 1 or more rows")
         if keep is None or (isinstance(keep, str) and keep == "first"):
-            return cls(keys, max_group, None, False, keep is not None)
+            return cls(keys, max_group, None, False, keep is not None, yes_or_no("empty_links", empty_links))
         wanted = "it must be None, 'first', (column, 'max') or (column, 'min')"
         if not isinstance(keep, (tuple, list)) or len(keep) != 2:
             raise ValueError(f"keep is a {type(keep).__name__}; {wanted}")
         check_choice(keep[1], ("max", "min"), f"keep is a pair without 'max' or 'min'; {wanted}")
         check_column_name("keep", keep[0])
-        return cls(keys, max_group, keep[0], keep[1] == "max", True)
+        return cls(keys, max_group, keep[0], keep[1] == "max", True, yes_or_no("empty_links", empty_links))
 
     @property
     def columns(self) -> list[Any]:

@@ -251,6 +251,7 @@ def _component_words(vertices: int, components: int, largest: int) -> tuple[dict
     metavar="ROWS",
     help="Rows of a group to keep: first, all, max:COLUMN or min:COLUMN.",
 )
+@click.option("--empty-links", is_flag=True, help="Texts that are empty, or all white space, link rows as well.")
 @shared.threads_option
 @shared.memory_option
 def dedupe(
@@ -258,8 +259,9 @@ def dedupe(
 ) -> None:
     """Find the groups of records in IN, and write one record of each.
 
-    Records are in one group if they share a value of any key, directly or through other records. The rows have one more
-    column, group: the number of the first row of the group. --keep all writes all rows.
+    Records are in one group if they share a value of any key, directly or through other records. Nulls and blank texts
+    link nothing. The rows have one more column, group: the number of the first row of the group. --keep all writes all
+    rows.
 
     \b
       dfmst dedupe people.csv -k email -k phone -k first,born -o people-once.csv

@@ -42,6 +42,14 @@ def test_rows_and_groups(dfmst, people, rows, limit, monkeypatch):
     assert result.stderr.startswith("2 rows of 2 groups, ")
 
 
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "330MiB"]], ids=["memory", "stream"])
+def test_blank_texts(dfmst, parquet, rows, limit):
+    parquet("blank.parquet", {"email": ["", "a", "", " ", "a"]})
+    for option, group in (([], [0, 1, 2, 3, 1]), (["--empty-links"], [0, 1, 0, 3, 1])):
+        dfmst("dedupe", "blank.parquet", "-k", "email", "--keep", "all", "-o", "out.parquet", *limit, *option)
+        assert rows("out.parquet")["group"] == group
+
+
 def test_faults(dfmst, people):
     assert (
         "write first, all, max:COLUMN or min:COLUMN"

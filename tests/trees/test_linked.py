@@ -28,7 +28,7 @@ from tests.support.tables import FRAMES
 KEYS = ["email", "number", ["first", "born"], "bands"]
 NAMES = ["email", "number", "first", "born", "bands", "score"]
 VALUES: dict[str, Any] = {
-    "email": st.sampled_from(["a@x", "b@x", "", "ä", "a@x ", "long enough not to be inlined"]),
+    "email": st.sampled_from(["a@x", "b@x", "", " \u3000\n", "ä", "a@x ", "long enough not to be inlined"]),
     "number": st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, 2**63 - 1]),
     "first": st.sampled_from(["Ann", "Bob"]),
     "born": st.sampled_from([dt.date(1970, 1, 1), dt.date(2001, 2, 3), dt.date(1, 1, 1)]),
@@ -55,21 +55,25 @@ def records(draw: Any) -> pa.Table:
     return pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
 
 
-def values_of(record: dict[str, Any], key: Any) -> set[Any]:
+def values_of(record: dict[str, Any], key: Any, empty_links: bool) -> set[Any]:
     parts = [record[name] for name in (key if isinstance(key, list) else [key])]
     if any(part is None or part != part for part in parts):
+        return set()
+    if not empty_links and any(isinstance(part, str) and not part.strip() for part in parts):
         return set()
     if isinstance(parts[0], list):
         return {value for value in parts[0] if value is not None}
     return {tuple(parts)}
 
 
-def expected(table: pa.Table, on: list[Any], max_group: int | None = None) -> tuple[list[int], list[int]]:
+def expected(
+    table: pa.Table, on: list[Any], max_group: int | None = None, *, empty_links: bool = False
+) -> tuple[list[int], list[int]]:
     """The group of each row; the number of values by key that too many rows have."""
     found: dict[Any, list[int]] = {}
     for row, record in enumerate(table.to_pylist()):
         for number, key in enumerate(on):
-            for value in values_of(record, key):
+            for value in values_of(record, key, empty_links):
                 found.setdefault((number, value), []).append(row)
     ignored = {value for value, rows in found.items() if max_group is not None and len(rows) > max_group}
     graph = nx.Graph()
@@ -107,13 +111,18 @@ def same(linked: pa.Table, table: pa.Table) -> bool:
 
 
 @examples(150)
-@given(records(), st.lists(st.sampled_from(range(4)), min_size=1, max_size=3, unique=True), st.integers(0, 4))
-def test_groups_are_components(table, keys, limit):
+@given(
+    records(),
+    st.lists(st.sampled_from(range(4)), min_size=1, max_size=3, unique=True),
+    st.integers(0, 4),
+    st.booleans(),
+)
+def test_groups_are_components(table, keys, limit, empty_links):
     on = [KEYS[key] for key in keys]
-    group, ignored = expected(table, on, limit or None)
+    group, ignored = expected(table, on, limit or None, empty_links=empty_links)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        linked = dfmst.linked_rows(table, on, max_group=limit or None)
+        linked = dfmst.linked_rows(table, on, max_group=limit or None, empty_links=empty_links)
     assert same(linked, table)
     assert linked["group"].to_pylist() == group
     assert linked.schema.field("group").type == pa.int64()
@@ -204,8 +213,15 @@ def test_pandas_keeps_its_index_and_attributes():
 
 COLUMNS: dict[str, tuple[Any, list[int]]] = {
     "floats of pandas": (pd.Series([1.0, None, 1.0, 0.0, -0.0, None]), [0, 1, 0, 3, 3, 5]),
-    "objects": (pd.Series(["a", None, "a", "b", "", ""], dtype=object), [0, 1, 0, 3, 4, 4]),
+    "objects": (pd.Series(["a", None, "a", "b", "", ""], dtype=object), [0, 1, 0, 3, 4, 5]),
+    "texts": (pd.Series(["a", None, "a", " ", " ", "\t\u00a0"]), [0, 1, 0, 3, 4, 5]),
+    "zero-width spaces are no white space": (
+        pl.Series(["\u200b", None, "\u200b", "\u2003", "\u2003", "."]),
+        [0, 1, 0, 3, 4, 5],
+    ),
     "categories": (pd.Series(["a", None, "a", "b", "c", "b"], dtype="category"), [0, 1, 0, 3, 4, 3]),
+    "blank categories": (pd.Series(["a", None, "a", "", "", " "], dtype="category"), [0, 1, 0, 3, 4, 5]),
+    "lists of texts": (pd.Series([["a", ""], [""], ["a"], ["", "b"], ["b", " "], [" "]]), [0, 1, 0, 3, 3, 5]),
     "lists": (pd.Series([[1, 2], None, [2], [3], [], [3, 3]]), [0, 1, 0, 3, 4, 3]),
     "arrays": (pd.Series([np.array([1, 2]), None, *map(np.array, ([2], [3], [4], [3, 3]))]), [0, 1, 0, 3, 4, 3]),
     "times": (pd.Series(np.array(["2020", "NaT", "2020", "2021", "1677-09-22", "NaT"], "M8[ns]")), [0, 1, 0, 3, 4, 5]),
@@ -236,6 +252,19 @@ def test_kinds_of_keys(kind):
     frame = pa.table({"key": column}) if frame is None else frame
     linked = dfmst.linked_rows(frame, "key")
     assert np.asarray(linked["group"]).tolist() == group
+
+
+def test_blank_texts_in_files_and_streams(tmp_path):
+    table = pa.table({"email": ["", "a", "", " ", "a"], "town": ["x", "y", "x", "x", ""]})
+    pyarrow.parquet.write_table(table, tmp_path / "people.parquet", row_group_size=2)
+    for on, group, linked in (
+        ("email", [0, 1, 2, 3, 1], [0, 1, 0, 3, 1]),
+        ([["email", "town"]], [*range(5)], [0, 1, 0, 3, 4]),
+    ):
+        for empty_links, expected in ((False, group), (True, linked)):
+            for parts in ([table.slice(0, 2), table.slice(2)], tmp_path / "people.parquet"):
+                found = dfmst.stream.linked_rows(parts, on, empty_links=empty_links)
+                assert found["group"].to_pylist() == expected
 
 
 def test_keys_of_different_columns_never_meet():

@@ -42,6 +42,7 @@ def linked_rows(
     *,
     max_group: int | None = None,
     keep: Any = None,
+    empty_links: bool = False,
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -57,7 +58,7 @@ def linked_rows(
         Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
         ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, three
         times with `max_group`.
-    on, max_group, keep
+    on, max_group, keep, empty_links
         As for :func:`dfmst.linked_rows`.
     memory_limit
         Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
@@ -92,7 +93,7 @@ def linked_rows(
     >>> dfmst.stream.linked_rows("people-*.parquet", on=["email", "phone"])["group"].to_pylist()
     [0, 0, 0, 3]
     """
-    options = LinkOptions.of(on, max_group, keep)
+    options = LinkOptions.of(on, max_group, keep, empty_links)
     limit = parse_memory(memory_limit)
     if output is not None:
         check_format(output)
@@ -118,7 +119,7 @@ class _Run:
 
     def __init__(self, source: EdgeSource, options: LinkOptions, links: Links, limit: int, tell: Tell) -> None:
         self._source, self._options, self.links, self._limit, self._tell = source, options, links, limit, tell
-        self._encoders = [KeyEncoder(links.engine, key) for key in options.keys]
+        self._encoders = [KeyEncoder(links.engine, key, blanks=options.blanks) for key in options.keys]
         self._keys: list[tuple[Array, Array | None]] = []  # of the rows to keep
         self._weights = WeightTypes()
         self._rows = 0

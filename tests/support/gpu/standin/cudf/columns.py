@@ -226,6 +226,10 @@ class Series(_OneColumn):
     def dt(self) -> _Times:
         return _Times(self._column)
 
+    @property
+    def str(self) -> _Texts:
+        return _Texts(self._column)
+
     def reset_index(self, drop: bool = False) -> Series:
         if not drop:
             raise NotImplementedError("the stand-in drops labels")
@@ -250,6 +254,24 @@ class _Times:
     def tz_convert(self, tz: None) -> Series:
         """Without a time zone, as UTC."""
         return Series(replace(self._column, dtype=self._column.values.dtype))
+
+
+class _Texts:
+    """Methods of texts."""
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+
+    def strip(self) -> Series:
+        """Without white space at both ends."""
+        texts = np.empty(len(self._column.values), object)
+        texts[:] = [None if text is None else text.strip() for text in self._column.values]
+        return Series(replace(self._column, values=texts))
+
+    def len(self) -> Series:
+        """Numbers of characters."""
+        lengths = np.array([0 if text is None else len(text) for text in self._column.values], np.int32)
+        return Series(Column(lengths, self._column.nulls, lengths.dtype))
 
 
 def stacked(parts: list[Column]) -> Column:
