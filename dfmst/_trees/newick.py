@@ -14,7 +14,7 @@ import pyarrow as pa
 from dfmst._common.arguments import refuse_masked
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.arrow_values import readable, seconds
+from dfmst._edges.arrow_values import is_missing, readable, seconds
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.device_frame import DeviceView
@@ -77,8 +77,8 @@ def newick(
     Raises
     ------
     InvalidEdgesError
-        A dendrogram whose merges are not in order, or with fewer names than vertices; weights that are not lengths; a
-        name with a line end; and as for :func:`rooted`.
+        A dendrogram whose merges are not in order, or with fewer names than vertices; null or repeated names; a
+        name with a line end; weights that are not lengths; and as for :func:`rooted`.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components`.
 
@@ -173,7 +173,7 @@ def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> s
     """Write merges; of n names those below n are leaves, and row r makes n + r."""
     column = None if names is None else id_column(names)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    listed = None if column is None else readable(column)
+    listed = None if column is None else _checked_names(readable(column))
     ends = np.concatenate([left, right])
     leaves = (len(left) + 1 if len(left) else 0) if listed is None else len(listed)  # without names, all are merged
     if len(ends) and (ends.min() < 0 or (np.maximum(left, right) >= leaves + np.arange(len(left))).any()):
@@ -195,6 +195,20 @@ def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> s
         lowest.append(min(lowest[one], lowest[other]))
     roots = sorted(np.flatnonzero(parent < 0).tolist(), key=lowest.__getitem__)
     return "\n".join(_text(root, children, labels) for root in roots)
+
+
+def _checked_names(names: list[Any]) -> list[Any]:
+    """Return names of leaves; raise an error if one is missing or repeated."""
+    rows: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if is_missing(name):
+            count = sum(map(is_missing, names))
+            message = f"names has {count:,} nulls, the first in row {row}"
+            raise InvalidEdgesError(message, "give every vertex a name", row=row)
+        if rows.setdefault(str(name), row) != row:
+            message = f"names has {name!r} in row {rows[str(name)]} and in row {row}"
+            raise InvalidEdgesError(message, "give every vertex a name of its own", row=row)
+    return names
 
 
 def _quoted(name: Any) -> str:

@@ -342,6 +342,12 @@ def test_a_memory_limit(tmp_path):
         dfmst.stream.linked_rows(tmp_path / "in.parquet", ["key"], memory_limit="321MiB")
     linked = dfmst.stream.linked_rows(tmp_path / "in.parquet", ["key"], memory_limit="330MiB")
     assert linked["group"].to_pylist() == list(range(rows))
+    people = [PEOPLE.slice(0, 3), PEOPLE.slice(3)]
+    assert dfmst.stream.linked_rows(people, ["email"], memory_limit="257MiB")["group"].to_pylist() == [0, 1, 0, 3, 4]
+    words = "200 MB: 269 MB are for the interpreter, libraries and batches, .* so that all need about 269 MB"
+    with pytest.raises(CapacityError, match=words) as caught:
+        dfmst.stream.linked_rows(people, ["email"], memory_limit="200MB")
+    assert "fewer keys" not in str(caught.value)
     with pytest.raises(UnsupportedFrameError, match="iterator"):
         dfmst.stream.linked_rows(iter([PEOPLE]), ["email"])
 

@@ -158,6 +158,10 @@ def test_a_deep_tree():
     ("merges", "names", "message"),
     [
         ({}, list("abc"), "the merges are not those of a dendrogram of 3 vertices"),
+        ({}, ["a", None, "c", None], "names has 2 nulls, the first in row 1"),
+        ({}, pd.Series([1, pd.NA, 3, 4], dtype="Int64"), "names has 1 nulls, the first in row 1"),
+        ({}, ["a", "b", "c", "b"], "names has 'b' in row 1 and in row 3"),
+        ({}, np.array([7, 7, 1, 2]), "names has 7 in row 0 and in row 1"),
         ({"left": [0, 0, 4]}, None, "a cluster is merged twice"),
         ({"left": [0.5, 2, 4]}, None, "column 'left' holds"),
         ({"left": [-1, 2, 4]}, None, "the merges are not those of a dendrogram of 4 vertices"),

@@ -32,6 +32,7 @@ from dfmst.formats import check_file, write_edges
 from dfmst.formats.write import check_format
 
 _ROWS = 1 << 18  # rows of a batch
+_HASHED = 1 << 10  # bytes a row for the texts of a batch that are hashed, up to HASHING
 _PLACES = 10  # bytes of a value's first row, and of its count: a column of 4, which is copied to one half longer
 _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, records twice, places
 
@@ -62,8 +63,8 @@ def linked_rows(
         As for :func:`dfmst.linked_rows`.
     memory_limit
         Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
-        batches. A row takes 4 bytes, a different value of a key 37 (texts 41 and 2.3 times their length), 10 more with
-        `max_group`. A returned table comes on top.
+        batches, and up to 64 MiB, 1 KiB a row, to hash texts. A row takes 4 bytes, a different value of a key 37 (texts
+        41 and 2.3 times their length), 10 more with `max_group`. A returned table comes on top.
     output
         File for the rows (Parquet, Arrow, CSV or TSV), written instead of returned.
     threads
@@ -183,14 +184,16 @@ class _Run:
         places = _PLACES if options.max_group is None else 2 * _PLACES
         values = sum(encoder.nbytes + places * encoder.count for encoder in self._encoders)
         total = max(rows, self._source.rows or 0)
-        fixed = FIXED + HASHING + (4 if options.best is None else 4 + _CHOOSING) * total
-        if fixed + values <= self._limit:
+        fixed, row = FIXED + min(HASHING, _HASHED * total), 4 if options.best is None else 4 + _CHOOSING
+        if fixed + row * total + values <= self._limit:
             return
-        limit = format_size(self._limit)
-        enough = format_size(fixed + int(values * total / max(1, rows)), self._limit)
-        message = f"{total:,} rows do not fit the memory limit of {limit}: {rows:,} of them have values of "
-        message += f"{format_size(values, self._limit)}, so that all need about {enough}"
-        raise CapacityError(message, "give a higher limit, or name fewer keys")
+        sizes = self._limit, fixed, values, fixed + row * total + int(values * total / max(1, rows))
+        limit, least, read, enough = (format_size(size, self._limit) for size in sizes)
+        message = (
+            f"{total:,} rows do not fit the memory limit of {limit}: {least} are for the interpreter, libraries and "
+        )
+        message += f"batches, and {rows:,} of the rows have values of {read}, so that all need about {enough}"
+        raise CapacityError(message, "give a higher limit" + (", or name fewer keys" if fixed < self._limit else ""))
 
 
 def _reader(source: ParquetSource, links: Links, group: Array, kept: Array | None) -> pa.RecordBatchReader:
