@@ -39,7 +39,7 @@ from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst._trees.thresholds import Thresholds
 from dfmst.algorithms import Algorithm
-from dfmst.errors import UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _IN_MEMORY = ("algorithm", "engine", "threads", "max_size", "one_per")  # arguments for frames in memory only
 _OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: these need all rows, or points
@@ -65,11 +65,33 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
         rows, vertices = _forest_of(edges, columns, options, whole=function is _rooted.path)
         if given.get("vertices", 0) is None and not columns.conditions:
             given["vertices"] = vertices
-        result = function(rows, **given)
+        try:
+            result = function(rows, **given)
+        except InvalidEdgesError as error:
+            if error.row is None or not columns.conditions:
+                raise
+            row = _first_of_group(edges, columns, rows.iloc[error.row])
+            message = error.message.replace(f"row {error.row} ", f"row {row} ")
+            raise InvalidEdgesError(message, error.hint, row=row) from None
         return dd.from_pandas(result, npartitions=1, sort=False) if isinstance(result, pd.DataFrame) else result
 
     call.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
     return call
+
+
+def _first_of_group(edges: Any, columns: EdgeColumns, row: Any) -> int:
+    """Return the first row of a Dask frame that has a group: that of a row of the forest."""
+
+    def place(part: Any) -> Any:
+        found = part[[name for name in columns.names if name is not None]].notna().all(axis=1)
+        for name in columns.conditions.by:
+            found &= part[name].isna() if pd.isna(row[name]) else part[name] == row[name]
+        first = found.to_numpy(bool, na_value=False).argmax() if found.any() else -1
+        return pd.DataFrame({"first": [first], "rows": [len(part)]})
+
+    (places,) = computed(edges.map_partitions(place, meta={"first": "int64", "rows": "int64"}))
+    begins = places["rows"].cumsum() - places["rows"]
+    return int((begins + places["first"])[places["first"] >= 0].iloc[0])
 
 
 def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:

@@ -56,6 +56,21 @@ def test_without_self_loops():
     pd.testing.assert_frame_equal(dfmst.dask.single_linkage(edges, "a", "b", "w").compute(), expected)
 
 
+@pytest.mark.parametrize("kind", ["plain", "category", "loops"])
+def test_an_error_names_the_first_row_of_a_group(kind):
+    groups = ["x", "y", "x", "x", *("z" * 6)]
+    columns = {"g": groups, "source": [0, 5, 1, 2, 9, 0, 1, 0, 1, 5], "target": [1, 6, 2, 0, 9, 1, 2, 2, 0, 6]}
+    frame = pd.DataFrame({**columns, "weight": 1.0})
+    frame = frame.astype({"g": "category"}) if kind == "category" else frame
+    frame = frame.drop(index=4) if kind == "loops" else frame
+    for clusters in (1, 3):
+        with pytest.raises(dfmst.InvalidEdgesError) as expected:
+            dfmst.clusters(frame, by="g", n_clusters=clusters)
+        with pytest.raises(dfmst.InvalidEdgesError) as found:
+            dfmst.dask.clusters(dd.from_pandas(frame, npartitions=3, sort=False), by="g", n_clusters=clusters)
+        assert (str(found.value), found.value.row) == (str(expected.value), expected.value.row)
+
+
 def test_errors():
     parts = dd.from_pandas(EDGES, npartitions=2)
     with pytest.raises(dfmst.UnsupportedFrameError, match=r"labels=True is for ids .* without vertices= and by="):
