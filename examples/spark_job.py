@@ -1,4 +1,4 @@
-"""A forest of forests on Spark: every partition is folded where it lies, and one task makes the forest of the union.
+"""A forest of forests on Spark: every partition is folded where it is, and one task makes the forest of the union.
 
 Rows of Spark have no order, so that equal weights are told apart by a column, here `id`: the forest is that of the
 weight ``["km", "id"]``, however the rows are partitioned. `mapInArrow` hands a partition's rows over in batches, so a
@@ -20,7 +20,7 @@ import dfmst
 
 
 def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of a partition that its forest keeps; no other row can be in the forest of all."""
+    """Yield the rows of a partition that its forest keeps; no other row can be in the forest of all."""
     forest = None
     for batch in batches:
         table = pa.Table.from_batches([batch])

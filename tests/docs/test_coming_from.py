@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import dfmst
@@ -40,6 +44,47 @@ def as_set(edges: Any) -> set[tuple[int, int, float]]:
 def test_every_library_is_in_the_table():
     names = "pandas, polars, Arrow|NetworkX|SciPy, CuPy|a matrix of NumPy or pandas|igraph|rustworkx|networkit|cuGraph"
     assert list(ROWS) == names.split("|")
+
+
+def fold_of_the_page() -> Any:
+    """The function for partitions of Spark; that of the example is the same."""
+    (text,) = re.findall(r"^def fold\(.*?(?=\n\n\n)", PAGE.read_text("utf-8"), re.M | re.S)
+    assert text in (PAGE.parents[2] / "examples" / "spark_job.py").read_text("utf-8")
+    names: dict[str, Any] = {"dfmst": dfmst, "pa": pa, "Iterator": Iterator}
+    exec(text, names)
+    return names["fold"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # PySpark's, of pandas
+@pytest.mark.parametrize("partitions", [1, 4, 9])
+def test_spark(partitions):
+    sql = pytest.importorskip("pyspark.sql", reason="needs PySpark (pip install pyspark)")
+    if not shutil.which("java"):
+        pytest.skip("PySpark needs a Java runtime")
+    fold, builder = fold_of_the_page(), sql.SparkSession.builder.master("local[2]")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.sql.execution.arrow.maxRecordsPerBatch", 100)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        spark = builder.getOrCreate()
+        try:
+            ends = "id", "id % 97 as a", "(id * 79 + 13) % 91 as b", "id % 5 as km"
+            edges = spark.range(0, 1_500, 1, partitions).selectExpr(*ends)
+            edges = edges.union(edges.where("km < 0"))  # partitions without a row
+            forest = edges.mapInArrow(fold, edges.schema).repartition(1).mapInArrow(fold, edges.schema)
+            found, rows = forest.toPandas(), edges.toPandas()
+        finally:
+            spark.stop()
+    expected = dfmst.minimum_spanning_forest(rows, "a", "b", ["km", "id"])
+    assert sorted(found["id"]) == sorted(expected["id"])
+
+
+def test_batches_of_a_partition():
+    fold, table = fold_of_the_page(), pa.table({"a": [0, 1, 0], "b": [1, 2, 2], "km": [3, 1, 2], "id": [0, 1, 2]})
+    assert not list(fold(iter([])))
+    for size in (1, 2, 3):
+        found = pa.Table.from_batches(fold(iter(table.to_batches(max_chunksize=size))))
+        assert found["id"].to_pylist() == [1, 2]
 
 
 def test_frames():
