@@ -27,7 +27,8 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     ----------
     matrix
         A square matrix or array of :mod:`scipy.sparse`, of any format, or one of :mod:`cupyx.scipy.sparse`, which stays
-        on the GPU. It is not changed.
+        on the GPU. It is not changed. Zeros in blocks of several entries (BSR) and in diagonals (DIA) are no entries,
+        as these formats fill up with zeros. All other formats store zeros that are edges.
     ids
         The vertices in the matrix's order; ``None``: 0, 1, 2 and so on. For matrices on the host.
     symmetric
@@ -38,8 +39,8 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     -------
     edges
         ``source`` (rows of the matrix), ``target`` (columns) and ``weight``, in the order of rows, then columns, then
-        the order that repeated entries are stored in; so one matrix gives one table in all formats. A
-        ``pyarrow.Table``; of a matrix on a GPU a ``cudf.DataFrame``.
+        the order that repeated entries are stored in; so a matrix without stored zeros gives one table in all formats.
+        A ``pyarrow.Table``; of a matrix on a GPU a ``cudf.DataFrame``.
 
     Raises
     ------
