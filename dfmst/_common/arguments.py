@@ -114,6 +114,11 @@ def _shown(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
+def one_name(name: Any) -> Any:
+    """Return the name in a list of one name, and any other argument as it is."""
+    return name[0] if isinstance(name, list) and len(name) == 1 else name
+
+
 class Entries(NamedTuple):
     """Entries of a square sparse matrix, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import stored_entries, whole_number, yes_or_no
+from dfmst._common.arguments import one_name, stored_entries, whole_number, yes_or_no
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to_arrow
 from dfmst._edges.host_frame import FrameView, open_host_frame
@@ -155,7 +155,7 @@ def to_sparse(
     """
     from scipy.sparse import coo_array
 
-    view = open_host_frame(edges)
+    view, source, target, weight = open_host_frame(edges), *map(one_name, (source, target, weight))
     size = None if shape is None else _size(shape)
     labels = None if ids is None else labels_of(ids, len(ids) if size is None else size, "the matrix")
     places = [places_of(name, arrow_column(name, view.column(name)), labels, size) for name in (source, target)]
