@@ -66,7 +66,7 @@ def forest_rows(
     source, target
         Vertices of each edge: integers (or, on the host, strings), shape ``(rows,)``. Arrays on a GPU (CuPy's, or any
         with ``__cuda_array_interface__``) stay there, and so does the work. Or `source` alone, a square
-        sparse matrix of SciPy or CuPy: each entry that it stores is an edge, zeros too.
+        sparse matrix of SciPy or CuPy, whose entries are those that :func:`dfmst.from_sparse` reads.
     weight
         Weights of any dtype that :func:`dfmst.minimum_spanning_forest` takes, shape ``(rows,)``; ``None``:
         all equal.
@@ -110,11 +110,12 @@ def forest_rows(
     >>> dfmst.arrays.forest_rows(csr_array([[0, 3, 2], [0, 0, 1], [0, 0, 0]]))
     array([1, 2])
     """
+    position = None
     if is_sparse(source):
         if target is not _LEFT_OUT or weight is not _LEFT_OUT:
             raise TypeError("forest_rows() takes a sparse matrix alone: it holds both ends and the weights")
         entries = stored_entries(source)
-        source, target, weight = entries.row, entries.column, entries.value
+        source, target, weight, position = entries.row, entries.column, entries.value, entries.position
         n_vertices = entries.size if n_vertices is None else n_vertices
     elif target is _LEFT_OUT or weight is _LEFT_OUT:
         raise TypeError("forest_rows() takes the arrays source, target and weight, or a sparse matrix alone")
@@ -125,11 +126,12 @@ def forest_rows(
     bound = None if n_vertices is None else operator.index(n_vertices)
     engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(source))
     with engine.guard():
-        return solve(
+        rows = solve(
             engine,
             lambda defer_checks: _read(engine, columns, bound, yes_or_no("maximum", maximum), defer_checks),
             algorithm,
         ).rows
+    return rows if position is None else position[rows]
 
 
 def _rows(values: Any) -> int | None:

@@ -114,14 +114,20 @@ def _shown(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
+def one_name(name: Any) -> Any:
+    """Return the name in a list of one name, and any other argument as it is."""
+    return name[0] if isinstance(name, list) and len(name) == 1 else name
+
+
 class Entries(NamedTuple):
-    """Stored entries of a square sparse matrix, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
+    """Entries of a square sparse matrix, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
 
     row: Array
     column: Array
     value: Array
     size: int
     on_device: bool
+    position: Array | None  # in ``matrix.tocoo()``; None: it has no other entries
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -130,7 +136,10 @@ def is_sparse(matrix: Any) -> bool:
 
 
 def stored_entries(matrix: Any) -> Entries:
-    """Return the stored entries of a sparse matrix, with zeros and repeated entries."""
+    """Return the stored entries of a sparse matrix, with zeros and repeated entries.
+
+    Blocks of several entries, and diagonals, do not tell a zero that was stored from one that fills up: both are none.
+    """
     if not is_sparse(matrix):
         message = f"matrix is a {type(matrix).__name__}, not a sparse matrix of SciPy"
         raise UnsupportedFrameError(message, "for an array or a frame call dfmst.from_matrix")
@@ -141,8 +150,11 @@ def stored_entries(matrix: Any) -> Entries:
     if value.dtype.kind not in "biuf":
         message = f"the matrix holds {value.dtype} values"
         raise InvalidEdgesError(message, "make them real numbers to order by, for example by abs(matrix)")
-    on_device = hasattr(value, "__cuda_array_interface__")
-    return Entries(row.astype(np.int64), column.astype(np.int64), value, matrix.shape[0], on_device)
+    on_device, position = hasattr(value, "__cuda_array_interface__"), None
+    if getattr(matrix, "format", None) == "bsr" and matrix.blocksize != (1, 1):  # DIA leaves zeros out itself
+        position = np.flatnonzero(value)
+        row, column, value = row[position], column[position], value[position]
+    return Entries(row.astype(np.int64), column.astype(np.int64), value, matrix.shape[0], on_device, position)
 
 
 def _coordinates(matrix: Any) -> tuple[Array, Array, Array]:

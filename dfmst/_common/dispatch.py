@@ -9,8 +9,10 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeVar
 
+from dfmst._common.arguments import one_name
 from dfmst.errors import UnsupportedFrameError
 
+_COLUMNS = ("source", "target", "weight")  # arguments that name columns of edges
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -38,11 +40,21 @@ def driver_of(*frames: Any) -> Driver | None:
 
 
 def driven(*frames: str) -> Callable[[_Function], _Function]:
-    """Decorate a public function: frames of a driver go to the driver's function of the same name."""
+    """Decorate a public function: frames of a driver go to the driver's function of the same name.
+
+    A list of one name of a column is that name.
+    """
 
     def decorate(function: _Function) -> _Function:
+        places = {name: place for place, name in enumerate(signature(function).parameters) if name in _COLUMNS}
+
         @wraps(function)
         def call(*values: Any, **named: Any) -> Any:
+            for name, place in places.items():
+                if place < len(values) and type(values[place]) is list:
+                    values = (*values[:place], one_name(values[place]), *values[place + 1 :])
+                elif type(named.get(name)) is list:
+                    named[name] = one_name(named[name])
             given = values[: len(frames)]
             if len(given) < len(frames):
                 given += tuple(named[name] for name in frames if name in named)

@@ -23,7 +23,7 @@ from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
-from dfmst._edges.take_rows import gather_rows, take_of_two, take_polars, take_table
+from dfmst._edges.take_rows import arrow_storage, gather_rows, take_of_two, take_polars, take_table
 from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
@@ -120,8 +120,8 @@ class FrameView:
 
     def _take(self, engine: Engine | None, rows: Array) -> Any:
         native = self.native
-        if is_plain_pandas(native) and engine is not None:
-            return gather_rows(host_engine(engine), native, rows)
+        if is_plain_pandas(native):
+            return gather_rows(None if engine is None else host_engine(engine), native, rows)
         if isinstance(native, pa.Table):
             return take_table(native, rows)
         return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])
@@ -148,15 +148,19 @@ class FrameView:
         """Return a new frame of the user's kind: entries of two columns, by position in the first, then the second."""
         parts = [self.series(name).alias("stacked") for name in names]
         kind = None if native_type(parts[0]) == native_type(parts[1]) else series_type(*parts)
-        if self.frame.implementation.is_pyarrow():
-            whole = nw.to_native(parts[0]), nw.to_native(parts[1])
-            common = nw.to_native(parts[0].head(0).cast(kind) if kind is not None else parts[0]).type
-            return self._as_user(pa.table({name: take_of_two(whole, at, common) for name, at in columns.items()}))
+        first, second = (arrow_storage(nw.to_native(part)) for part in parts)
+        if first is not None and second is not None:
+            common = first.type if kind is None else getattr(pa, str(kind).lower())()
+            taken = {name: take_of_two((first, second), at, common) for name, at in columns.items()}
+            if self.frame.implementation.is_pyarrow():
+                return self._as_user(pa.table(taken))
+            extension = type(nw.to_native(parts[0]).array)
+            return self._as_user(sys.modules["pandas"].DataFrame({name: extension(at) for name, at in taken.items()}))
         if kind is not None:
             parts = [part.cast(kind) for part in parts]
         stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
-        taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
-        return self.finish(nw.concat(taken, how="horizontal"))
+        parted = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
+        return self.finish(nw.concat(parted, how="horizontal"))
 
     def build_arrow(self, columns: Mapping[str, pa.Array]) -> Frame:
         """Return a new frame of the user's kind with Arrow columns."""

@@ -29,7 +29,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, id_columns
-from dfmst._edges.weights import constant_weights, missing_weights, weight_column
+from dfmst._edges.weights import constant_weights, missing_weights, stacked_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
@@ -47,28 +47,52 @@ def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) 
     """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
     if columns.keys is None:
         return view
-    composed: dict[str, Any] = {}
-    if len(columns.end_parts) > 1 or columns.end_parts[0] != columns.names[:2]:
-        ids: list[Any] = [pa.array([], pa.int64())] * 2  # an empty column may have any type
-        if len(view):
-            plain = replace(columns, conditions=NO_CONDITIONS)
-            ids = numbered_ids(engine, plain, view.column) if view.on_device else joint_ids(plain, view.column)
-        composed = dict(zip(columns.names[:2], ids, strict=True))
+    composed = _composed_ids(engine, view, columns)
     if columns.has_joint_weight:
-        composed[columns.weight] = _ranked_weights(engine if view.on_device else host_engine(engine), view, columns)
+        reader = engine if view.on_device else host_engine(engine)
+        composed[columns.weight] = _ranked_weights(reader, columns.weights, view.column, len(view))
     return replace(view, composed=composed)
 
 
-def _ranked_weights(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> Any:
+@names_missing_columns
+def compose_both(
+    engine: Engine, edges: FrameView, columns: EdgeColumns, forest: FrameView
+) -> tuple[FrameView, FrameView]:
+    """Return :func:`compose` of edges and of a forest, with ranks that compare."""
+    if columns.keys is None:
+        return edges, forest
+    ends, rows = [_composed_ids(engine, view, columns) for view in (edges, forest)], len(forest)
+    if columns.has_joint_weight:
+
+        def stacked(name: Any) -> Any:
+            return stacked_weights(name, forest.column(name), edges.column(name))
+
+        rank = _ranked_weights(host_engine(engine), columns.weights, stacked, rows + len(edges))
+        ends[0][columns.weight], ends[1][columns.weight] = rank[rows:], rank[:rows]
+    return replace(edges, composed=ends[0]), replace(forest, composed=ends[1])
+
+
+def _composed_ids(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> dict[Any, Any]:
+    """Return a column for each end, if an id has several columns."""
+    if len(columns.end_parts) == 1 and columns.end_parts[0] == columns.names[:2]:
+        return {}
+    ids: list[Any] = [pa.array([], pa.int64())] * 2  # an empty column may have any type
+    if len(view):
+        plain = replace(columns, conditions=NO_CONDITIONS)
+        ids = numbered_ids(engine, plain, view.column) if view.on_device else joint_ids(plain, view.column)
+    return dict(zip(columns.names[:2], ids, strict=True))
+
+
+def _ranked_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any], rows: int) -> Any:
     """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
-    xp, rows = engine.xp, len(view)
+    xp = engine.xp
     rank, missing = xp.zeros(rows, np.uint32), xp.zeros(rows, bool)
-    for name in columns.weights if rows else ():
-        weights = (device_weights if view.on_device else weight_column)(name, view.column(name))
+    for name in names if rows else ():
+        weights = (weight_column if engine.on_host else device_weights)(name, column(name))
         mask = missing_weights(engine, weights)
         missing |= False if mask is None else mask
         rank = _further_rank(engine, rank, gather_keys(engine, weights.values, None))
-    return device_column(rank, missing) if view.on_device else pa.array(rank, mask=missing)
+    return pa.array(rank, mask=missing) if engine.on_host else device_column(rank, missing)
 
 
 def _further_rank(engine: Engine, rank: Array, key: Array) -> Array:

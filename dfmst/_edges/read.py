@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import check_choice, check_column_name, yes_or_no
+from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
 from dfmst._common.types import Array, Invalid
 from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
@@ -48,7 +48,8 @@ class EdgeColumns:
 
     def __post_init__(self) -> None:
         for argument in ("source", "target", "weight"):
-            name = getattr(self, argument)
+            name = one_name(getattr(self, argument))
+            object.__setattr__(self, argument, name)
             if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
                 message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
@@ -60,6 +61,11 @@ class EdgeColumns:
     def names(self) -> tuple[Any, Any, Any]:
         """Source, target and weight."""
         return self.source, self.target, self.weight
+
+    @property
+    def given(self) -> tuple[Any, Any, Any]:
+        """Source, target and weight as the call has them: names, or lists of names."""
+        return self.keys or self.names
 
     @property
     def end_parts(self) -> list[tuple[Any, Any]]:
@@ -169,7 +175,7 @@ def read_table(
 
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
     """Name the columns of a call; the name of a key of several columns is its text, ``"['country', 'city']"``."""
-    keys = source, target, weight
+    keys = source, target, weight = one_name(source), one_name(target), one_name(weight)
     if not (isinstance(source, list) or isinstance(target, list) or isinstance(weight, list)):
         return EdgeColumns(source, target, weight, *options)
     lists = isinstance(source, list), isinstance(target, list)

@@ -12,6 +12,7 @@ from dfmst._common.deferred import nw
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
+from dfmst._edges.take_rows import arrow_storage, take_arrow
 
 _NULLABLE = {"i": "Int", "u": "UInt"}  # names of pandas' integer types that have nulls, by the kind of NumPy
 
@@ -34,21 +35,41 @@ def result_column(edges: Frame, view: FrameView | DeviceView, name: str, values:
     return wrap(pa.chunked_array([native]) if isinstance(native, pa.Array) else native, series_only=True)
 
 
-def take_or_null(series: nw.Series[Any], rows: Array, missing: Array) -> nw.Series[Any]:
+def take_or_null(series: nw.Series[Any], rows: Array, missing: Array | None = None) -> nw.Series[Any]:
     """Return entries by position, and nulls if `missing`; pandas' integers then get its nullable type."""
+    missing = np.zeros(len(rows), bool) if missing is None else missing
     native = nw.to_native(series)
-    if series.implementation.is_pandas():
+    stored = None if series.implementation.is_polars() else arrow_storage(native)
+    if stored is not None:
+        if missing.any():
+            stored = pa.chunked_array([*stored.chunks, pa.nulls(1, stored.type)])
+            rows = np.where(missing, len(stored) - 1, rows)
+        taken = take_arrow(stored, rows)
+        if not isinstance(native, pa.ChunkedArray):
+            taken = type(native)(type(native.array)(taken), name=native.name)
+    elif series.implementation.is_pandas():
         native, dtype = native.reset_index(drop=True), native.dtype
         if isinstance(dtype, np.dtype):  # pandas takes no rows of numbers in the other byte order
             nullable = missing.any() and dtype.kind in "iub"
             native = native.astype(_nullable(dtype) if nullable else dtype.newbyteorder("="))
         taken = native.reindex(np.where(missing, -1, rows)).reset_index(drop=True)
         taken = taken if missing.any() else taken.astype(dtype)
-    elif series.implementation.is_polars():
-        taken = native.gather(sys.modules["polars"].from_arrow(pa.array(rows, mask=missing)))
     else:
-        taken = native.take(pa.array(rows, mask=missing))
+        taken = native.gather(sys.modules["polars"].from_arrow(pa.array(rows, mask=missing)))
     return nw.from_native(taken, series_only=True)
+
+
+def decoded(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Return categories of pandas as their values: libraries stack different ones as floats if some are null."""
+    native = nw.to_native(series)
+    categories = getattr(native.dtype, "categories", None) if series.implementation.is_pandas() else None
+    if categories is None:
+        return series
+    dtype = categories.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and native.isna().any():  # a cast of these rounds, too
+        entries = categories.astype(_nullable(dtype)).array.take(native.cat.codes.to_numpy(), allow_fill=True)
+        return nw.from_native(type(native)(entries, native.index, name=native.name), series_only=True)
+    return nw.from_native(native.astype(dtype), series_only=True)
 
 
 def _nullable(dtype: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, time
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from dfmst._edges.arrow_values import is_missing, ticks
 from dfmst._edges.device_columns import device_differs
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
+from dfmst._edges.results import decoded
 from dfmst._edges.unify import CommonSchema, family_of, native_type
 from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError
 
@@ -39,6 +41,8 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     unlike = any(each != types[0] for each in types)
     if unlike and not first.implementation.is_pandas():
         return _stack_as_arrow(named)
+    if unlike:
+        named = _with_plain_categories(named, types)
     try:
         stacked = nw.concat([view.frame for _, view in named], how="vertical")
     except Exception as error:  # libraries raise many classes for frames that they cannot stack
@@ -59,6 +63,18 @@ def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     stacked = pa.Table.from_batches(batches, common.schema)
     polars = named[0][1].frame.implementation.is_polars()
     return nw.from_native(sys.modules["polars"].from_arrow(stacked) if polars else stacked, eager_only=True)
+
+
+def _with_plain_categories(named: list[tuple[str, FrameView]], types: list[Any]) -> list[tuple[str, FrameView]]:
+    """Return frames of pandas with categories as values in the columns whose types differ."""
+    unlike = [name for name, kind in types[0] if any(dict(each).get(name, kind) != kind for each in types)]
+    frames = [
+        view.frame.with_columns(*(decoded(view.frame[name]) for name in unlike if name in view.frame.columns))
+        for _, view in named
+    ]
+    return [
+        (name, replace(view, native=nw.to_native(frame))) for (name, view), frame in zip(named, frames, strict=True)
+    ]
 
 
 def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:

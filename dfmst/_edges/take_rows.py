@@ -20,15 +20,15 @@ _SIZES = (1, 4, 8)
 _FEW = 1 << 14  # rows up to which pandas takes less time than a launch for each column, and polars than with threads
 
 
-def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
+def gather_rows(engine: Engine | None, frame: Frame, rows: Array) -> Frame:
     """Return the rows of a pandas frame: every column, the index, column labels, attributes and flags."""
-    if len(rows) <= _FEW:
+    if engine is None or len(rows) <= _FEW:
         # pandas cannot take rows of some Arrow types, of numbers in the other byte order, and of records.
         with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError, ValueError):
             return frame.take(rows)
     series_at = [frame.iloc[:, place] for place in range(frame.shape[1])]
     words = {place: values for place, series in enumerate(series_at) if (values := _words(series)) is not None}
-    gathered = _gather(engine, words, rows)
+    gathered = {} if engine is None else _gather(engine, words, rows)
     columns = {
         place: gathered[place].view(series.dtype) if place in gathered else _taken(series, rows)
         for place, series in enumerate(series_at)
@@ -41,11 +41,16 @@ def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
 def _taken(series: Any, rows: Array) -> Any:
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy().take(rows)
-    if type(series.dtype).__name__ == "ArrowDtype":
-        values = series.array.__arrow_array__()
-        whole = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-        return type(series.array)(take_arrow(whole, rows))
-    return series.array.take(rows)
+    stored = arrow_storage(series)
+    return series.array.take(rows) if stored is None else type(series.array)(take_arrow(stored, rows))
+
+
+def arrow_storage(column: Any) -> pa.ChunkedArray | None:
+    """Return the data of an Arrow column, or of a series of a pandas type of Arrow; ``None`` for other columns."""
+    if isinstance(column, pa.ChunkedArray) or type(column.dtype).__name__ != "ArrowDtype":
+        return column if isinstance(column, pa.ChunkedArray) else None
+    values = column.array.__arrow_array__()
+    return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
 def _words(series: Any) -> Array | None:

@@ -180,9 +180,9 @@ def family_of(kind: pa.DataType) -> str:
         "integer": pa.types.is_integer,
         "decimal": pa.types.is_decimal,
         "float": pa.types.is_floating,
-        "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "text": lambda kind: kind in (pa.string(), pa.large_string(), pa.string_view()),
         "binary": lambda kind: (
-            pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+            kind in (pa.binary(), pa.large_binary(), pa.binary_view()) or pa.types.is_fixed_size_binary(kind)
         ),
         "date": pa.types.is_date,
         "naive": lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
@@ -207,16 +207,15 @@ def _numeric(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     return pa.decimal128(whole + scale, scale) if whole + scale <= 38 else pa.decimal256(whole + scale, scale)
 
 
-def native_type(series: nw.Series[Any]) -> str:
-    """Return the library's name of a column's type, which for Arrow distinguishes string from large_string."""
+def native_type(series: nw.Series[Any]) -> Any:
+    """Return the library's own type of a column: string is not large_string, and categories are part of it."""
     native = nw.to_native(series)
-    return str(native.type if hasattr(native, "type") else native.dtype)
+    return native.type if isinstance(native, pa.ChunkedArray) else native.dtype
 
 
 def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
     """Return the type for entries of two columns, text or integers of 64 or 128 bits; ``None`` for other columns."""
-    kinds = (nw.String, nw.Categorical, nw.Enum)
-    if isinstance(first.dtype, kinds) and isinstance(second.dtype, kinds):
+    if _casts_to_text(first) and _casts_to_text(second):
         return nw.String
     if not (first.dtype.is_integer() and second.dtype.is_integer()):
         return None
@@ -227,6 +226,17 @@ def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
     if (first < 0).any() or (second < 0).any():
         raise mixed_signs()
     return nw.UInt64
+
+
+def _casts_to_text(series: nw.Series[Any]) -> bool:
+    """Whether a library casts a column of text, or a dictionary of text, to text."""
+    if series.implementation.is_polars():
+        return isinstance(series.dtype, (nw.String, nw.Categorical, nw.Enum))
+    kind = native_type(series)
+    arrow = kind if isinstance(kind, pa.DataType) else getattr(kind, "pyarrow_dtype", None)
+    if arrow is None:
+        return series.dtype == nw.String
+    return family_of(arrow.value_type if pa.types.is_dictionary(arrow) else arrow) == "text"
 
 
 def mixed_signs() -> InvalidEdgesError:

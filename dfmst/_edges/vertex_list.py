@@ -311,7 +311,7 @@ def vertex_frame(
         return view.build({name: column.astype(kind) for name, column in columns.items()})
     source, target = (view.series(name) for name in names)
     if native_type(source) != native_type(target) and series_type(source, target) is None:
-        ids = {name: pa.array(column) for name, column in columns.items()}
+        ids = {name: pa.array(column, pa.int64()) for name, column in columns.items()}
         return view.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
     positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
     row = np.arange(len(input.table), dtype=np.int64) if input.kept is None else input.kept

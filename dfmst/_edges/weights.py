@@ -61,6 +61,19 @@ def different_weights(name: object, edges: object, forest: object) -> InvalidEdg
     return InvalidEdgesError(message, "cast the forest's column to the type of the edges'")
 
 
+def stacked_weights(name: object, forest: Any, edges: Any) -> Any:
+    """Return the weights of a forest, then those of edges, as one column in the type of the edges."""
+    if not len(forest) or not len(edges):  # an empty column may have any type
+        return edges if len(edges) else forest
+    if isinstance(forest, np.ndarray) and isinstance(edges, np.ndarray) and forest.dtype == edges.dtype:
+        return np.concatenate([forest, edges])
+    first, second = (plain_ids(arrow_column(name, column)) for column in (forest, edges))
+    try:
+        return pa.chunked_array([first.cast(second.type), second])
+    except pa.ArrowException as error:
+        raise different_weights(name, second.type, first.type) from error
+
+
 def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:
     """Describe the texts that are not numbers, if most texts are: words, first row, and whether all have commas."""
     from dfmst._common.number_patterns import ANY_NUMBER  # compiled for this message only

@@ -15,8 +15,9 @@ from dfmst._edges.conditions import Conditions, apply_conditions
 from dfmst._edges.device_columns import device_weights, sum_column
 from dfmst._edges.device_frame import DeviceView, device_view
 from dfmst._edges.edge_table import Input, move_table
-from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
+from dfmst._edges.joint import compose_both
+from dfmst._edges.read import EdgeColumns, edge_columns, read_table
 from dfmst._edges.weights import Total, total_weight, weight_column
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.contract import component_labels
@@ -91,7 +92,7 @@ def verify(
     forest
         The frame to check, of the same or another kind.
     source, target, weight
-        Column names in both frames; ``weight=None``: all weights are equal.
+        Column names in both frames, or lists of them, as the forest was made; ``weight=None``: all weights are equal.
     maximum
         Check for the maximum spanning forest.
     by, keep, drop
@@ -126,15 +127,19 @@ def verify(
     Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
     King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
     """
-    view, claimed = _in_one_memory(edges, forest)
+    columns = edge_columns(source, target, weight, maximum, invalid)
+    view, claimed = _in_one_memory(edges, forest, keys=columns.keys is not None)
     runner = select_engine(engine, threads, on_device=view.on_device)
     with runner.guard():
-        columns = EdgeColumns(source, target, weight, maximum, invalid)
+        if isinstance(view, FrameView) and isinstance(claimed, FrameView):
+            view, claimed = compose_both(runner, view, columns, claimed)
         return _verified(runner, view, claimed.without_default_index(), columns, Conditions.of(by, keep, drop))
 
 
-def _in_one_memory(edges: Frame, forest: Frame) -> tuple[FrameView | DeviceView, FrameView | DeviceView]:
-    """Open both frames; a forest in other memory than the edges is copied there."""
+def _in_one_memory(edges: Frame, forest: Frame, keys: bool) -> tuple[FrameView | DeviceView, FrameView | DeviceView]:
+    """Open both frames: a forest in the memory of the edges, and both on the host if `keys` have several columns."""
+    if keys:
+        return open_host_frame(edges), open_host_frame(forest, "forest")
     view, claimed = open_frame(edges), open_frame(forest, "forest")
     if view.on_device and isinstance(claimed, FrameView):
         return view, device_view(claimed.to_arrow())
@@ -153,7 +158,7 @@ def _verified(
     if weight is not None and len(claimed):  # refuses types without an order
         (device_weights if claimed.on_device else weight_column)(weight, claimed.column(weight))
     input = read_table(reader, view, columns)
-    describe = _describer(reader, view, input, columns.names)
+    describe = _describer(reader, view, input, columns)
     match = ForestMatch(reader, view, input, claimed, columns.names, describe, conditions.columns)
     rows = match_rows(match)
     if conditions:
@@ -165,7 +170,8 @@ def _verified(
         violation = _certified(runner, moved, runner.from_host(rows), describe)
     if violation is not None and violation.kind != "not-a-row":
         violation = replace(violation, row=_frame_row(reader, input, violation.row))
-    total = None if weight is None else total_weight(sum_column(claimed.column(weight)))
+    unsummed = weight is None or columns.has_joint_weight
+    total = None if unsummed else total_weight(sum_column(claimed.column(weight)))
     trees = _components(reader, input, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
@@ -198,15 +204,17 @@ def _frame_row(engine: Engine, input: Input, row: int) -> int:
 
 
 def _describer(
-    engine: Engine, view: FrameView | DeviceView, input: Input, names: tuple[Any, Any, Any]
+    engine: Engine, view: FrameView | DeviceView, input: Input, columns: EdgeColumns
 ) -> Callable[[int], str]:
     """Return a function that names a row of the table by its row, ids and weight in the frame."""
+    ends = [list(parts) for parts in zip(*columns.end_parts, strict=True)]
 
     def describe(row: int) -> str:
         at = _frame_row(engine, input, row)
-        ids = ", ".join(_shown(view, name, at) for name in names[:2])
-        weight = "" if names[2] is None else f", weight {_shown(view, names[2], at)}"
-        return f"row {at} ({ids}{weight})"
+        ids, weight = (
+            [" ".join(_shown(view, name, at) for name in parts) for parts in key] for key in (ends, [columns.weights])
+        )
+        return f"row {at} ({', '.join(ids)}{', weight ' if columns.weights else ''}{weight[0]})"
 
     return describe
 

@@ -81,7 +81,7 @@ class FrameRows(ForestRows):
         table: pa.Table = open_host_frame(self.frame).to_arrow()
         locator = np.asarray(self.runner.to_host(self.positions)).astype(np.uint64)
         conditions = tuple(self.columns.conditions.words)
-        record = Provenance(self.columns.names, self.columns.maximum, len(self.view), locator, conditions)
+        record = Provenance(self.columns.given, self.columns.maximum, len(self.view), locator, conditions)
         return table.replace_schema_metadata(with_provenance(table.schema, record, len(locator)).metadata)
 
 

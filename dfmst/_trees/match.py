@@ -28,7 +28,7 @@ from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
 from dfmst._edges.vertex_list import find_ids, in_one_type
-from dfmst._edges.weights import constant_weights, different_weights, weight_column
+from dfmst._edges.weights import constant_weights, stacked_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
@@ -124,14 +124,7 @@ def _weights(match: ForestMatch, candidates: Array) -> Array:
     if match.edges.on_device:
         return device_weights(name, stack_weights(name, theirs, ours.take(rows))).values
     ours = ours[rows] if isinstance(ours, np.ndarray) else plain_ids(arrow_column(name, ours)).take(pa.array(rows))
-    if isinstance(theirs, np.ndarray) and isinstance(ours, np.ndarray) and theirs.dtype == ours.dtype:
-        return weight_column(name, np.concatenate([theirs, ours])).values
-    first, second = (plain_ids(arrow_column(name, column)) for column in (theirs, ours))
-    try:
-        both = pa.chunked_array([first.cast(second.type), second])
-    except pa.ArrowException as error:
-        raise different_weights(name, second.type, first.type) from error
-    return weight_column(name, both).values
+    return weight_column(name, stacked_weights(name, theirs, ours)).values
 
 
 def not_a_row(position: int) -> Violation:

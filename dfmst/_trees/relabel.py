@@ -15,7 +15,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.host_frame import FrameView, host_column, host_only
-from dfmst._edges.results import take_or_null
+from dfmst._edges.results import decoded, take_or_null
 from dfmst._edges.unify import native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst.errors import InvalidEdgesError, missing_column
@@ -255,13 +255,13 @@ def _names(new: _Labels, old: _Labels, flow: _Flow) -> _Names:
     at[flow.keeper[kept]] = count + kept
     taken = np.asarray(pc.index_in(new.label, value_set=old.label).is_valid())
     nameless = np.flatnonzero((at < count) & taken)
-    parts = [new.view.series(new.names[1])[new.first], old.view.series(old.names[1])[old.first]]
+    parts = [take_or_null(each.view.series(each.names[1]), each.first) for each in (new, old)]
     if len(nameless):
         used = pa.concat_arrays([new.label, old.label])
         rows = _free_members(new, nameless, used)
         found = nameless[rows >= 0]
         at[found] = len(places) + np.arange(len(found))
-        parts.append(new.view.series(new.names[0])[rows[rows >= 0]])
+        parts.append(take_or_null(new.view.series(new.names[0]), rows[rows >= 0]))
         rest = nameless[rows < 0]
         at[rest] = len(places) + len(found) + np.arange(len(rest))
         used = pa.concat_arrays([used, new.vertex]) if len(found) else used
@@ -323,6 +323,8 @@ def _free_numbers(count: int, used: pa.Array, like: nw.Series[Any]) -> list[int]
 def _stacked(parts: list[nw.Series[Any]]) -> nw.Series[Any]:
     """Stack columns of names."""
     parts = [part for place, part in enumerate(parts) if place == 0 or len(part)]
+    if len({native_type(part) for part in parts}) > 1:
+        parts = [decoded(part) for part in parts]
     if len({native_type(part) for part in parts}) > 1:
         kinds = [series_type(parts[0], part) for part in parts[1:]]
         if None in kinds:

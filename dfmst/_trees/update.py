@@ -13,7 +13,8 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.device_frame import DeviceView, device_view
 from dfmst._edges.host_frame import FrameView, host_only, open_frame
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.joint import compose
+from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.removal import rows_after_removal
@@ -105,16 +106,16 @@ def update(
     """
     if new_edges is None and removed is None:
         raise ValueError("give new_edges=, removed= or both")
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = edge_columns(source, target, weight, maximum, invalid)
     old = open_frame(forest, "forest")
     new = None if new_edges is None else open_frame(new_edges, "new_edges")
     runner = select_engine(engine, threads, on_device=old.on_device and (new is None or new.on_device))
     native = old.native if isinstance(old, FrameView) else None
     record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
     if record is not None:
-        record.require("the forest", columns.names, columns.maximum)
+        record.require("the forest", columns.given, columns.maximum)
     with runner.guard():
-        view = old if new is None else _stacked(old, new)
+        view = compose(runner, old if new is None else _stacked(old, new), columns)
         if removed is not None:
             gone = _in_memory_of(old, removed, "removed")
             rows = rows_after_removal(runner, view, len(old), gone, columns, algorithm, layers=layers)
@@ -130,7 +131,7 @@ def update(
         updated = view.take(runner, rows)
     if record is None:
         return updated
-    later = Provenance(columns.names, columns.maximum, record.rows + len(new), _locators(record, len(old), rows))
+    later = Provenance(columns.given, columns.maximum, record.rows + len(new), _locators(record, len(old), rows))
     return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
 
 
@@ -149,7 +150,7 @@ def _anew(
     check_stackable(("forest", forest), ("edges", old))
     if isinstance(forest, FrameView) and isinstance(old, FrameView):
         view = replace(old, lazy=forest.lazy, as_user=forest.as_user)
-    view = view if new is None else _stacked(view, new)
+    view = compose(engine, view if new is None else _stacked(view, new), columns)
     rows = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
     return view.take(engine, rows)
 

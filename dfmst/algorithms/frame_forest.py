@@ -113,8 +113,11 @@ def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
     if not engine.on_host:
         numbered = DEVICE.number(engine, source, target, in_order=False)
         return numbered.source, numbered.target
-    encoded = pa.chunked_array([plain(source), plain(target)]).dictionary_encode()
-    code = np.concatenate([chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks])
+    encoded = pa.chunked_array(
+        [plain(source), plain(target)]
+    ).dictionary_encode()  # without a chunk if there are no ids
+    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
+    code = np.concatenate([np.zeros(0, np.uint32), *codes])
     return code[: len(source)], code[len(source) :]
 
 

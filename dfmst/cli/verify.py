@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
 from dfmst.cli.drivers import is_streamed, memory_bytes
-from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
+from dfmst.cli.inputs import check_columns, check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import check_output, output_path, write_rows
 from dfmst.cli.program import FAILURE
@@ -53,21 +54,34 @@ def verify(
 
     Exit status 0 if it does, 1 if not; the first violation goes to standard error. With --memory-limit, EDGES that
     would not fit are read in batches; FOREST is then a Parquet file of dfmst, which says which rows it holds.
+    A file of dfmst also says which columns and which order it was made with; options for columns come first.
 
     \b
-      dfmst verify roads.parquet forest.parquet -w km
+      dfmst verify roads.parquet forest.parquet
+      dfmst verify roads.parquet forest.csv -w km
     """  # noqa: D301 - click's mark for lines that stay as they are
     column = weight_name(weight, unweighted, maximum)
-    columns = columns_by_option(source, target, column)
     watch = Stopwatch()
     check_inputs((edges, forest))
     with watch.step("import"):
         load_libraries()
         import dfmst
-    names = (source, target, column)
-    asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
+        from dfmst.formats import open_edges, read_provenance
     streamed = is_streamed((edges,), memory_limit)
     with Progress() as progress:
+        with watch.step("read"):
+            claimed = open_edges(forest) if streamed else read_inputs((forest,), None, progress, {})
+            record = read_provenance(claimed.schema, None if streamed else claimed.num_rows)
+        names: list[Any] = [source, target, column]
+        if record is not None:  # it names the columns that no option names
+            given = [ctx.get_parameter_source(end) == ParameterSource.COMMANDLINE for end in ("source", "target")]
+            given.append(weight is not None or unweighted)
+            names = [
+                name if named else recorded for name, named, recorded in zip(names, given, record.names, strict=True)
+            ]
+            maximum = maximum or record.maximum
+        columns = {} if any(isinstance(name, list) for name in names) else columns_by_option(*names)
+        asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
         if streamed:
             with watch.step("verify"):
                 asked |= {"memory_limit": memory_bytes(memory_limit), "progress": progress.bar()}
@@ -75,15 +89,15 @@ def verify(
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)
-                claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
+                check_columns(forest, claimed.schema, columns)
             progress.show("verifying")
             with watch.step("verify"):
-                certificate = dfmst.verify(table, claimed, source, target, column, **asked)
+                certificate = dfmst.verify(table, _alike(claimed, table.schema), *names, **asked)
     violation = None if certificate.first_violation is None else certificate.first_violation.message
     if json or violation is None:
         total = certificate.total_weight
         figures = {"edges": edges, "forest": forest, **asdict(certificate), "first_violation": violation}
-        kind = "spanning" if column is None else "maximum spanning" if maximum else "minimum spanning"
+        kind = "spanning" if names[2] is None else "maximum spanning" if maximum else "minimum spanning"
         weight = "" if total is None else f"total weight {figure(total)}, "
         rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
         print_run(json, figures, f"{forest} is a {kind} forest of {edges}: {rows}, {weight}{parts}", watch, None)
@@ -159,7 +173,7 @@ def update(
         with watch.step("write"):
             if path or not json:
                 write_rows(rows, path, to)
-    total = None if record.names[2] is None else total_weight(rows[record.names[2]])
+    total = None if not isinstance(record.names[2], str) else total_weight(rows[record.names[2]])
     figures = {
         "forest": forest,
         "input": inputs,

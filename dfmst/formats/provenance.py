@@ -48,12 +48,20 @@ def is_count(value: Any) -> bool:
 
 _KEY = b"dfmst"
 _FORMAT = 1
+
+
+def _is_key(value: Any) -> bool:
+    """Whether a value is the name of a column, or a list of names."""
+    return isinstance(value, (str, int)) or (isinstance(value, list) and all(type(name) is str for name in value))
+
+
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "columns": lambda value: (
         isinstance(value, list)
         and len(value) == 3
-        and all(isinstance(name, (str, int)) for name in value[:2])
-        and isinstance(value[2], (str, int, NoneType))
+        and all(map(_is_key, value[:2]))
+        and isinstance(value[0], list) == isinstance(value[1], list)
+        and (value[2] is None or _is_key(value[2]))
     ),
     "order": lambda value: value in ("minimum", "maximum"),
     "rows": is_count,
@@ -71,7 +79,7 @@ class Provenance:
     Attributes
     ----------
     names
-        Source, target and weight column; the last may be ``None``.
+        Source, target and weight column, or lists of columns; the last may be ``None``.
     maximum
         Whether heavier rows came first.
     rows
@@ -90,7 +98,7 @@ class Provenance:
 
     def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool, conditions: Sequence[str] = ()) -> None:
         """Raise InvalidEdgesError if a forest was made with other columns or conditions, or in another order."""
-        if self.names != names:
+        if list(map(str, self.names)) != list(map(str, names)):  # version 0.2 wrote lists as text
             recorded, wanted = (", ".join(map(repr, columns)) for columns in (self.names, names))
             message = f"{what} was made with the columns {recorded}, not {wanted}"
             raise InvalidEdgesError(message, "name the same columns, or make the forest anew from all rows")
@@ -131,8 +139,8 @@ def without_provenance(schema: pa.Schema) -> pa.Schema:
     return schema.with_metadata({key: text for key, text in (schema.metadata or {}).items() if key != _KEY} or None)
 
 
-def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
-    """Read the record of a forest of `rows` rows; return ``None`` if the schema has none.
+def read_provenance(schema: pa.Schema, rows: int | None) -> Provenance | None:
+    """Read the record of a forest of `rows` rows (``None``: not known); return ``None`` if the schema has none.
 
     Raises
     ------
@@ -144,7 +152,7 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
         return None
     try:
         record = read_record(text)
-        _check_record(record, rows)
+        rows = _check_record(record, rows)
         locator = _unpacked(record["locators"], rows) if record.get("locators") else None
         if record["rows"] < (rows if locator is None or not rows else int(locator[-1]) + 1):
             raise ValueError("rows beyond those that the forest was made of")
@@ -158,16 +166,17 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
     return Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator, conditions)
 
 
-def _check_record(record: dict[str, Any], rows: int) -> None:
+def _check_record(record: dict[str, Any], rows: int | None) -> int:
     check_fields(record, {"format": is_count})
     if record["format"] != _FORMAT:
         message = f"the forest was written by version {str(record.get('version'))[:40]} of dfmst"
         raise FormatError(f"{message}, which this one cannot read", "install a later version of dfmst")
     check_fields(record, _FIELDS)
-    recorded = record["forest"]
-    if recorded != rows:
+    recorded: int = record["forest"]
+    if rows is not None and recorded != rows:
         message = f"the record of how the forest was made counts {recorded:,} rows, but the file has {rows:,}"
         raise FormatError(message, "rows were added or removed since: make the forest anew")
+    return recorded
 
 
 def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:

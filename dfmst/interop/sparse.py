@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import stored_entries, whole_number, yes_or_no
+from dfmst._common.arguments import one_name, stored_entries, whole_number, yes_or_no
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to_arrow
 from dfmst._edges.host_frame import FrameView, open_host_frame
@@ -27,7 +27,8 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     ----------
     matrix
         A square matrix or array of :mod:`scipy.sparse`, of any format, or one of :mod:`cupyx.scipy.sparse`, which stays
-        on the GPU. It is not changed.
+        on the GPU. It is not changed. Zeros in blocks of several entries (BSR) and in diagonals (DIA) are no entries,
+        as these formats fill up with zeros. All other formats store zeros that are edges.
     ids
         The vertices in the matrix's order; ``None``: 0, 1, 2 and so on. For matrices on the host.
     symmetric
@@ -38,8 +39,8 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     -------
     edges
         ``source`` (rows of the matrix), ``target`` (columns) and ``weight``, in the order of rows, then columns, then
-        the order that repeated entries are stored in; so one matrix gives one table in all formats. A
-        ``pyarrow.Table``; of a matrix on a GPU a ``cudf.DataFrame``.
+        the order that repeated entries are stored in; so a matrix without stored zeros gives one table in all formats.
+        A ``pyarrow.Table``; of a matrix on a GPU a ``cudf.DataFrame``.
 
     Raises
     ------
@@ -154,7 +155,7 @@ def to_sparse(
     """
     from scipy.sparse import coo_array
 
-    view = open_host_frame(edges)
+    view, source, target, weight = open_host_frame(edges), *map(one_name, (source, target, weight))
     size = None if shape is None else _size(shape)
     labels = None if ids is None else labels_of(ids, len(ids) if size is None else size, "the matrix")
     places = [places_of(name, arrow_column(name, view.column(name)), labels, size) for name in (source, target)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,6 +38,28 @@ def test_maximum(dfmst, roads, forest):
     result = dfmst("verify", roads, "forest.parquet", "--maximum")
     assert result.stderr.startswith("forest.parquet is a maximum spanning forest of roads.parquet: 4 rows")
     dfmst("verify", roads, "forest.parquet", code=1)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_file_says_its_columns(dfmst, parquet, monkeypatch, streamed):
+    import dfmst as package
+
+    monkeypatch.setattr(import_module("dfmst.cli.verify"), "is_streamed", lambda *arguments: streamed)
+    limit = ["--memory-limit", "1GiB"] if streamed else []
+    columns = {"a": [0, 1, 0], "b": [1, 2, 2], "km": [3, 1, 2], "day": [1, 1, 2], "weight": [1, 2, 3]}
+    table = pa.table(columns)
+    edges = parquet("roads.parquet", table)
+    for names in (("a", "b", "km"), ("a", "b", None), (["a"], ["b"], ["km", "day"]), (["a", "day"], ["b", "km"], "km")):
+        for maximum in (False, True)[: 1 if names[2] is None else 2]:
+            package.forest.solve(table, *names, maximum=maximum).write("forest.parquet")
+            stderr = dfmst("verify", edges, "forest.parquet", *limit).stderr
+            kind = "spanning" if names[2] is None else "maximum spanning" if maximum else "minimum spanning"
+            assert stderr.startswith(f"forest.parquet is a {kind} forest of roads.parquet: ")
+            new = dfmst("update", "forest.parquet", edges, "-o", "later.parquet").stderr
+            assert new.startswith(f"{'maximum' if maximum else 'minimum'} spanning forest: ")
+    package.forest.solve(table, "a", "b", "km").write("forest.parquet")
+    code = 2 if streamed else 1  # a stream compares the record
+    assert "forest.parquet" in dfmst("verify", edges, "forest.parquet", "-w", "weight", *limit, code=code).stderr
 
 
 def test_unweighted(dfmst, roads, forest):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import reduce
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -78,7 +80,7 @@ def test_where_keys_are_not_known():
             call(FRAME, *IDS, **options)
     with pytest.raises(ValueError, match="algorithm='dataframe' takes no keys of several columns"):
         minimum(FRAME, *IDS, "k", algorithm="dataframe")
-    wrong: list[Any] = [(["a"], "c"), (["a", "b"], ["c"]), ([], [])]
+    wrong: list[Any] = [(["a", "b"], "c"), (["a", "b"], ["c"]), ([], [])]
     for source, target in wrong:
         with pytest.raises(dfmst.InvalidEdgesError, match="they must name equally many columns"):
             minimum(FRAME, source, target, "k")
@@ -86,6 +88,44 @@ def test_where_keys_are_not_known():
         minimum(FRAME, "b", "d", [])
     with pytest.raises(dfmst.ColumnNotFoundError, match="column 'q' not found"):
         minimum(FRAME, ["a", "q"], ["c", "d"], "k")
+
+
+EDGES = pd.DataFrame({"a": [0, 1, 0, 3], "b": [1, 2, 2, 4], "km": [3, 1, 2, 5], "day": [1, 2, 3, 4]})
+OPTIONS: dict[str, dict[str, Any]] = {
+    "clusters": {"distance": 2},
+    "stream.clusters": {"distance": 2},
+    "stream.fold_clusters": {"distance": 2},
+    "steiner_tree": {"terminals": [0, 1]},
+    "path": {"start": 0, "stop": 2},
+    "partition": {"n": 2},
+    "hdbscan": {"min_cluster_size": 2},
+    "condensed_tree": {"min_cluster_size": 2},
+    "windows": {"time": "day", "width": 2, "step": 1},
+    "bottlenecks": {"pairs": EDGES[["a", "b"]]},
+    "update": {"new_edges": EDGES},
+    "verify": {"forest": EDGES.iloc[1:]},
+}
+WEIGHED = [
+    f"{prefix}{name}"
+    for prefix, module in (("", dfmst), ("forest.", dfmst.forest), ("stream.", dfmst.stream))
+    for name in module.__all__
+    if callable(getattr(module, name)) and "weight" in signature(getattr(module, name)).parameters
+]
+
+
+@pytest.mark.parametrize("name", sorted({*WEIGHED} - {"stream.verify"}))
+def test_a_list_of_one_name_is_the_name(name):
+    function: Any = reduce(getattr, name.split("."), dfmst)
+    edges = [EDGES] if name.startswith("stream") else EDGES
+    results = []
+    for wrap in (str, lambda name: [name]):
+        named = {end: wrap(name) for end, name in (("source", "a"), ("target", "b"), ("weight", "km"))}
+        result = function(edges, **named, **OPTIONS.get(name, {}))
+        frames = [result] if isinstance(result, pd.DataFrame) else list(result) if name == "windows" else []
+        total = getattr(result, "total_weight", None)
+        results.append([total, *(frame.to_csv() for frame in frames if isinstance(frame, pd.DataFrame))])
+        assert name not in ("verify", "forest.solve") or total == 8
+    assert results[0] == results[1]
 
 
 DAYS = [datetime.datetime(2026, 1, day) for day in (3, 1, 2)]

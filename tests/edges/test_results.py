@@ -339,3 +339,39 @@ def test_a_frame_without_memory() -> None:
 
     with pytest.raises(MemoryError):
         dfmst.minimum_spanning_forest(Frame())
+
+
+def test_categories_and_dictionaries_of_integers_stay_integers() -> None:
+    codes = pa.array([1, 2]).dictionary_encode()
+    kinds = [pa.dictionary(index, pa.int64()) for index in (pa.int8(), pa.int16())]
+    table = pa.table({"source": codes.cast(kinds[0]), "target": codes.cast(kinds[1])})
+    for frame in (table, table.to_pandas(types_mapper=pd.ArrowDtype)):
+        labels: Any = dfmst.connected_components(frame)  # they were texts
+        assert column_of(labels, "vertex") == column_of(labels, "component") == [1, 2]
+    large = [pd.Index([2**53 + at]) for at in (1, 3)]
+    frames = [
+        pd.DataFrame({"source": [at, 8], "target": [1 + at, 9], "weight": [1, 2]}).assign(
+            name=pd.Categorical.from_codes([0, -1], categories=entries)
+        )
+        for at, entries in enumerate(large)
+    ]
+    for stacked in (
+        dfmst.stream.minimum_spanning_forest(frames),
+        dfmst.update(dfmst.minimum_spanning_forest(frames[0]), frames[1]),
+    ):
+        assert stacked["name"].tolist() == [2**53 + 1, pd.NA, 2**53 + 3]
+    labels = [frames[at].rename(columns={"source": "vertex"})[["vertex", "name"]].head(1) for at in (0, 1)]
+    assert dfmst.relabel(*labels)[1]["cluster"].tolist() == [2**53 + 1, 2**53 + 3]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FRAMES if kind not in ("duckdb", "polars-lazy")])
+@pytest.mark.parametrize("rows", [0, 2])
+def test_dataframe_steps_without_a_row(kind: str, rows: int) -> None:
+    for ids in (pa.string(), pa.int64(), pa.dictionary(pa.int32(), pa.string()), pa.float64(), pa.null(), pa.date32()):
+        nothing = {"source": pa.nulls(rows, ids), "target": pa.nulls(rows, ids), "weight": pa.nulls(rows, pa.int64())}
+        frame = FRAMES[kind](pa.table(nothing))
+        if rows and (pa.types.is_floating(ids) or (kind == "pandas" and pa.types.is_integer(ids))):
+            continue  # floats are no ids
+        forest = dfmst.minimum_spanning_forest(frame, algorithm="dataframe", invalid="drop")
+        assert type(forest) is type(frame)
+        assert column_of(forest, "source") == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -30,6 +31,28 @@ def case(request: pytest.FixtureRequest) -> tuple[pd.DataFrame, dict[str, Any], 
     forest = dfmst.forest.solve(table, **call)
     assert forest.verify()
     return table, call, forest.frame.index.tolist()
+
+
+def test_proofs_and_updates(case: tuple[pd.DataFrame, dict[str, Any], list[int]]) -> None:
+    table, call, rows = case
+    forest, others = table.loc[rows], table.drop(rows)
+    certificate = dfmst.verify(table, forest, **call)
+    assert certificate
+    assert certificate.total_weight == dfmst.forest.solve(table, **call).total_weight
+    for kind in (pa.Table.from_pandas, pl.from_pandas):
+        assert dfmst.verify(kind(table), kind(forest.sample(frac=1, random_state=1)), **call)
+    for wrong in (forest.iloc[1:], pd.concat([forest.iloc[1:], others.iloc[:1]]), forest.assign(w=9.5)):
+        assert not dfmst.verify(table, wrong, **call)
+    if call.keys() & {"by", "keep", "drop"}:
+        return
+    solve = dfmst.maximum_spanning_forest if call["maximum"] else dfmst.minimum_spanning_forest
+    names = {name: value for name, value in call.items() if name != "maximum"}
+    assert dfmst.update(solve(table[:150], **names), table[150:], **call).equals(forest)
+    reserve, gone = table[np.asarray(dfmst.in_forest(table, layers=3, **call)) > 0], forest.iloc[[0, 2]]
+    expected = solve(table.drop(gone.index), **names)
+    assert dfmst.update(reserve, removed=gone.reset_index(drop=True), layers=3, **call).index.tolist() == (
+        expected.index.tolist()
+    )
 
 
 @pytest.mark.parametrize("batches", [1, 7])

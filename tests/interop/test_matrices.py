@@ -61,26 +61,51 @@ def test_symmetry_is_found_entry_by_entry(rows):
     assert len(dfmst.from_sparse(nan)) == 1
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
-def test_one_table_of_all_formats(kind):
-    matrix = sparse.coo_array(([3.0, 1.0, 2.0, 1.0], ([2, 0, 1, 3], [0, 1, 2, 3])), shape=(4, 4))
-    found = dfmst.from_sparse(matrix.asformat(kind))
-    expected = dfmst.from_sparse(matrix)
-    if kind in ("bsr", "dia"):  # these store zeros of their own
-        found = found.filter(pa.compute.not_equal(found["weight"], 0.0))
-    assert found.equals(expected)
-    assert expected.column(0).to_pylist() == [0, 1, 2, 3]
+FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"]
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
+@pytest.mark.parametrize("make", [sparse.coo_array, sparse.coo_matrix])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_one_table_of_all_formats(kind, make):
+    matrix = make(([3.0, 1.0, 2.0, 1.0, -0.5], ([2, 0, 1, 3, 0], [0, 1, 2, 3, 3])), shape=(4, 4))
+    expected = [(0, 1, 1.0), (0, 3, -0.5), (1, 2, 2.0), (2, 0, 3.0), (3, 3, 1.0)]
+    stored = [matrix.asformat(kind)]
+    stored += [matrix.tobsr(blocksize=(size, size)) for size in (1, 2, 4) if kind == "bsr"]
+    for each in stored:
+        found = dfmst.from_sparse(each)
+        assert list(zip(*found.to_pydict().values(), strict=True)) == expected
+        chosen = dfmst.arrays.forest_rows(each)
+        assert sorted(each.tocoo().data[chosen]) == [-0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_zeros_that_a_format_stores(kind):
+    matrix = sparse.coo_array(([0.0, 1.0], ([0, 1], [1, 2])), shape=(4, 4)).asformat(kind)
+    blocks = [(size, size) for size in (1, 2) if kind == "bsr"]
+    for each in [sparse.bsr_array(matrix, blocksize=size) for size in blocks] or [matrix]:
+        kept = kind != "dia" and getattr(each, "blocksize", (1, 1)) == (1, 1)
+        assert dfmst.from_sparse(each)["weight"].to_pylist() == [0.0, 1.0][not kept :]
+
+
+def test_repeated_and_unsorted_blocks():
+    blocks = np.array([[[0, 5], [5, 0]], [[0, 3], [np.nan, 0]], [[0, 3], [4, 0]]], float)
+    matrix = sparse.bsr_array((blocks, [1, 0, 0], [0, 3, 3]), shape=(4, 4))
+    rows = [each[:2] for each in ordered(dfmst.from_sparse(matrix, symmetric=False))]
+    assert rows == [(0, 1), (0, 1), (0, 3), (1, 0), (1, 0), (1, 2)]
+    assert dfmst.from_sparse(matrix, symmetric=False)["weight"].to_pylist()[:3] == [3.0, 3.0, 5.0]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("maximum", [False, True])
 def test_positions_among_the_entries(kind, maximum):
     draw = np.random.default_rng(3)
     ends, weights = draw.integers(0, 20, (2, 60)), draw.integers(1, 9, 60)
     matrix = sparse.coo_array((weights, (ends[0], ends[1])), shape=(25, 25)).asformat(kind)
+    matrix = matrix.tobsr(blocksize=(5, 5)) if kind == "bsr" else matrix
     coo = matrix.tocoo()
-    rows = dfmst.arrays.forest_rows(matrix, maximum=maximum)
-    assert rows.tolist() == dfmst.arrays.forest_rows(coo.row, coo.col, coo.data, maximum=maximum).tolist()
+    stored = np.flatnonzero(coo.data)  # none of the weights is zero, though repeated entries are added up
+    rows = dfmst.arrays.forest_rows(coo.row[stored], coo.col[stored], coo.data[stored], maximum=maximum)
+    assert dfmst.arrays.forest_rows(matrix, maximum=maximum).tolist() == stored[rows].tolist()
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])

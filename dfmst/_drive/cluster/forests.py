@@ -311,6 +311,6 @@ def update(
     >>> forest.mst.update(tuesday).compute().index.tolist()
     [1, 3]
     """
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = edge_columns(source, target, weight, maximum, invalid)
     options = Options(strategy, 2, checkpoint, None, memory_limit)
     return forest_frame(stacked(forest, new_edges), columns, options, False)

@@ -233,9 +233,9 @@ def clusters(*values: Any, **named: Any) -> Any:
     bound = signature(_clusters_in_client).bind(*values, **named)
     bound.apply_defaults()
     given = bound.arguments
-    edges, weight = given["edges"], given["weight"]
-    columns = EdgeColumns(given["source"], given["target"], weight, given["maximum"], given["invalid"])
-    thresholds = Thresholds.of(given["n_clusters"], given["distance"], weight, maximum=columns.maximum)
+    edges, order = given["edges"], (given["maximum"], given["invalid"])
+    columns = EdgeColumns(given["source"], given["target"], given["weight"], *order)
+    thresholds = Thresholds.of(given["n_clusters"], given["distance"], columns.weight, maximum=columns.maximum)
     empty = make_meta(edges) if isinstance(edges, dd.DataFrame) else None
     client = not thresholds.distances or given["vertices"] is not None or given["by"] is not None
     client = client or given["previous"] is not None

@@ -73,7 +73,7 @@ def fold_clusters(
     columns = EdgeColumns(source, target, weight, maximum, invalid)  # keys of several columns are refused
     if by is not None:
         check_one_graph(vertices)
-    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum)
+    thresholds = Thresholds.of(n_clusters, distance, columns.weight, maximum=columns.maximum)
     limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
     places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
     solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}

@@ -300,7 +300,7 @@ def _verify_file(source: ParquetSource, path: Path, job: Job) -> Certificate:
     if record is None or record.locator is None:
         message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"
         raise InvalidEdgesError(message, "leave the memory limit out, or make the forest with dfmst forest")
-    record.require(str(path), job.columns.names, job.columns.maximum, job.columns.conditions.words)
+    record.require(str(path), job.columns.given, job.columns.maximum, job.columns.conditions.words)
     file.require(job.columns.arguments)
     violation = _difference(source, file, record.locator)
     forest = _read(file, record, record.locator, job)

@@ -15,6 +15,7 @@ from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.labels import Labels, Numbered
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import EdgeSource, kinds_of
+from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
@@ -61,12 +62,14 @@ class GroupLabels(Labels):
         assert self.types is not None
         frame = nw.from_native(native, eager_only=True)
         *names, source = self.types
-        untyped = {name for name in self.types if pa.types.is_null(view.series(name).to_arrow().type)}
+        untyped = {name for name in self.types if pa.types.is_null(_plain_type(view, name))}
         wanted = {str(name): name for name in names} | dict.fromkeys(("vertex", *self.leaders), source)
         casts = [
             nw.col(column).cast(view.frame.schema[name])
             for column, name in wanted.items()
-            if name not in untyped and view.frame.schema[name] not in (nw.Object, frame.schema[column])
+            if name not in untyped
+            and view.frame.schema[name] not in (nw.Object, nw.Unknown, frame.schema[column])
+            and (view.frame.schema[name] != nw.Categorical or frame.schema[column] == nw.String)
         ]
         return nw.to_native(frame.with_columns(*casts))
 
@@ -109,4 +112,9 @@ def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:
         return [source.schema.field(name).type for name in names]
     view = kinds_of(source, names).view
     assert isinstance(view, FrameView)
-    return [view.series(name).to_arrow().type for name in names]
+    return [_plain_type(view, name) for name in names]
+
+
+def _plain_type(view: FrameView, name: Any) -> pa.DataType:
+    """Return the type of a column without an encoding: Arrow takes no rows of views and of runs."""
+    return plain_ids(arrow_column(name, view.column(name))).type

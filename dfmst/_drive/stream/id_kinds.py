@@ -64,7 +64,7 @@ class IdKinds:
         view = self.view
         if view is None:
             return table
-        kind = next(iter(self.types)) if len(self.types) == 1 else None
+        kind: Any = next(iter(self.types)) if len(self.types) == 1 else None
         if isinstance(view, DeviceView):
             frame = sys.modules["cudf"].DataFrame.from_arrow(table)
             columns = {name: frame[name] for name in table.column_names}
@@ -72,6 +72,9 @@ class IdKinds:
                 columns[name] = ids if kind is None or ids.dtype == kind else ids.astype(kind)
             return view.build(columns)
         implementation = view.frame.implementation
+        if hasattr(kind, "pyarrow_dtype"):  # pandas itself does not cast to all of its Arrow types
+            cast = pa.table({name: self.cast(table[name], kind.pyarrow_dtype) for name in table.column_names})
+            return view.finish(nw.from_native(cast.to_pandas(types_mapper=type(kind)), eager_only=True))
         native = replace(view, lazy=False, as_user=None).build_arrow(dict(zip(table.column_names, table, strict=True)))
         if kind is not None and implementation.is_pandas():
             native = native.astype(kind)

@@ -252,7 +252,7 @@ def gather_rows(
 ) -> pa.RecordBatchReader:
     """Yield the forest's rows, with the record of how it was made; ids and plain weights come from the fold."""
     columns = job.columns
-    record = Provenance(columns.names, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
+    record = Provenance(columns.given, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
     schema = with_provenance(
         source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
     )

@@ -17,6 +17,7 @@ from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame
+from dfmst._edges.results import take_or_null
 from dfmst._engines import select_engine
 from dfmst._trees.points.geometry import POINT, geometry_column, geometry_name, read_geometry
 from dfmst.errors import CapacityError, InvalidEdgesError, missing_column
@@ -59,7 +60,7 @@ class Points(NamedTuple):
             taken = {name: column.take(at).reset_index(drop=True) for name, at in ends.items()}
             return self.view.build({**taken, **numbers})
         ids = self.view.series(self.ids)
-        named = [nw.maybe_reset_index(ids[at]).alias(name).to_frame() for name, at in ends.items()]
+        named = [take_or_null(ids, at).alias(name).to_frame() for name, at in ends.items()]
         beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
         return self.view.finish(nw.concat([*named, beside], how="horizontal"))
 
