@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
 from dfmst._edges.host_frame import FrameView, host_column, host_only
 from dfmst._edges.results import take_or_null
 from dfmst._edges.unify import native_type, series_type
@@ -108,7 +108,7 @@ def _read_both(new: Frame, old: Frame, vertex: Any, cluster: Any) -> tuple[_Labe
     ids, labels = (ids_like(*pair) for pair in columns)
     arrow = [arrow_column(name, values) for (name, _), values in zip(columns[0], ids[:2], strict=True)]
     for (name, _), values, nulls in zip(columns[0], arrow, ids[2:], strict=True):
-        _check_vertices(name, values, nulls)
+        check_distinct(name, values, nulls, "pass one row a vertex")
     numbered = [_numbered(*parts) for parts in zip(labels[:2], labels[2:], strict=True)]
     this, last = (
         _Labels(*parts) for parts in zip(views.values(), names, arrow, *zip(*numbered, strict=True), strict=True)
@@ -133,23 +133,6 @@ def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
     return others[0]
 
 
-def _check_vertices(name: str, column: pa.Array, nulls: Array | None) -> None:
-    """Raise an error for null or repeated vertices."""
-    if nulls is not None and nulls.any():
-        row = int(nulls.argmax())
-        message = f"{name} has {int(nulls.sum()):,} nulls, the first in row {row}"
-        raise InvalidEdgesError(message, "leave those rows out", row=row)
-    repeated = 0 if _ascends(column) else len(column) - int(pc.count_distinct(column).as_py())
-    if not repeated:
-        return
-    codes = pc.dictionary_encode(column).indices.to_numpy()
-    again = np.ones(len(codes), bool)
-    again[np.unique(codes, return_index=True)[1]] = False
-    row = int(again.argmax())
-    message = f"{name} has {repeated:,} repeated entries, the first is {column[row].as_py()!r} in row {row}"
-    raise InvalidEdgesError(message, "pass one row a vertex", row=row)
-
-
 def _numbered(labels: Any, nulls: Array | None) -> tuple[Array, pa.Array, Array, Array]:
     """Number labels by their first occurrence: codes, labels, first rows and ranks."""
     encoded = pc.dictionary_encode(pa.array(labels, mask=nulls) if isinstance(labels, np.ndarray) else labels)
@@ -161,14 +144,9 @@ def _numbered(labels: Any, nulls: Array | None) -> tuple[Array, pa.Array, Array,
     return code, encoded.dictionary, first, rank
 
 
-def _ascends(column: pa.Array) -> bool:
-    """Whether each entry is greater than the one before, as in labels that dfmst returns."""
-    return len(column) < 2 or bool(pc.all(pc.greater(column[1:], column[:-1])).as_py())
-
-
 def _ascending(column: pa.Array) -> Array:
     """Return the places of different entries in ascending order."""
-    places: Array = np.arange(len(column)) if _ascends(column) else pc.sort_indices(column).to_numpy()
+    places: Array = np.arange(len(column)) if ascends(column) else pc.sort_indices(column).to_numpy()
     return places
 
 
