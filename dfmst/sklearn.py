@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,8 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         Clusters this far apart, or farther, are not joined.
     metric
         ``"euclidean"``, ``"haversine"``, ``"cosine"``, ``"correlation"``, ``"manhattan"`` or ``"chebyshev"``: `X` holds
-        points, as :func:`dfmst.points_forest` takes them (``"haversine"``: degrees, and distances in meters).
+        points, as :func:`dfmst.points_forest` takes them (``"haversine"``: degrees, and distances in meters; names of
+        columns say which is the latitude). ``None``: ``"euclidean"``, with a warning if columns are named as degrees.
         ``"precomputed"``: `X` holds distances, a symmetric matrix, or a sparse one whose entries are the edges of a
         graph.
     engine
@@ -66,7 +68,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         n_clusters: int | None = 2,
         *,
         distance_threshold: float | None = None,
-        metric: str = "euclidean",
+        metric: str | None = None,
         engine: str = "auto",
     ) -> None:
         self.n_clusters = n_clusters
@@ -91,7 +93,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         if (self.n_clusters is None) == (self.distance_threshold is None):
             raise ValueError("Exactly one of n_clusters and distance_threshold has to be set, and the other None.")
-        if not isinstance(self.metric, str):
+        if not isinstance(self.metric, (str, NoneType)):
             raise ValueError(f"metric is {self.metric!r}; it must be a text")
         refuse_masked("X", X)
         sparse = ["csr", "coo"] if self.metric == "precomputed" else False
@@ -113,7 +115,9 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _forest(self, X: Any) -> pa.Table:
         """The forest of points or of a graph: source, target and weight."""
         if self.metric != "precomputed":
-            tree = dfmst.points_forest(X, metric=self.metric)
+            names = getattr(self, "feature_names_in_", None)
+            points = X if names is None else pa.table(list(X.T), names=list(names))
+            tree = dfmst.points_forest(points, metric=self.metric)
             return tree.rename_columns(["source", "target", "weight"])
         edges = dfmst.from_matrix(X) if isinstance(X, np.ndarray) else dfmst.from_sparse(X)
         forest: pa.Table = dfmst.minimum_spanning_forest(edges, engine=self.engine)

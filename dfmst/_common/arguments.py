@@ -35,16 +35,16 @@ def whole_number(name: str, value: Any) -> int:
     """Return an argument that must be a whole number; floats such as 1e9 count as whole."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {_shown(value)}; it must be a whole number") from None
+    with suppress(TypeError):
+        if not isinstance(value, bool):
+            return operator.index(value)
+    raise TypeError(f"{name} is {_shown(value)}; it must be a whole number")
 
 
 def real_number(name: str, value: Any) -> float:
     """Return an argument that must be a number."""
     with suppress(TypeError, ValueError, ArithmeticError):
-        if not isinstance(value, (str, bytes)):
+        if not isinstance(value, (str, bytes, bool)):
             return float(value)
     raise TypeError(f"{name} is {_shown(value)}; it must be a number")
 

@@ -237,6 +237,31 @@ def plain_ids(column: pa.Array) -> pa.Array:
     return column
 
 
+def ascends(column: pa.Array) -> bool:
+    """Whether each entry is greater than the one before, as in labels that dfmst returns."""
+    return len(column) < 2 or bool(pc.all(pc.greater(column[1:], column[:-1])).as_py())
+
+
+def check_distinct(
+    name: str, column: pa.Array, nulls: Array | None, hint: str, option: tuple[str, str] | None = None
+) -> None:
+    """Raise an error for null or repeated ids of rows; the hint is for repeated ones."""
+    if nulls is not None and nulls.any():
+        row = int(nulls.argmax())
+        message = f"{name} has {int(nulls.sum()):,} nulls, the first in row {row}"
+        raise InvalidEdgesError(message, "leave those rows out", row=row)
+    repeated = 0 if ascends(column) else len(column) - int(pc.count_distinct(column).as_py())
+    if not repeated:
+        return
+    codes = pc.dictionary_encode(column).indices.to_numpy()
+    firsts = np.unique(codes, return_index=True)[1]
+    again = np.ones(len(codes), bool)
+    again[firsts] = False
+    row = int(again.argmax())
+    message = f"{name} has {repeated:,} repeated entries, the first is {column[row].as_py()!r} in row {row}"
+    raise InvalidEdgesError(f"{message}, as in row {firsts[codes[row]]}", hint, row=row, option=option)
+
+
 def whole_ids(column: pa.ChunkedArray) -> pa.Array:
     """Return a chunked column as one array; texts of 2 GiB and more get offsets of 64 bits."""
     if column.num_chunks == 1:

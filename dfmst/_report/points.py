@@ -23,17 +23,15 @@ from dfmst._trees.points.geometry import (
     read_geometry,
     read_lines,
 )
+from dfmst._trees.points.metrics import degrees_among, latitude_of
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
-
-_EAST = ("lon", "lng", "long", "longitude", "x_lon")
-_NORTH = ("lat", "latitude", "y_lat")
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
     """Coordinates by id."""
 
-    ids: pa.ChunkedArray  # of equal ids the first counts
+    ids: pa.ChunkedArray  # of equal ids, which are in one place, the first counts
     x: Array  # coordinates, float64
     y: Array
     degrees: bool  # whether they are longitudes and latitudes, if their values may be
@@ -71,7 +69,8 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
     ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
     if len(names) == 2:
-        return _of_columns(ids, _numbers(view, names[0]), _numbers(view, names[1]), str(names[0]), str(names[1]))
+        x, y = (_numbers(view, name) for name in names)
+        return _in_one_place(_of_columns(ids, x, y, str(names[0]), str(names[1])))
     name = names[0] if names else geometry_name(view.native)
     if name is None:
         message = "the points have no geometry, and no columns of coordinates are named"
@@ -82,7 +81,24 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
         message = f"column {name!r} holds no points"
         raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
     x, y = np.where(geometry.kind == POINT, geometry.first, np.nan)
-    return Points(ids, x, y, is_degrees(view.native, name))
+    return _in_one_place(Points(ids, x, y, is_degrees(view.native, name)))
+
+
+def _in_one_place(points: Points) -> Points:
+    """Raise an error for an id in two places."""
+    try:
+        chunks = pc.dictionary_encode(points.ids).unify_dictionaries().chunks
+    except pa.ArrowException:  # no vertex has such an id
+        return points
+    codes = np.concatenate([np.zeros(0, np.int64), *(np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks)])
+    first, number = np.unique(codes, return_index=True, return_inverse=True)[1:]
+    at, places = first[number], np.stack([points.x, points.y])
+    differ = (codes >= 0) & (np.abs(places - places[:, at]) > 0).any(axis=0)
+    if differ.any():
+        row = int(differ.argmax())
+        message = f"the points have {points.ids[row].as_py()!r} in two places, in rows {at[row]} and {row}"
+        raise InvalidEdgesError(message, "pass one row a point")
+    return points
 
 
 def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
@@ -130,9 +146,11 @@ def _names(coordinates: Any) -> list[Any]:
 
 
 def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points:
-    if first.lower() in _NORTH and second.lower() in _EAST:
-        x, y, first, second = y, x, second, first
-    return Points(ids, x, y, first.lower() in _EAST and second.lower() in _NORTH)
+    """Points of two columns: x and y, or if their names say so the longitude and the latitude, in either order."""
+    degrees = degrees_among((first, second)) is not None
+    if degrees and not latitude_of(first, second):
+        x, y = y, x
+    return Points(ids, x, y, degrees)
 
 
 def column_of(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:

@@ -114,18 +114,22 @@ class Selection(NamedTuple):
     outlier_score: Array
 
 
-def select_clusters(tree: CondensedTree, method: str, epsilon: float, largest: int | None) -> Selection:
-    """Select clusters of the largest excess of mass, or the smallest ones."""
+def select_clusters(
+    tree: CondensedTree, method: str, epsilon: float, largest: int | None, single: bool = False
+) -> Selection:
+    """Select clusters of the largest excess of mass, or the smallest ones; with `single` the root may be one."""
     parent, birth = tree.parent.tolist(), tree.birth.tolist()
     death, deepest = _deaths(tree)
-    chosen = _by_mass(tree, largest) if method == "eom" else _leaves(parent)
+    chosen = _by_mass(tree, largest, single) if method == "eom" else _leaves(parent)
     if epsilon > 0:
-        chosen = _apart(chosen, parent, birth, epsilon)
-    owner = [0] * len(parent)  # cluster -> the chosen cluster that it is in; 0: none
+        chosen = _apart(chosen, parent, birth, epsilon, single)
+    owner = [0 if chosen[0] else -1] * len(parent)  # cluster -> the chosen cluster that it is in; -1: none
     for cluster in range(1, len(parent)):
         owner[cluster] = cluster if chosen[cluster] else owner[parent[cluster]]
     mine = np.array(owner)[tree.cluster]
-    member = mine > 0
+    if chosen[0]:  # it is the only one, and has those that stay the longest
+        mine[tree.density < (1 / epsilon if epsilon > 0 else death[0])] = -1
+    member = mine >= 0
     limit, density = death[mine], tree.density
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(np.isfinite(density) & (limit > 0), np.minimum(density, limit) / limit, 1.0)
@@ -147,14 +151,19 @@ def _deaths(tree: CondensedTree) -> tuple[Array, Array]:
     return death, np.array(deepest)
 
 
-def _by_mass(tree: CondensedTree, largest: int | None) -> list[bool]:
-    """Clusters whose parts have no larger excess of mass, and that are in no other such cluster."""
+def _by_mass(tree: CondensedTree, largest: int | None, single: bool) -> list[bool]:
+    """Clusters whose parts have no larger excess of mass, and that are in no other such cluster.
+
+    Components that nothing joins have no mass in common, so that they are not one cluster. The size of the root is that
+    of the clusters it splits into, as in other packages: vertices that left it before are no members.
+    """
     parent, size, count = tree.parent.tolist(), tree.size.tolist(), len(tree.parent)
     mass = np.bincount(tree.cluster, tree.density - tree.birth[tree.cluster], minlength=count)
     split = (tree.birth[1:] - tree.birth[tree.parent[1:]]) * tree.size[1:]
     stability = (mass + np.bincount(tree.parent[1:], split, minlength=count)).tolist()
     below, chosen = [0.0] * count, [False] * count
-    for cluster in range(count - 1, 0, -1):
+    size[0] = int(tree.size[1:][tree.parent[1:] == 0].sum())
+    for cluster in range(count - 1, -1 if single and stability[0] > 0 else 0, -1):
         chosen[cluster] = below[cluster] <= stability[cluster] and (largest is None or size[cluster] <= largest)
         below[parent[cluster]] += stability[cluster] if chosen[cluster] else below[cluster]
     inside = [False] * count
@@ -169,12 +178,15 @@ def _leaves(parent: list[int]) -> list[bool]:
     return [cluster > 0 and cluster not in split for cluster in range(len(parent))]
 
 
-def _apart(chosen: list[bool], parent: list[int], birth: list[float], epsilon: float) -> list[bool]:
-    """Replace chosen clusters that split at less than `epsilon` by the one above that does not, below the root."""
+def _apart(chosen: list[bool], parent: list[int], birth: list[float], epsilon: float, single: bool) -> list[bool]:
+    """Replace chosen clusters that split at less than `epsilon` by the one above that does not.
+
+    It is the root with `single` only.
+    """
     kept = [False] * len(chosen)
-    for cluster in range(1, len(chosen)):
+    for cluster in range(len(chosen)):
         if chosen[cluster]:
-            while birth[cluster] * epsilon > 1 and parent[cluster]:
+            while birth[cluster] * epsilon > 1 and (parent[cluster] or single):
                 cluster = parent[cluster]
             kept[cluster] = True
     inside = [False] * len(chosen)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dfmst._common.arguments import check_choice, is_several, real_number, whole_number
+from dfmst._common.arguments import check_choice, is_several, real_number, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
 from dfmst._common.types import ROW_LIMIT, Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
@@ -19,7 +19,7 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.condensed import Dendrogram, Selection, build_dendrogram, condense, select_clusters
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst._trees.points.forest import default_neighbors
+from dfmst._trees.points.forest import default_neighbors, positive
 from dfmst._trees.points.metrics import check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
@@ -35,7 +35,7 @@ def hdbscan(
     weight: Any = "weight",
     *,
     columns: Any = None,
-    metric: str = "euclidean",
+    metric: str | None = None,
     ids: Any = None,
     box: Any = None,
     min_samples: int | None = None,
@@ -43,6 +43,7 @@ def hdbscan(
     cluster_selection_method: str = "eom",
     epsilon: float = 0.0,
     max_cluster_size: int | None = None,
+    allow_single_cluster: bool = False,
     vertices: Any = None,
     by: Any = None,
     invalid: Invalid = "raise",
@@ -74,6 +75,9 @@ def hdbscan(
         Clusters that split at a smaller distance stay together. It is compared in the type of the weights.
     max_cluster_size
         With ``"eom"``: larger clusters are not selected.
+    allow_single_cluster
+        Whether all connected vertices may be one cluster, which the packages hdbscan and scikit-learn have under this
+        name. A vertex that leaves it before its last change is noise, or with `epsilon` at a larger distance.
     vertices
         Edge tables: all vertices, as for :func:`connected_components`. Those without edges are noise.
     by
@@ -91,18 +95,19 @@ def hdbscan(
     Raises
     ------
     InvalidEdgesError
-        Negative weights.
+        Negative weights; `min_samples` that is less than 1.
     ValueError
-        `min_cluster_size` is less than 2, `cluster_selection_method` or `metric` unknown, or `epsilon` negative.
+        `min_cluster_size` is less than 2, `max_cluster_size` less than 1, `cluster_selection_method` or `metric`
+        unknown, or `epsilon` negative.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components` and :func:`points_forest`.
 
     Notes
     -----
     Merges at equal distances are one merge of several parts, as in the definition: the clusters depend on the distances
-    alone, not on the order of rows. Core distances make edges of a point equal; where such a point joins two clusters,
-    other packages add it to one of them, and here it leaves the cluster of both. Without equal distances the labels are
-    theirs.
+    alone, not on the order of rows. If no distances are equal, the labels are those of the packages hdbscan and
+    scikit-learn. Core distances make edges of a point equal: if such a point joins two clusters, these packages add it
+    to one of them, by the order of rows, and here it leaves the cluster of both.
 
     Examples
     --------
@@ -131,6 +136,9 @@ def hdbscan(
     if not limit >= 0:
         raise ValueError(f"epsilon is {limit:g}; it must not be negative")
     largest = None if max_cluster_size is None else whole_number("max_cluster_size", max_cluster_size)
+    if largest is not None and largest < 1:
+        raise ValueError(f"max_cluster_size is {largest}; it must be at least 1, or None for clusters of any size")
+    single = yes_or_no("allow_single_cluster", allow_single_cluster)
     if columns is not None or is_array(edges):
         if by is not None:
             raise ValueError("by= groups the rows of an edge table, and these are points")
@@ -141,7 +149,12 @@ def hdbscan(
         limit = made.epsilon
     numbers: dict[str, Array] = {}
     for size in sizes:
-        found = [select_clusters(condense(tree, size), cluster_selection_method, limit, largest) for tree in made.trees]
+        found = [
+            select_clusters(
+                condense(tree, size), cluster_selection_method, limit, largest, single and tree.vertices >= size
+            )
+            for tree in made.trees
+        ]
         suffix = size if is_several(min_cluster_size) else ""
         columns_of = map(np.concatenate, zip(*found, strict=True))
         numbers |= {f"{name}{suffix}": column for name, column in zip(Selection._fields, columns_of, strict=True)}
@@ -156,11 +169,12 @@ def condensed_tree(
     weight: Any = "weight",
     *,
     columns: Any = None,
-    metric: str = "euclidean",
+    metric: str | None = None,
     ids: Any = None,
     box: Any = None,
     min_samples: int | None = None,
     min_cluster_size: int = 5,
+    allow_single_cluster: bool = False,
     vertices: Any = None,
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -173,6 +187,8 @@ def condensed_tree(
         As for :func:`hdbscan`.
     min_cluster_size
         Smaller groups leave a cluster vertex by vertex; at least 2.
+    allow_single_cluster
+        As for :func:`hdbscan`, so that both take the same options. The tree is the same: it begins with all vertices.
 
     Returns
     -------
@@ -209,6 +225,7 @@ def condensed_tree(
     Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
     """
     smallest = _sizes([min_cluster_size])[0]
+    yes_or_no("allow_single_cluster", allow_single_cluster)
     if columns is not None or is_array(edges):
         made = _of_points(edges, columns, ids, metric, box, min_samples, smallest, threads)
     else:
@@ -242,29 +259,37 @@ def _sizes(value: Any) -> list[int]:
     return sizes
 
 
-def _check_edge_options(metric: str, ids: Any, box: Any) -> None:
+def _check_edge_options(metric: str | None, ids: Any, box: Any) -> None:
     """Refuse options of points for an edge table."""
-    check_metric(metric)
-    if metric != "euclidean" or ids is not None or box is not None:
+    check_metric("euclidean" if metric is None else metric)
+    if metric not in (None, "euclidean") or ids is not None or box is not None:
         message = "metric=, ids= and box= are for points, and an edge table has distances already"
         raise ValueError(f"{message}; name the coordinates of points with columns=")
 
 
 def _of_points(
-    points: Frame, columns: Any, ids: Any, metric: str, box: Any, min_samples: int | None, smallest: int, threads: Any
+    points: Frame,
+    columns: Any,
+    ids: Any,
+    metric: str | None,
+    box: Any,
+    min_samples: int | None,
+    smallest: int,
+    threads: Any,
 ) -> _Made:
     read = read_points(points, columns, ids)
     if read.view.on_device:
         message = "clusters and dendrograms are made of points on the host, and these are on a GPU"
         raise UnsupportedFrameError(message, "pass points.to_arrow()")
     others = max(0, read.number - 1)
-    core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
+    core = min(others, smallest if min_samples is None else positive("min_samples", min_samples))
     engine = select_engine("cpu", threads, rows=others)
     measured = measure(engine, read, metric, box)
     source, target, weight = spanning_pairs(
         engine, measured.coordinates, default_neighbors(measured), core, measured.space
     )
-    return _Made([_dendrogram(engine, source, target, measured.unit(engine, weight), read.number)], read)
+    tree = _dendrogram(engine, source, target, measured.unit(engine, weight), read.number)
+    return _Made([tree], read._replace(about=measured.about))
 
 
 def _of_edges(
@@ -283,9 +308,7 @@ def _of_edges(
         raise InvalidEdgesError(message, f"name the coordinates of points with columns={source!r}")
     reweigh = None
     if min_samples is not None:
-        count = min(whole_number("min_samples", min_samples), ROW_LIMIT)
-        if count < 1:
-            raise InvalidEdgesError(f"min_samples is {count}; it must be at least 1", "pass a number of neighbors")
+        count = min(positive("min_samples", min_samples), ROW_LIMIT)
         reweigh = partial(_reachability, count, weight)
     columns = EdgeColumns(*names, False, invalid, Conditions.of(by, None, None))
     limits = {"algorithm": "auto", "engine": "auto", "threads": threads}

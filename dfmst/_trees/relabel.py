@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
 from dfmst._edges.host_frame import FrameView, host_column, host_only
 from dfmst._edges.results import decoded, take_or_null
 from dfmst._edges.unify import native_type, series_type
@@ -116,7 +116,7 @@ def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_La
     ids, labels = (ids_like(*pair) for pair in columns)
     arrow = [arrow_column(name, values) for (name, _), values in zip(columns[0], ids[:2], strict=True)]
     for (name, _), values, nulls in zip(columns[0], arrow, ids[2:], strict=True):
-        _check_vertices(name, values, nulls)
+        check_distinct(name, values, nulls, "pass one row a vertex")
     negative = any(pa.types.is_signed_integer(values.type) and (pc.min(values).as_py() or 0) < 0 for values in arrow)
     noise = [_noise(*each, negative) for each in zip(names, columns[1], labels[:2], strict=True)]
     masks = [
@@ -147,23 +147,6 @@ def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
     return others[0]
 
 
-def _check_vertices(name: str, column: pa.Array, nulls: Array | None) -> None:
-    """Raise an error for null or repeated vertices."""
-    if nulls is not None and nulls.any():
-        row = int(nulls.argmax())
-        message = f"{name} has {int(nulls.sum()):,} nulls, the first in row {row}"
-        raise InvalidEdgesError(message, "leave those rows out", row=row)
-    repeated = 0 if _ascends(column) else len(column) - int(pc.count_distinct(column).as_py())
-    if not repeated:
-        return
-    codes = pc.dictionary_encode(column).indices.to_numpy()
-    again = np.ones(len(codes), bool)
-    again[np.unique(codes, return_index=True)[1]] = False
-    row = int(again.argmax())
-    message = f"{name} has {repeated:,} repeated entries, the first is {column[row].as_py()!r} in row {row}"
-    raise InvalidEdgesError(message, "pass one row a vertex", row=row)
-
-
 def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negative: bool) -> Array | None:
     """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
     named, minus = NOISY.fullmatch(str(names[1])) is not None, np.zeros(len(labels), bool)
@@ -187,14 +170,9 @@ def _numbered(labels: Any, nulls: Array | None) -> tuple[Array, pa.Array, Array,
     return code, encoded.dictionary, first, rank
 
 
-def _ascends(column: pa.Array) -> bool:
-    """Whether each entry is greater than the one before, as in labels that dfmst returns."""
-    return len(column) < 2 or bool(pc.all(pc.greater(column[1:], column[:-1])).as_py())
-
-
 def _ascending(column: pa.Array) -> Array:
     """Return the places of different entries in ascending order."""
-    places: Array = np.arange(len(column)) if _ascends(column) else pc.sort_indices(column).to_numpy()
+    places: Array = np.arange(len(column)) if ascends(column) else pc.sort_indices(column).to_numpy()
     return places
 
 

@@ -131,16 +131,16 @@ def text_delimiter(path: Path, format_: str | None = None) -> str | None:
     return _DELIMITERS.get(format_ or format_of_suffix(path) or "")
 
 
-def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) -> pa.Table:
-    """Read text with a header by PyArrow."""
+def read_text_table(path: Path, delimiter: str, *ids: str | int) -> pa.Table:
+    """Read text with a header by PyArrow; ids stay as they are written."""
     import pyarrow as pa
     from pyarrow import csv
 
     parse = csv.ParseOptions(delimiter=delimiter)
     try:
         with csv.open_csv(path, parse_options=parse) as reader:
-            text = reader.schema.names[ids] if isinstance(ids, int) else ids
-        types = {} if text is None else {text: pa.string()}
+            texts = [reader.schema.names[name] if isinstance(name, int) else name for name in ids]
+        types = dict.fromkeys(texts, pa.string())
         return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types=types))
     except (pa.ArrowException, OSError) as error:
         message = f"{path}: no table of points ({error})"
@@ -148,7 +148,7 @@ def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) ->
 
 
 def read_point_files(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Sequence[str], ids: str | None
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Sequence[str], ids: Sequence[str]
 ) -> pa.Table:
     """Read files of equal columns into one table of points."""
     import pyarrow as pa
@@ -158,16 +158,17 @@ def read_point_files(
     if delimiter is None:
         tables = [read_inputs(paths, format_, progress, {})]
     else:
-        tables = [read_text_table(path, delimiter, ids) for path in paths]
+        tables = [read_text_table(path, delimiter, *ids) for path in paths]
     for path, part in zip(paths, tables, strict=False):
-        check_columns(path, part.schema, {"ids": ids}, columns)
+        for name in (None, *ids):
+            check_columns(path, part.schema, {"ids": name}, columns)
         if part.column_names != tables[0].column_names:
             raise DfmstError(f"{path} has other columns than {paths[0]}", "name files of equal columns")
     if delimiter is None:
         return tables[0]
     table = pa.concat_tables(tables, promote_options="permissive")
-    if ids is not None:
-        table = table.set_column(table.column_names.index(ids), ids, _whole_numbers(table[ids]))
+    for name in ids:
+        table = table.set_column(table.column_names.index(name), name, _whole_numbers(table[name]))
     remember_rows(paths, table.num_rows)
     return table
 

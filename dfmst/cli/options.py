@@ -181,11 +181,17 @@ picture_options = several(
 _axes = "Column with coordinates, one for each axis (default: all but that of --id)."
 point_options = several(
     _column("-c", "--column", "columns", multiple=True, help=_axes),
-    _column("--id", "ids", help="Column that names the points (default: the number of the row)."),
-    choice(
+    _column(
+        "--id",
+        "ids",
+        multiple=True,
+        help="Column that names the points; several name them together (default: the number of the row).",
+    ),
+    click.option(
         "--metric",
-        *("euclidean", "haversine", "cosine", "correlation", "manhattan", "chebyshev"),
-        help="Distance; haversine takes latitude and longitude in degrees, and gives meters.",
+        type=click.Choice(("euclidean", "haversine", "cosine", "correlation", "manhattan", "chebyshev")),
+        help="Distance; haversine takes latitude and longitude in degrees, and gives meters.  [default: euclidean; "
+        "haversine for geometries in degrees]",
     ),
     click.option("--box", multiple=True, type=float, metavar="LENGTH", help="Length of a periodic box, one an axis."),
 )

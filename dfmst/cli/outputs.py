@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -80,7 +82,7 @@ class TableJob:
         compute: Callable[[pa.Table], Any],
         summarize: Callable[[Any], tuple[dict[str, Any], str]],
         write: Callable[[Any, Path | None, str | None], None] = write_rows,
-        points: tuple[Sequence[str], str | None] | None = None,
+        points: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> None:
         """Read the inputs, compute the result, write it, and print its figures.
 
@@ -99,7 +101,7 @@ class TableJob:
                     table = read_point_files(self.inputs, self.format, progress, *points)
             progress.show(f"{doing} {plural(table.num_rows, 'row')}")
             with watch.step("solve"):
-                result = compute(table)
+                result = _noting(compute, table, progress)
             progress.show("writing")
             with watch.step("write"):
                 if path or not self.json:
@@ -107,6 +109,16 @@ class TableJob:
         figures, text = summarize(result)
         about = {"input": self.inputs, "output": self.output, "input_rows": table.num_rows}
         print_run(self.json, {**about, **figures}, text, watch, path)
+
+
+def _noting(compute: Callable[[pa.Table], Any], table: pa.Table, progress: Progress) -> Any:
+    """Compute a result; warnings for users become notes that name options of the command line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = compute(table)
+    for warning in caught:
+        progress.note("Note: " + re.sub(r'(\w+)="(\w+)"', r"--\1 \2", str(warning.message)))
+    return result
 
 
 def call(function: str, *arguments: Any, **options: Any) -> Callable[[pa.Table], Any]:

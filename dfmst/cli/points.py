@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @shared.point_options
 @shared.count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability.")
 @shared.threads_option
-def points(job: TableJob, columns: tuple[str, ...], ids: str | None, box: tuple[float, ...], **options: Any) -> None:
+def points(
+    job: TableJob, columns: tuple[str, ...], ids: tuple[str, ...], box: tuple[float, ...], **options: Any
+) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
     The columns are source, target and distance, over the columns -c. With --min-samples K, a pair weighs at least the
@@ -32,7 +34,7 @@ def points(job: TableJob, columns: tuple[str, ...], ids: str | None, box: tuple[
       dfmst points cities.csv -c lat -c lon --metric haversine -o tree.parquet
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    span = call("points_forest", list(columns) or None, ids=ids, box=box or None, **options)
+    span = call("points_forest", list(columns) or None, ids=list(ids) or None, box=box or None, **options)
     job.run({}, "finding the tree of", span, _tree_summary, points=(columns, ids))
 
 
@@ -40,7 +42,16 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
     import pyarrow.compute as pc
 
     length = pc.sum(tree["distance"]).as_py() or 0.0
-    return {"rows": tree.num_rows, "total": length}, f"{plural(tree.num_rows, 'row')}, total distance {length:.9g}"
+    read, words = _degrees(tree)
+    text = f"{plural(tree.num_rows, 'row')}, total distance {length:.9g}{words}"
+    return {"rows": tree.num_rows, "total": length, **read}, text
+
+
+def _degrees(result: pa.Table) -> tuple[dict[str, str], str]:
+    """Return the columns that were read as degrees, and words about them."""
+    about = result.schema.metadata or {}
+    read = {side: about[side.encode()].decode() for side in ("latitude", "longitude") if side.encode() in about}
+    return read, f" ({', '.join(f'{side} {name}' for side, name in read.items())})" if read else ""
 
 
 @click.command(short_help="Join every point with its nearest neighbors.")
@@ -48,7 +59,9 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
 @shared.point_options
 @shared.count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors.")
 @shared.threads_option
-def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, box: tuple[float, ...], **options: Any) -> None:
+def neighbors(
+    job: TableJob, columns: tuple[str, ...], ids: tuple[str, ...], box: tuple[float, ...], **options: Any
+) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
     The columns are source, target and distance, one row a pair. `dfmst points` finds the tree of all pairs; the tree of
@@ -57,12 +70,13 @@ def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, box: tup
     \b
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    join = call("knn_edges", list(columns) or None, ids=ids, box=box or None, **options)
+    join = call("knn_edges", list(columns) or None, ids=list(ids) or None, box=box or None, **options)
     job.run({}, "finding the neighbors of", join, _pair_summary, points=(columns, ids))
 
 
 def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
-    return {"rows": pairs.num_rows}, plural(pairs.num_rows, "row")
+    read, words = _degrees(pairs)
+    return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
 
 
 @click.command(short_help="Cluster edges or points by density.")
@@ -92,6 +106,7 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
     help="Clusters that split at a smaller distance stay together.",
 )
 @shared.count_option("--max-cluster-size", metavar="N", help="Larger clusters are not selected.")
+@click.option("--allow-single-cluster", is_flag=True, help="All vertices may be one cluster.")
 @shared.invalid_option
 @shared.threads_option
 def hdbscan(
@@ -100,8 +115,8 @@ def hdbscan(
     target: str,
     weight: str,
     columns: tuple[str, ...],
-    ids: str | None,
-    metric: str,
+    ids: tuple[str, ...],
+    metric: str | None,
     box: tuple[float, ...],
     **options: Any,
 ) -> None:
@@ -113,11 +128,13 @@ def hdbscan(
       dfmst hdbscan towns.parquet -c x -c y --id name --min-cluster-size 10 -o labels.parquet
       dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    if not columns and (ids is not None or metric != "euclidean" or box):
+    if not columns and (ids or metric is not None or box):
         raise click.UsageError("--id, --metric and --box are for points; name their coordinates with -c.")
     if columns:
         del options["invalid"]
-        cluster = call("hdbscan", columns=list(columns), ids=ids, metric=metric, box=box or None, **options)
+        cluster = call(
+            "hdbscan", columns=list(columns), ids=list(ids) or None, metric=metric, box=box or None, **options
+        )
         job.run({}, "clustering", cluster, _summary, points=(columns, ids))
     else:
         cluster = call("hdbscan", source, target, weight, **options)
@@ -133,5 +150,7 @@ def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
     most = pc.max(labels["label"]).as_py()
     clusters = 0 if most is None else most + 1
     noise = pc.sum(pc.less(labels["label"], 0)).as_py() or 0
-    figures = {"vertices": labels.num_rows, "clusters": clusters, "noise": noise}
-    return figures, f"{plural(clusters, 'cluster')} of {plural(labels.num_rows, 'vertex')}, {noise:,} of them noise"
+    read, words = _degrees(labels)
+    figures = {"vertices": labels.num_rows, "clusters": clusters, "noise": noise, **read}
+    text = f"{plural(clusters, 'cluster')} of {plural(labels.num_rows, 'vertex')}, {noise:,} of them noise{words}"
+    return figures, text

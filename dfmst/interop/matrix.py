@@ -13,12 +13,11 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._trees.points.read import ROUNDING
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named
 
 __all__ = ["from_matrix"]
-
-_ROUNDING = 1e-9  # of the largest entry: what two ways of summing may differ by
 
 
 def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Any = None) -> Any:
@@ -129,7 +128,7 @@ def _check_symmetric(values: Array) -> None:
     if values.dtype.kind != "f":
         differ = values != values.T
     else:
-        room = _ROUNDING * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+        room = ROUNDING * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
         with np.errstate(invalid="ignore"):
             near = np.abs(values - values.T) <= room
         differ = ~(near | (values == values.T) | (np.isnan(values) & np.isnan(values.T)))
@@ -144,7 +143,7 @@ def _distances(entries: Array, distance: Any) -> Array:
         return entries
     if isinstance(distance, str) and distance == "mantegna":
         entries = entries.astype(np.result_type(entries, np.float64), copy=False)
-        outside = int((np.abs(entries) > 1 + _ROUNDING).sum())
+        outside = int((np.abs(entries) > 1 + ROUNDING).sum())
         if outside:
             message = f"{outside:,} entries are not within -1 and 1, as correlations are"
             raise InvalidEdgesError(message, "pass a correlation matrix, or another distance=")

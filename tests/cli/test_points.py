@@ -41,6 +41,43 @@ def test_metrics(dfmst, parquet, rows):
     assert (summary["vertices"], summary["clusters"], summary["noise"]) == (6, 0, 6)
 
 
+def test_degrees_are_named(dfmst, parquet, rows):
+    """A note says which column was the latitude, and that degrees were taken as plain coordinates."""
+    stops = {"stop_lon": [179.5, -179.5, 0.0], "stop_lat": [0.0, 0.0, 90.0]}
+    table = parquet("stops.parquet", stops)
+    named = "-c", "stop_lon", "-c", "stop_lat"
+    result = dfmst("points", table, *named, "--metric", "haversine", "-o", "tree.parquet")
+    assert "total distance 10118752.3 (latitude stop_lat, longitude stop_lon), " in result.stderr
+    summary = json.loads(dfmst("neighbors", table, *named, "--metric", "haversine", "--json").stdout)
+    assert summary["latitude"] == "stop_lat"
+    for command in (("points",), ("neighbors", "-k", "1"), ("hdbscan", "--min-cluster-size", "2")):
+        result = dfmst(*command, table, *named, "-o", "out.parquet")
+        assert result.stderr.startswith(
+            "Note: columns 'stop_lat' and 'stop_lon' are read as plain coordinates, not as degrees on the earth: pass "
+            "--metric haversine for meters, or --metric euclidean to keep this distance\n"
+        )
+        assert "Note" not in dfmst(*command, table, *named, "--metric", "euclidean", "-o", "out.parquet").stderr
+
+
+def test_several_columns_of_ids(dfmst, rows):
+    Path("cities.csv").write_text("name,land,x\n007,1,0\n007,2,1\n8,2,5\n")
+    dfmst("points", "cities.csv", "-c", "x", "--id", "name", "--id", "land", "-o", "tree.parquet")
+    assert rows("tree.parquet") == {
+        "source": ["007, 1", "007, 2"],
+        "target": ["007, 2", "8, 2"],
+        "distance": [1.0, 4.0],
+    }
+    result = dfmst("points", "cities.csv", "-c", "x", "--id", "name", code=2)
+    assert "the first is '007' in row 1, as in row 0 (cities.csv, line 3)\nHint: name several columns" in result.stderr
+    assert "leave out --id" in result.stderr
+
+
+def test_a_single_cluster(dfmst, parquet):
+    alike = parquet("alike.parquet", {"x": [1.0] * 10})
+    summary = json.loads(dfmst("hdbscan", alike, "-c", "x", "--allow-single-cluster", "--json").stdout)
+    assert (summary["clusters"], summary["noise"]) == (1, 0)
+
+
 def test_ids_of_text_files(dfmst, rows):
     """Whole numbers are numbers where they are written as such, in all files together."""
     Path("one.csv").write_text("id,x\n1,0.5\n2,1\n")

@@ -77,6 +77,60 @@ def test_hdbscan(size, options):
         np.testing.assert_allclose(mine["lambda"], yours.lambda_val, rtol=1e-9)
 
 
+@pytest.mark.parametrize("size", [3, 8, 25])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"epsilon": 0.3},
+        {"epsilon": 1.5},
+        {"max_cluster_size": 40},
+        {"cluster_selection_method": "leaf"},
+        {"cluster_selection_method": "leaf", "epsilon": 0.7},
+    ],
+)
+def test_a_single_cluster(size, options):
+    """The labels and probabilities of hdbscan and scikit-learn if all points may be one cluster."""
+    from sklearn.cluster import HDBSCAN
+
+    rng = np.random.default_rng(5)
+    theirs = {name.replace("epsilon", "cluster_selection_epsilon"): given for name, given in options.items()}
+    single = 0
+    for points in (blobs(150), rng.normal(size=(100, 2)), rng.random((60, 3)), rng.standard_cauchy(size=(90, 2))):
+        ours = dfmst.hdbscan(points, min_cluster_size=size, min_samples=1, allow_single_cluster=True, **options)
+        label, probability = (ours[name].to_numpy() for name in ("label", "probability"))
+        peers = [reference(points, min_cluster_size=size, min_samples=1, allow_single_cluster=True, **theirs)]
+        if options.keys() <= {"max_cluster_size"}:  # scikit-learn fails if it climbs to the root with other options
+            peers.append(HDBSCAN(size, min_samples=2, allow_single_cluster=True, copy=True, **theirs).fit(points))
+        for peer in peers:
+            assert same_partition(label, peer.labels_)
+            np.testing.assert_allclose(probability, peer.probabilities_, atol=1e-9)
+        single += label.max() == 0
+    assert single or "max_cluster_size" in options or options.get("cluster_selection_method")
+
+
+def test_equal_points_are_a_single_cluster():
+    alike = np.zeros((10, 2))
+    assert dfmst.hdbscan(alike)["label"].to_pylist() == [-1] * 10
+    ours = dfmst.hdbscan(alike, allow_single_cluster=True).to_pydict()
+    assert (ours["label"], ours["probability"]) == ([0] * 10, [1.0] * 10)
+    tree = dfmst.condensed_tree(alike, allow_single_cluster=True)
+    assert tree.equals(dfmst.condensed_tree(alike))
+    few = dfmst.hdbscan(alike[:4], allow_single_cluster=True)["label"].to_pylist()
+    assert few == [-1] * 4  # fewer than min_cluster_size
+
+
+def test_components_are_not_a_single_cluster():
+    """Nothing joins them; one of them is a cluster if the others are too small to be one."""
+    pairs = pd.DataFrame({"source": range(0, 12, 2), "target": range(1, 12, 2), "weight": 1.0})
+    assert set(dfmst.hdbscan(pairs, allow_single_cluster=True).label) == {-1}
+    path = pd.DataFrame({"source": range(20, 28), "target": range(21, 29), "weight": 1.0})
+    labels = dfmst.hdbscan(pd.concat([pairs, path]), allow_single_cluster=True)
+    assert labels.vertex[labels.label == 0].tolist() == list(range(20, 29))
+    grouped = pd.concat([path.assign(day=1), path.assign(day=2)])
+    assert dfmst.hdbscan(grouped, by="day", allow_single_cluster=True).label.tolist() == [0] * 18
+
+
 def test_scikit_learn():
     from sklearn.cluster import HDBSCAN
 
@@ -241,6 +295,19 @@ def test_names():
         (EDGES, {"min_cluster_size": [5, 5]}, "pass one size, or several different ones"),
         (EDGES, {"cluster_selection_method": "best"}, "is 'best'; it must be 'eom' or 'leaf'"),
         (EDGES, {"epsilon": -1}, "epsilon is -1; it must not be negative"),
+        (EDGES, {"epsilon": np.nan}, "epsilon is nan; it must not be negative"),
+        (EDGES, {"epsilon": True}, "epsilon is True; it must be a number"),
+        (EDGES, {"max_cluster_size": -1}, "max_cluster_size is -1; it must be at least 1, or None"),
+        (EDGES, {"max_cluster_size": 0}, "max_cluster_size is 0; it must be at least 1, or None"),
+        (EDGES, {"max_cluster_size": np.nan}, "max_cluster_size is nan; it must be a whole number"),
+        (EDGES, {"min_cluster_size": True}, "min_cluster_size is True; it must be a whole number"),
+        (EDGES, {"min_cluster_size": 2.5}, "min_cluster_size is 2.5; it must be a whole number"),
+        (blobs(9), {"min_samples": -3}, "min_samples is -3; it must be at least 1"),
+        (blobs(9), {"min_samples": 0}, "min_samples is 0; it must be at least 1"),
+        (blobs(9), {"min_samples": True}, "min_samples is True; it must be a whole number"),
+        (blobs(9), {"min_samples": 1.5}, "min_samples is 1.5; it must be a whole number"),
+        (blobs(9), {"box": True}, "box is True; it must be a number"),
+        (blobs(9), {"threads": True}, "threads is True; it must be a whole number"),
         (EDGES, {"metric": "cosine"}, "metric=, ids= and box= are for points"),
         (EDGES, {"min_samples": 0}, "min_samples is 0; it must be at least 1"),
         (EDGES, {"source": ["x", "y"]}, "name the coordinates of points with columns=['x', 'y']"),
@@ -249,9 +316,13 @@ def test_names():
     ],
 )
 def test_bad_arguments(edges, options, message):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message follows
-        dfmst.hdbscan(edges, **options)
-    assert message in str(caught.value)
+    method = {"cluster_selection_method", "max_cluster_size", "epsilon"}.isdisjoint(options)
+    for find in (dfmst.hdbscan, dfmst.condensed_tree)[
+        : 1 + (method and not isinstance(options.get("min_cluster_size"), list))
+    ]:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            find(edges, **options)
+        assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("find", [dfmst.hdbscan, dfmst.condensed_tree])

@@ -22,7 +22,7 @@ def points_forest(
     points: Frame,
     columns: Any = None,
     *,
-    metric: str = "euclidean",
+    metric: str | None = None,
     ids: Any = None,
     k: int | None = None,
     min_samples: int | None = None,
@@ -39,19 +39,25 @@ def points_forest(
     ----------
     points
         pandas, polars (eager or lazy), pyarrow, or any object with ``__arrow_c_stream__``; or an array of shape
-        ``(points, axes)``. Integers, floats and decimals are read as ``float64``. Frames of cuDF stay on the GPU.
+        ``(points, axes)``; or geometries: a frame of GeoPandas, GeoParquet or GeoArrow, a ``GeoSeries``, a column of
+        Shapely's points. Integers, floats and decimals are read as ``float64``. Frames of cuDF stay on the GPU.
     columns
-        Names of the columns with the coordinates; ``None``: all columns but `ids`.
+        Names of the columns with the coordinates, or of one column of geometries; ``None``: that of the geometries, or
+        all columns but `ids`.
     metric
-        How distances are measured:
+        How distances are measured. ``None``: ``"haversine"`` for geometries whose reference system is in degrees, else
+        ``"euclidean"``, with a ``UserWarning`` if columns are named as latitude and longitude.
 
         - ``"euclidean"``, ``"manhattan"`` (sum of differences) or ``"chebyshev"`` (largest difference).
-        - ``"haversine"``: meters along the earth, a sphere of radius 6,371,008.8 m. The two columns are latitude and
-          longitude in degrees, in this order, unless they are named the other way (``lon``, ``lat`` or ``x``, ``y``).
+        - ``"haversine"``: meters along the earth, a sphere of radius 6,371,008.8 m, of latitudes and longitudes in
+          degrees. The words lat, latitude, lon, lng, long and longitude in the names of the two columns say which is
+          which (``stop_lon``, ``decimalLatitude``), and of ``x`` and ``y``, x is the longitude. If names say nothing,
+          latitude comes first. The result's attributes name the columns (``attrs`` of pandas, metadata of Arrow).
         - ``"cosine"``: 1 - cosine of the angle between two points, from 0 to 2.
         - ``"correlation"``: 1 - Pearson's correlation between the coordinates of two points, from 0 to 2.
     ids
-        Name of a column that names the points; ``None``: the number of its row names a point.
+        Name of a column that names the points, each by a value of its own; ``None``: the number of its row names a
+        point. Of a list of columns the texts, joined by ``", "``, name the points.
     k
         Number of nearest neighbors of every point to search first. The tree does not depend on it.
     min_samples
@@ -84,7 +90,9 @@ def points_forest(
         A named column is absent.
     InvalidEdgesError
         Coordinates that are null, NaN, infinite, beyond 1e150, no numbers, or integers that ``float64`` does not hold;
-        latitudes beyond 90 degrees; points without a direction (cosine) or with equal coordinates (correlation);
+        null or repeated ids; latitudes beyond 90 degrees; ``"haversine"`` of columns whose names are not one latitude
+        and one longitude, of a projected reference system, or of heights; a matrix of distances or correlations;
+        points without a direction (cosine) or with equal coordinates (correlation);
         `min_samples` or `k` that is less than 1, or `min_samples` that is not less than the number of points; `edges`
         that name other points.
     ValueError
@@ -134,6 +142,7 @@ def points_forest(
         else:
             _check_host(engine, "edges=")
             source, target, weight = complete_pairs(engine, measured, given_pairs(edges, read))
+        read = read._replace(about=measured.about)
         frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
     return (frame, edges is None) if exact else frame
 
@@ -205,7 +214,7 @@ def knn_edges(
     columns: Any = None,
     k: int = 10,
     *,
-    metric: str = "euclidean",
+    metric: str | None = None,
     ids: Any = None,
     box: Any = None,
     return_exact: bool = False,
@@ -251,6 +260,7 @@ def knn_edges(
         measured, xp = measure(engine, read, metric, box), engine.xp
         source, target = nearest_pairs(engine, measured.coordinates, wanted, measured.space)
         weight = distances(engine, measured.coordinates, source, target, measured.space)
+        read = read._replace(about=measured.about)
         frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
         if not exact:
             return frame
@@ -280,15 +290,20 @@ def default_neighbors(measured: Measured) -> int:
 
 def _neighbors(argument: str, value: Any, read: Points) -> int:
     """Check a number of neighbors; at most all other points are neighbors."""
+    return min(positive(argument, value), max(0, read.number - 1))
+
+
+def positive(argument: str, value: Any) -> int:
+    """Check a number of neighbors."""
     count = whole_number(argument, value)
     if count < 1:
         raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "pass a number of neighbors")
-    return min(count, max(0, read.number - 1))
+    return count
 
 
 def _core(value: Any, read: Points) -> int:
-    count, points = whole_number("min_samples", value), read.number
-    if points > 1 and not 1 <= count < points:
+    count, points = positive("min_samples", value), read.number
+    if points > 1 and count >= points:
         message = f"min_samples is {count}, and there are {points:,} points: a point has 1 to {points - 1:,} others"
         option = "min_samples", "--min-samples"
         raise InvalidEdgesError(message, "choose a number in between, or leave min_samples out", option=option)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -22,6 +26,8 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
     ),
 }
 POINT, LINE = 1, 2  # kinds of geometries, as WKB numbers them
+#: Kind of geometry -> how errors call it.
+FORMS = {0: "a missing one", 2: "a line", 3: "a polygon", 4: "a multipoint", 5: "a multiline", 6: "a multipolygon"}
 
 
 class Geometry(NamedTuple):
@@ -30,6 +36,7 @@ class Geometry(NamedTuple):
     kind: Array  # ``uint32``; 0: null
     first: Array  # ``float64``, shape ``(2, rows)``
     last: Array
+    height: Array | None  # Z of the first, NaN without; ``None``: no geometry has one
 
 
 class Lines(NamedTuple):
@@ -77,18 +84,92 @@ def geo_metadata(frame: Any) -> dict[str, Any]:
 
 def is_degrees(frame: Any, name: Any) -> bool:
     """Whether a column of geometries has longitudes and latitudes, by its reference system; yes without one."""
-    system = getattr(frame, "crs", None) if isinstance(getattr(frame, "active_geometry_name", None), str) else None
-    if system is not None:
-        return bool(system.is_geographic)
-    crs = ((geo_metadata(frame).get("columns") or {}).get(name) or {}).get("crs", "OGC:CRS84")
-    return crs == "OGC:CRS84" or (isinstance(crs, dict) and "Geographic" in str(crs.get("type")))
+    return is_geographic(frame, name) is not False
+
+
+def is_geographic(frame: Any, name: Any) -> bool | None:
+    """Whether the reference system of a column of geometries is in degrees; ``None``: it is not known."""
+    if not isinstance(frame, pa.Table):
+        system = getattr(frame[name], "crs", None) if _is_geopandas(frame, name) else None
+        return None if system is None else bool(system.is_geographic)
+    field = frame.schema.field(name)
+    text = (field.metadata or {}).get(b"ARROW:extension:metadata")
+    if isinstance(field.type, pa.BaseExtensionType):
+        text = field.type.__arrow_ext_serialize__()
+    with contextlib.suppress(ValueError):
+        about = json.loads(text or b"{}")
+        if isinstance(about, dict) and about.get("crs") is not None:
+            return _in_degrees(about["crs"])
+    column = (geo_metadata(frame).get("columns") or {}).get(name)
+    return None if column is None else _in_degrees(column.get("crs", "OGC:CRS84"))
+
+
+def _in_degrees(system: Any) -> bool | None:
+    """Whether a reference system, as PROJJSON, WKT or a code, is in degrees; ``None``: it is not known."""
+    if isinstance(system, str):
+        start = system.strip().upper()
+        if start.startswith(("GEOGC", "PROJC")):
+            return start.startswith("GEOGC")
+        if start in ("OGC:CRS84", "EPSG:4326", "EPSG:4269", "EPSG:4258"):
+            return True
+        with contextlib.suppress(Exception):  # PROJ is not installed, or does not know the code
+            return bool(import_module("pyproj").CRS.from_user_input(system).is_geographic)
+        return None
+    if not isinstance(system, dict):
+        return None
+    inner = system.get("source_crs") or next(iter(system.get("components") or ()), None)
+    return _in_degrees(inner) if inner else "Geographic" in str(system.get("type"))
+
+
+def _is_geopandas(frame: Any, name: Any) -> bool:
+    kinds: Any = getattr(frame, "dtypes", None)
+    return hasattr(kinds, "get") and type(kinds.get(name)).__name__ == "GeometryDtype"
+
+
+def frame_of_geometries(points: Any) -> Any:
+    """Return a frame of one column of geometries, a ``GeoSeries`` or objects of Shapely; other points as they are."""
+    if type(getattr(points, "dtype", None)).__name__ == "GeometryDtype":
+        column = points if hasattr(points, "to_frame") else sys.modules["geopandas"].GeoSeries(points)
+        return column.to_frame("geometry" if column.name is None else column.name)
+    objects = _objects(points)
+    return points if objects is None else pa.table({"geometry": _shapely_wkb("geometry", objects)})
+
+
+_MISSING = {"NoneType", "NAType", "NaTType", "float"}  # types of missing values next to objects
+
+
+def _objects(values: Any) -> Array | None:
+    """Return a column or list of Shapely's geometries as an array; ``None`` of other values."""
+    if not isinstance(values, (list, tuple)) and "object" not in str(getattr(values, "dtype", "")).lower():
+        return None
+    first = next((value for value in values if type(value).__name__ not in _MISSING), None)
+    if not type(first).__module__.startswith("shapely"):
+        return None
+    objects = np.empty(len(values), object)
+    objects[:] = list(values)
+    return objects
+
+
+def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
+    """Return geometries of Shapely as WKB."""
+    known = np.array([type(value).__module__.startswith("shapely") for value in objects], bool)
+    wrong = [row for row in np.flatnonzero(~known).tolist() if type(objects[row]).__name__ not in _MISSING]
+    if wrong:
+        message = f"column {name!r} has {len(wrong):,} values that are no geometries, the first in row {wrong[0]}"
+        raise InvalidEdgesError(message, "fill or remove those rows", row=wrong[0])
+    objects[~known] = None
+    cells = sys.modules["shapely"].to_wkb(objects)
+    return pa.chunked_array([pa.array(cells, pa.binary())])
 
 
 def geometry_column(view: FrameView, name: Any) -> pa.ChunkedArray | None:
     """Return a column of geometries as WKB or as nested coordinates; ``None`` if it holds other values."""
-    if view.frame.implementation.is_pandas() and type(view.native.dtypes[name]).__name__ == "GeometryDtype":
+    if view.frame.implementation.is_pandas() and _is_geopandas(view.native, name):
         return pa.chunked_array([pa.array(view.native[name].to_wkb().to_numpy(), pa.binary(), from_pandas=True)])
     column = view.column(name)
+    objects = _objects(column)
+    if objects is not None:
+        return _shapely_wkb(name, objects)
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
@@ -136,15 +217,27 @@ def read_geometry(column: pa.ChunkedArray, name: Any) -> Geometry:
         return _of_wkb(whole.cast(pa.large_binary()))
     if _is_pair(whole.type):
         places = _positions(whole, name)
-        return Geometry(np.where(np.asarray(whole.is_null()), 0, POINT).astype(np.uint32), places, places)
+        kind = np.where(np.asarray(whole.is_null()), 0, POINT).astype(np.uint32)
+        return Geometry(kind, places, places, _heights(whole, name))
     if _is_pair(whole.type.value_type):
         return _of_lines(whole, name)
     message = f"column {name!r} holds {whole.type} values, which are neither points nor lines"
     raise UnsupportedFrameError(message, "take their centroids, or name two columns of numbers")
 
 
-def _positions(places: Any, name: Any) -> Array:
-    """Coordinates x and y; NaN of a null."""
+def _heights(places: Any, name: Any) -> Array | None:
+    """Coordinates z of positions, if they have any; the third of a list's numbers, unless its field is named xym."""
+    if not pa.types.is_fixed_size_list(places.type):
+        return _positions(places, name, "z")[0] if places.type.get_field_index("z") >= 0 else None
+    size, axes = places.type.list_size, places.type.value_field.name
+    if size == 4 and axes != "xyzm":
+        message = f"column {name!r} holds lists of four numbers, whose meaning nothing says"
+        raise InvalidEdgesError(message, "name a column for each coordinate")
+    return None if size == 2 or axes == "xym" else _positions(places, name, "z")[0]
+
+
+def _positions(places: Any, name: Any, which: str = "xy") -> Array:
+    """Coordinates x and y, or others; NaN of a null."""
     if pa.types.is_fixed_size_list(places.type):
         axes = (
             places.flatten()
@@ -152,9 +245,9 @@ def _positions(places: Any, name: Any) -> Array:
             else places.values.slice(places.offset * places.type.list_size, len(places) * places.type.list_size)
         )
         flat = np.asarray(axes, np.float64).reshape(len(places), places.type.list_size)
-        found = np.array(flat[:, :2].T)
+        found = np.array(flat[:, ["xyz".index(axis) for axis in which]].T)
     else:
-        fields = [places.field(axis) for axis in "xy"]
+        fields = [places.field(axis) for axis in which]
         if not all(pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in fields):
             message = f"column {name!r} holds {fields[0].type} values, not coordinates"
             raise InvalidEdgesError(message, "name columns of numbers")
@@ -169,7 +262,7 @@ def _of_lines(lines: Any, name: Any) -> Geometry:
     full = np.asarray(lines.is_valid()) & (ends > begins)
     first, last = np.full((2, 2, len(lines)), np.nan)
     first[:, full], last[:, full] = places[:, begins[full]], places[:, ends[full] - 1]
-    return Geometry(np.where(np.asarray(lines.is_null()), 0, LINE).astype(np.uint32), first, last)
+    return Geometry(np.where(np.asarray(lines.is_null()), 0, LINE).astype(np.uint32), first, last, None)
 
 
 class _Heads(NamedTuple):
@@ -182,6 +275,7 @@ class _Heads(NamedTuple):
     step: Array  # bytes of a position
     end: Array
     full: Array  # whether it is a point or a line that has positions
+    high: Array  # whether positions have a height, Z
 
 
 def _read_heads(column: Any) -> _Heads:
@@ -196,22 +290,27 @@ def _read_heads(column: Any) -> _Heads:
     kind = np.zeros(len(column), np.uint32)
     kind[valid] = _words(data, begins[valid] + 1, little[valid], "u4")[:, 0]
     marked = (kind & 0x20000000) != 0  # a reference system follows
-    axes = 2 + ((kind & 0x80000000) != 0) + ((kind & 0x40000000) != 0)
+    axes, high = 2 + ((kind & 0x80000000) != 0) + ((kind & 0x40000000) != 0), (kind & 0x80000000) != 0
     kind &= 0x0FFFFFFF
     axes = axes + np.array([0, 1, 1, 2])[np.minimum(kind // 1000, 3)]
+    high |= (kind // 1000 == 1) | (kind // 1000 == 3)
     kind = (kind % 1000).astype(np.uint32)
     first = begins + 5 + 4 * marked + 4 * (kind == LINE)
     full = valid & ((kind == POINT) | (kind == LINE)) & (ends - first >= 8 * axes)
-    return _Heads(data, kind, little, first, 8 * axes, ends, full)
+    return _Heads(data, kind, little, first, 8 * axes, ends, full, high)
 
 
 def _of_wkb(column: Any) -> Geometry:
     head = _read_heads(column)
     last = np.where(head.kind == LINE, head.end - head.step, head.first)
-    found = np.full((2, 2, len(column)), np.nan)
+    found, height = np.full((2, 2, len(column)), np.nan), None
     for places, into in zip((head.first, last), found, strict=True):
         into[:, head.full] = _words(head.data, places[head.full], head.little[head.full], "f8", 2).T
-    return Geometry(head.kind, *found)
+    deep = head.full & head.high
+    if deep.any():
+        height = np.full(len(column), np.nan)
+        height[deep] = _words(head.data, head.first[deep] + 16, head.little[deep], "f8")[:, 0]
+    return Geometry(head.kind, found[0], found[1], height)
 
 
 def _words(data: Array, begins: Array, little: Array, kind: str, count: int = 1) -> Array:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
+import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +14,7 @@ import numpy as np
 from dfmst._common.arguments import check_choice, is_several, plural, real_number
 from dfmst._common.types import Array
 from dfmst._engines import Engine
-from dfmst._trees.points.read import Points
+from dfmst._trees.points.read import Points, check_no_correlations
 from dfmst._trees.points.tree import EUCLID, Space
 from dfmst.errors import InvalidEdgesError
 
@@ -25,6 +29,7 @@ class Measured(NamedTuple):
     coordinates: Array  # ``float64``, shape ``(axes, points)``
     space: Space
     metric: str
+    about: Mapping[str, Any] = {}  # attributes of the result: the columns that were read as degrees
 
     def unit(self, engine: Engine, weight: Array) -> Array:
         """Return distances in the unit of the metric; a longer one is never less. May reuse `weight`."""
@@ -36,8 +41,9 @@ class Measured(NamedTuple):
         return weight
 
 
-def measure(engine: Engine, points: Points, metric: str, box: Any) -> Measured:
-    """Move points to where they are compared."""
+def measure(engine: Engine, points: Points, metric: str | None, box: Any) -> Measured:
+    """Move points to where they are compared; without a metric the points' reference system or Euclid's says it."""
+    metric = _default_metric(points) if metric is None else metric
     check_metric(metric)
     if metric in _NORMS:
         period = None if box is None else _period(box, len(points.coordinates))
@@ -49,7 +55,10 @@ def measure(engine: Engine, points: Points, metric: str, box: Any) -> Measured:
         message = f"a box is for the metrics {', '.join(map(repr, _NORMS))}, and metric is {metric!r}"
         raise InvalidEdgesError(message, "leave out box=", option=("box=", "--box"))
     if metric == "haversine":
-        return Measured(_on_sphere(engine, points), EUCLID, metric)
+        latitude = _latitude(points)
+        return Measured(_on_sphere(engine, points, latitude), EUCLID, metric, _about(points, latitude))
+    if metric == "correlation" and points.kind == "point" and engine.on_host:
+        check_no_correlations(points.coordinates)
     return Measured(_directions(engine.xp, points, centered=metric == "correlation"), EUCLID, metric)
 
 
@@ -85,17 +94,120 @@ def _wrapped(xp: Any, coordinates: Array, period: Array) -> Array:
     return inside
 
 
-def _on_sphere(engine: Engine, points: Points) -> Array:
+def _default_metric(points: Points) -> str:
+    """Return haversine for a reference system in degrees, else Euclid's metric; warn if names say degrees."""
+    if points.geographic:
+        return "haversine"
+    found = degrees_among(points.names)
+    if found is not None:
+        message = f"columns {found[0]!r} and {found[1]!r} are read as plain coordinates, not as degrees on the earth"
+        hint = 'pass metric="haversine" for meters, or metric="euclidean" to keep this distance'
+        caller, level = sys._getframe(), 1
+        while caller.f_back is not None and caller.f_globals.get("__name__", "").startswith("dfmst."):
+            caller, level = caller.f_back, level + 1
+        warnings.warn(f"{message}: {hint}", UserWarning, stacklevel=level)
+    return "euclidean"
+
+
+def _latitude(points: Points) -> int:
+    """Return which of two columns of degrees is the latitude; the first if their names do not say it."""
+    if points.geographic is False:
+        message = "haversine takes degrees, and the reference system of the geometries is not in degrees"
+        hint = "leave out metric= for distances in its unit, or take degrees: frame.to_crs(4326)"
+        raise InvalidEdgesError(message, hint, option=("metric=", "--metric"))
+    for name in points.names:
+        if not _RADIANS.isdisjoint(_words(name)):
+            message = f"column {name!r} holds radians by its name, and haversine takes degrees"
+            raise InvalidEdgesError(message, "pass degrees: numpy.degrees(column); or rename the column")
+    axes, hint = len(points.coordinates), "name them with columns="
+    if axes != 2:
+        if points.names == ("x", "y", "z"):
+            hint = 'drop the heights: shapely.force_2d(frame.geometry), or pass metric="euclidean"'
+        message = f"haversine takes two columns, latitude and longitude, and the points have {axes}"
+        raise InvalidEdgesError(message, hint, option=("columns=", "-c"))
+    return latitude_of(*points.names) if points.names else 0
+
+
+def _about(points: Points, latitude: int) -> dict[str, str]:
+    """Attributes of a result: which columns were read as degrees."""
+    names = points.names or ("column 0 of the array", "column 1 of the array")
+    return {"metric": "haversine", _NORTH: str(names[latitude]), _EAST: str(names[1 - latitude])}
+
+
+_NORTH, _EAST, _BOTH = "latitude", "longitude", "both"
+_TERMS = {
+    _NORTH: {"latitude", "latitud", "lat", "lats"},
+    _EAST: {"longitude", "longitud", "long", "lon", "lng", "lons"},
+}
+_RADIANS = {"rad", "rads", "radian", "radians"}
+_BETWEEN_WORDS = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+def latitude_of(first: Any, second: Any) -> int:
+    """Return which of two columns is the latitude by their names; the first if they do not say it."""
+    names = first, second
+    for place, pair in enumerate((names, names[::-1])):
+        if str(pair[1]).casefold() in _partners(pair[0]):
+            return place
+    said = [_said(name) for name in names]
+    sides = [side or _axis(name) for side, name in zip(said, names, strict=True)]
+    if any(said) and (_BOTH in said or sides[0] == sides[1]):
+        message = f"the names {first!r} and {second!r} are not those of one latitude and one longitude"
+        hint = "name the two columns with columns=, or rename them"
+        raise InvalidEdgesError(message, hint, option=("columns=", "-c"))
+    if any(said):
+        return int(sides[0] == _EAST or sides[1] == _NORTH)
+    return int(sides == [_EAST, _NORTH])
+
+
+def degrees_among(names: tuple[Any, ...]) -> tuple[Any, Any] | None:
+    """Return a latitude and a longitude by their names; ``None`` if there are none."""
+    known = {str(name).casefold(): name for name in names}
+    pairs = ((name, known[other]) for name in names for other in _partners(name) if other in known)
+    said = {_said(name): name for name in reversed(names)}
+    return next(pairs, (said[_NORTH], said[_EAST]) if {_NORTH, _EAST} <= said.keys() else None)
+
+
+def _words(name: Any) -> list[str]:
+    return _LETTERS.findall(_BETWEEN_WORDS.sub(" ", str(name)).casefold())
+
+
+def _partners(name: Any) -> set[str]:
+    """Return names of longitudes that differ from the name of a latitude in this word alone: reclat, reclong."""
+    text = str(name).casefold()
+    parts = (re.split(f"({term})", text) for term in ("latitude", "lat"))
+    cuts = (("".join(part[:at]), "".join(part[at + 1 :])) for part in parts for at in range(1, len(part), 2))
+    return {f"{begin}{term}{end}" for begin, end in cuts for term in _TERMS[_EAST]}
+
+
+def _said(name: Any) -> str | None:
+    """Return whether a name has the word latitude or longitude, or both; ``long`` counts as its last word."""
+    text, words = str(name).casefold(), _words(name)
+    known = {*_LETTERS.findall(text), *words} - {"long"} | {*words[-1:]}
+    sides = [side for side, terms in _TERMS.items() if terms & known or side[:-1] in text]
+    return _BOTH if len(sides) > 1 else sides[0] if sides else None
+
+
+def _axis(name: Any) -> str | None:
+    """Return which of x and y a name has as a word: x is the longitude."""
+    words = set(_words(name))
+    for axis, side, other in (("x", _EAST, "easting"), ("y", _NORTH, "northing")):
+        if words & {axis, f"{axis}coord", f"coord{axis}", f"{axis}coordinate", other}:
+            return side
+    return None
+
+
+def _on_sphere(engine: Engine, points: Points, latitude_at: int) -> Array:
     """Coordinates in space of latitudes and longitudes."""
-    if len(points.coordinates) != 2:
-        message = f"haversine takes two columns, latitude and longitude, and the points have {len(points.coordinates)}"
-        raise InvalidEdgesError(message, "name them with columns=", option=("columns=", "-c"))
-    turned = _begins_with_longitude(points.names)
-    latitude, longitude = points.coordinates[int(turned)], points.coordinates[int(not turned)]
-    for values, name, limit in ((latitude, "latitude", 90.0), (longitude, "longitude", _LONGITUDES)):
+    latitude, longitude = points.coordinates[latitude_at], points.coordinates[1 - latitude_at]
+    for place, values, name, limit in (
+        (latitude_at, latitude, "latitude", 90.0),
+        (1 - latitude_at, longitude, "longitude", _LONGITUDES),
+    ):
         beyond = (values > limit) | (values < -limit)
         if bool(beyond.any()):
-            row, place = int(beyond.argmax()), int((name == "longitude") != turned)
+            row = int(beyond.argmax())
             column = f"column {points.names[place]!r}" if points.names else f"column {place} of the array"
             message = f"{column} has {int(beyond.sum()):,} {name}s beyond {limit:g} degrees, the first in row {row}"
             hint = "name latitude first, then longitude, both in degrees"
@@ -104,14 +216,6 @@ def _on_sphere(engine: Engine, points: Points) -> Array:
     degrees = [engine.xp.ascontiguousarray(values) for values in (latitude, longitude)]
     engine.launch("place_on_sphere", points.number, *degrees, points.number, placed)
     return placed
-
-
-def _begins_with_longitude(names: tuple[Any, ...]) -> bool:
-    """Whether the names of two columns say that the first is the longitude."""
-    words = [str(name).lower() for name in names]
-    if len(words) != 2 or words[0].startswith("lat") or words[1].startswith(("lon", "lng")):
-        return False
-    return words[0].startswith(("lon", "lng")) or words[1].startswith("lat") or words == ["x", "y"]
 
 
 def _directions(xp: Any, points: Points, *, centered: bool) -> Array:

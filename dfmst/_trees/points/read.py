@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,17 +13,28 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
+from dfmst._common.deferred import pc
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
+from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame
 from dfmst._edges.results import take_or_null
 from dfmst._engines import select_engine
-from dfmst._trees.points.geometry import POINT, geometry_column, geometry_name, read_geometry
-from dfmst.errors import CapacityError, InvalidEdgesError, missing_column
+from dfmst._trees.points.geometry import (
+    FORMS,
+    POINT,
+    frame_of_geometries,
+    geometry_column,
+    geometry_name,
+    is_geographic,
+    read_geometry,
+)
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _FARTHEST = 1e150  # the square of a difference is still a number
+_MATRIX = 3  # points from which a symmetric matrix of zero diagonal is one of distances
+ROUNDING = 1e-9  # of the largest entry: what two ways of summing may differ by
 
 
 class Points(NamedTuple):
@@ -33,6 +45,8 @@ class Points(NamedTuple):
     ids: Any  # the column that names the points; ``None``: their row names them
     names: tuple[Any, ...] = ()  # the columns of the coordinates; none of an array
     kind: str = "point"  # for errors
+    geographic: bool | None = None  # whether the geometries' reference system is in degrees; ``None``: not known
+    about: Mapping[str, Any] = {}  # for the attributes of results
 
     @property
     def number(self) -> int:
@@ -53,6 +67,8 @@ class Points(NamedTuple):
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
+        if self.about:
+            return self._replace(view=_with_attributes(self.view, self.about), about={}).frame(ends, numbers)
         if self.ids is None:
             return self.view.build({**ends, **numbers})
         if isinstance(self.view, DeviceView):
@@ -65,48 +81,126 @@ class Points(NamedTuple):
         return self.view.finish(nw.concat([*named, beside], how="horizontal"))
 
 
+def _with_attributes(view: FrameView | DeviceView, about: Mapping[str, Any]) -> FrameView | DeviceView:
+    """Return a view whose results have attributes, if their library has any."""
+    if isinstance(view, DeviceView):
+        return view
+
+    def attributed(result: Any) -> Any:
+        if isinstance(result, pa.Table):
+            result = result.replace_schema_metadata({name: str(value) for name, value in about.items()})
+        elif hasattr(result, "attrs"):
+            result.attrs = dict(about)
+        return result if view.as_user is None else view.as_user(result)
+
+    return replace(view, as_user=attributed)
+
+
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
     """Read the coordinates of points."""
-    rows = None
+    rows, points = None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
     view = open_frame(points, "points")
-    if ids is not None:
-        check_column_name("ids", ids)
+    named = list(ids) if isinstance(ids, (list, tuple)) else [] if ids is None else [ids]
+    for name in named:
+        check_column_name("ids", name)
     if isinstance(view, DeviceView):
-        return _on_device(view, _column_names(view, columns, ids), ids)
+        return _on_device(view, _column_names(view, columns, named), named)
     if columns is None:
         columns = geometry_name(view.native)
-    names = _column_names(view, columns, ids)
+    names = _column_names(view, columns, named)
     geometry = geometry_column(view, names[0]) if len(names) == 1 else None
-    if geometry is not None:
-        _check_number(len(view), "points")
-        return Points(_of_geometry(geometry, names[0]), view, ids, ("x", "y"))
     if not names:
         hint = "name their columns with columns="
         raise InvalidEdgesError("the points have no coordinates", hint, option=("columns=", "-c"))
     _check_number(len(view), "points")
-    checked = [_coordinate(name, view) for name in names]
-    if rows is not None:
-        return Points(rows, view, ids)
-    return Points(np.stack(checked), view, ids, tuple(names))
+    if geometry is not None:
+        placed, axes = _of_geometry(geometry, names[0])
+        found = Points(placed, view, None, axes, geographic=is_geographic(view.native, names[0]))
+    elif rows is not None:
+        _check_no_matrix(rows)
+        found = Points(rows, view, None)
+    else:
+        placed = np.stack([_coordinate(name, view) for name in names])
+        _check_no_matrix(placed)
+        found = Points(placed, view, None, tuple(names))
+    return _identified(found, view, named) if named else found
 
 
-def _of_geometry(column: pa.ChunkedArray, name: Any) -> Array:
-    """Coordinates of points, ``float64`` of shape ``(2, points)``."""
+_IDS_HINT = "name several columns, which identify a point together, or leave out ids=: the row then names a point"
+_IDS_OPTION = "ids=", "--id"
+
+
+def _identified(points: Points, view: FrameView, names: list[Any]) -> Points:
+    """Return the points with ids, each of one point: those of a column, or the texts of several columns, joined."""
+    columns = [plain_ids(arrow_column(name, host_column(name, view.series(name)))) for name in names]
+    name, column = names[0], columns[0]
+    if len(names) > 1:
+        name = ", ".join(map(str, names))
+        column = pc.binary_join_element_wise(*(_text(*pair) for pair in zip(names, columns, strict=True)), ", ")
+        own = replace(view, lazy=False, as_user=None)
+        view = replace(view, native=own.build_arrow({name: column}))
+    try:
+        nulls = np.asarray(column.is_null())
+        check_distinct(f"column {name!r} of ids", column, nulls, _IDS_HINT, _IDS_OPTION)
+    except pa.ArrowException as error:
+        message = f"column {name!r} holds {column.type} values; ids must be integers, strings or categoricals"
+        raise InvalidEdgesError(message, "name another column with ids=", option=_IDS_OPTION) from error
+    return points._replace(view=view, ids=name)
+
+
+def _text(name: Any, column: pa.Array) -> pa.Array:
+    """Return ids as text."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        message = f"column {name!r} holds {column.type} values, which are no text"
+        raise InvalidEdgesError(message, "name columns of numbers and texts with ids=", option=_IDS_OPTION) from error
+
+
+def _check_no_matrix(coordinates: Array) -> None:
+    """Refuse distances of all pairs, which would be read as coordinates."""
+    if len(coordinates) >= _MATRIX and is_symmetric(coordinates, 0.0) and coordinates.min() >= 0 < coordinates.max():
+        message = f"the points are a symmetric {len(coordinates):,} by {len(coordinates):,} matrix of zero diagonal"
+        hint = "for distances make a table of pairs: dfmst.from_matrix(matrix); for coordinates add a column of zeros"
+        raise InvalidEdgesError(f"{message}, as distances of all pairs are", hint)
+
+
+def is_symmetric(values: Array, diagonal: float) -> bool:
+    """Whether an array is a symmetric matrix with this number on its diagonal, but for rounding."""
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
+        return False
+    room = ROUNDING * float(np.abs(values).max())
+    return bool((np.abs(values.diagonal() - diagonal) <= room).all() and (np.abs(values - values.T) <= room).all())
+
+
+def _of_geometry(column: pa.ChunkedArray, name: Any) -> tuple[Array, tuple[str, ...]]:
+    """Coordinates of points, ``float64`` of shape ``(axes, points)``, and the names of the axes."""
     geometry = read_geometry(column, name)
     wrong = ~np.isfinite(geometry.first).all(axis=0) | (geometry.kind != POINT)
     if wrong.any():
         row = int(wrong.argmax())
         message = f"column {name!r} has {int(wrong.sum()):,} geometries other than points, the first in row {row}"
-        raise InvalidEdgesError(message, "fill or remove those rows, or take centroids: frame.centroid", row=row)
-    return np.ascontiguousarray(geometry.first)
+        form = "an empty point" if geometry.kind[row] == POINT else FORMS.get(int(geometry.kind[row]), "another form")
+        hint = "fill or remove those rows, or take centroids: frame.centroid"
+        raise InvalidEdgesError(f"{message}: {form}", hint, row=row)
+    height = geometry.height
+    if height is None:
+        return np.ascontiguousarray(geometry.first), ("x", "y")
+    flat = ~np.isfinite(height)
+    if flat.any():
+        row = int(flat.argmax())
+        message = f"column {name!r} has {int(flat.sum()):,} points without a height (Z), the first in row {row}"
+        hint = "give all points a height, or none: shapely.force_2d(frame.geometry)"
+        raise InvalidEdgesError(f"{message}, and others have one", hint, row=row)
+    return np.concatenate([geometry.first, height[None]]), ("x", "y", "z")
 
 
 def read_series(table: Any, columns: Any) -> Points:
     """Read the columns of a table as points, whose coordinates are the rows."""
     view = open_frame(table, "table")
-    names = _column_names(view, columns, None)
+    names = _column_names(view, columns, [])
     _check_number(len(names), "columns")
     if isinstance(view, DeviceView):
         frame = sys.modules["cudf"].DataFrame.from_arrow(pa.table({"column": names}))
@@ -114,16 +208,43 @@ def read_series(table: Any, columns: Any) -> Points:
     values = np.empty((len(view), len(names)))
     for place, name in enumerate(names):
         values[:, place] = _coordinate(name, view)
+    _check_observations(values, view, names)
     named = nw.from_dict({"column": names}, backend=view.frame.implementation)
     return Points(values, replace(view, native=nw.to_native(named)), "column", kind="column")
 
 
-def _on_device(view: DeviceView, names: list[Any], ids: Any) -> Points:
+def _check_observations(values: Array, view: FrameView, names: list[Any]) -> None:
+    """Refuse a matrix of correlations, or some of its columns, in place of observations."""
+    every = view.frame.columns
+    if len(names) < len(every) == len(view):
+        with suppress(InvalidEdgesError):  # a column that holds no numbers
+            values = np.stack([_coordinate(name, view) for name in every], axis=1)
+    check_no_correlations(values)
+
+
+def check_no_correlations(values: Array) -> None:
+    """Refuse correlations of all pairs, which would be read as coordinates."""
+    if not is_symmetric(values, 1.0) or not 1 < len(values) < np.count_nonzero(values):
+        return
+    if np.abs(values).max() <= 1 + ROUNDING:
+        message = f"the table is a symmetric {len(values):,} by {len(values):,} matrix with ones on its diagonal"
+        hint = 'call dfmst.minimum_spanning_forest(dfmst.from_matrix(table, distance="mantegna"))'
+        raise InvalidEdgesError(f"{message}: correlations, and no observations", hint)
+
+
+def _on_device(view: DeviceView, names: list[Any], ids: list[Any]) -> Points:
     """Coordinates in a GPU's memory."""
     if not names:
         raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
+    if len(ids) > 1:
+        message = f"ids= names {len(ids)} columns, and the points are on a GPU"
+        raise UnsupportedFrameError(message, "join them into one column, or pass points.to_arrow()")
     _check_number(len(view), "points")
-    return Points(_device_columns(view, names), view, ids, tuple(names))
+    if ids:
+        column = view.column(ids[0])
+        if column.has_nulls or len(column.factorize()[1]) < len(column):
+            _identified(Points(np.zeros((0, 0)), view, None), FrameView(view.to_arrow()), ids)  # names the rows
+    return Points(_device_columns(view, names), view, ids[0] if ids else None, tuple(names))
 
 
 def _device_columns(view: DeviceView, names: list[Any]) -> Array:
@@ -150,16 +271,16 @@ def _check_finite(xp: Any, values: Array, name: Any) -> None:
         raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
 
 
-def _column_names(view: FrameView | DeviceView, columns: Any, ids: Any) -> list[Any]:
-    """Names of the columns of coordinates; all but that of the ids if none is named."""
-    known = set(view.frame.columns)
-    names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns
+def _column_names(view: FrameView | DeviceView, columns: Any, ids: list[Any]) -> list[Any]:
+    """Names of the columns of coordinates; all but those of the ids if none is named."""
+    known = view.frame.columns
+    names = [name for name in known if name not in ids] if columns is None else columns
     names = list(names) if isinstance(names, (list, tuple)) else [names]
-    for name in names if ids is None else [ids, *names]:
+    places = frozenset(known)
+    for name in [*ids, *names]:
         check_column_name("column", name)
-        if name not in known:
-            hint = "name the coordinates with columns=, and the points with ids="
-            raise missing_column(name, view.frame.columns, hint)
+        if name not in places:
+            raise missing_column(name, known, "name the coordinates with columns=, and the points with ids=")
     return names
 
 

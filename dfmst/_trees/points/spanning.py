@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,15 +45,54 @@ def nearest_pairs(engine: Engine, points: Array, wanted: int, space: Space = EUC
     xp = engine.xp
     if not wanted:
         return xp.zeros(0, np.int64), xp.zeros(0, np.int64)
-    one = xp.arange(points.shape[1] * wanted) // wanted
-    if _by_blocks(engine, points, space):
-        other = nearest_by_blocks(engine, points, wanted)[0].reshape(-1)
-    else:
-        tree = build_tree(engine, points, space)
-        neighbor, _ = nearest_points(engine, tree, wanted)
-        one, other = tree.order[one], tree.order[neighbor.reshape(-1)]
-    words = xp.sort(words_of(xp, one, other))
+    piles = _piles(points, wanted) if engine.on_host else None
+    number, other = _nearest(engine, points if piles is None else points[:, piles.kept], wanted, space)
+    if piles is not None:
+        of_last = np.empty_like(other)
+        of_last[number] = other
+        number = np.concatenate([piles.kept[number], piles.left])
+        other = piles.kept[np.concatenate([other, of_last[piles.last]])]
+    one = number[xp.arange(len(number) * wanted) // wanted]
+    words = xp.sort(words_of(xp, one, other.reshape(-1)))
     return halves(words[first_in_runs(xp, words)])
+
+
+def _nearest(engine: Engine, points: Array, wanted: int, space: Space) -> tuple[Array, Array]:
+    """Points, and the nearest ones of each, nearest first."""
+    if _by_blocks(engine, points, space):
+        return engine.xp.arange(points.shape[1]), nearest_by_blocks(engine, points, wanted)[0]
+    tree = build_tree(engine, points, space)
+    return tree.order, tree.order[nearest_points(engine, tree, wanted)[0]]
+
+
+class _Piles(NamedTuple):
+    """Points of which more are equal than have a part in any list of neighbors.
+
+    Such a list has those that come first in a pile, and one more if it is the list of one of these. All points that
+    are left out have the list of the last one that is kept.
+    """
+
+    kept: Array  # points, in ascending order
+    left: Array  # the other points
+    last: Array  # left point -> place among those kept of the last one that is equal to it
+
+
+def _piles(points: Array, wanted: int) -> _Piles | None:
+    """Find the points of piles that lists of `wanted` points leave out; ``None`` if there are none."""
+    first = _first_of_equals(points)
+    if first is None:
+        return None
+    order = np.argsort(first, kind="stable")
+    begins = np.flatnonzero(first_in_runs(np, first[order]))
+    place = np.empty(len(first), np.int64)  # in its pile
+    place[order] = np.arange(len(first)) - np.repeat(begins, np.diff(np.append(begins, len(first))))
+    left = np.flatnonzero(place > wanted)
+    if not len(left):
+        return None
+    kept, full = np.flatnonzero(place <= wanted), np.flatnonzero(place == wanted)
+    last = np.zeros(len(first), np.int64)
+    last[first[full]] = np.searchsorted(kept, full)
+    return _Piles(kept, left, last[first[left]])
 
 
 def words_of(xp: Any, one: Array, other: Array) -> Array:

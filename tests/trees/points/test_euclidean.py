@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -111,6 +112,36 @@ def test_neighbors():
             assert exact or k < 200
 
 
+def test_piles_of_equal_points():
+    """The lists of neighbors of a pile take no time that grows with its square."""
+    rng = np.random.default_rng(3)
+    pile = np.full((40_000, 2), 0.5)
+    begin = time.process_time()
+    edges = dfmst.knn_edges(pile, k=3)
+    assert time.process_time() - begin < 2  # 0.2; it was 7
+    others = [(0, 3)] + [(row, at) for at in range(4, 40_000) for row in range(3)]
+    expected = sorted({(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), *others})
+    assert list(zip(edges["source"].to_pylist(), edges["target"].to_pylist(), strict=True)) == expected
+    for axes in (1, 2, 24):
+        for low in (1.0, 1e-170)[: 1 + (axes < 20)]:  # squares of the smaller differences are 0
+            points = rng.integers(0, 3, (90, axes)) * low
+            points[rng.random(90) < 0.5] = points[7]
+            for k in (1, 3, 20):
+                check_neighbors(points, k)
+
+
+def check_neighbors(points: np.ndarray, k: int) -> None:
+    distance = np.zeros((len(points), len(points)))
+    for axis in points.T:
+        distance += (axis[:, None] - axis) ** 2
+    expected = set()
+    for one, row in enumerate(np.sqrt(distance)):
+        others = [other for other in np.lexsort((np.arange(len(row)), row)) if other != one]
+        expected |= {(min(one, other), max(one, other)) for other in others[:k]}
+    edges = dfmst.knn_edges(points, k=k)
+    assert list(zip(edges["source"].to_pylist(), edges["target"].to_pylist(), strict=True)) == sorted(expected)
+
+
 TOWNS = pd.DataFrame({"name": list("cabd"), "x": [0, 3, 3, 9], "y": [0.0, 4.0, 5.0, 5.0]}, index=[9, 7, 7, 1])
 
 
@@ -159,6 +190,23 @@ def test_few_points():
             "min_samples is 4, and there are 4 points: a point has 1 to 3 others",
         ),
         (TOWNS, {"columns": "x", "k": 0}, "k is 0; it must be at least 1"),
+        (TOWNS, {"columns": "x", "k": True}, "k is True; it must be a whole number"),
+        (TOWNS[:1], {"columns": "x", "min_samples": -3}, "min_samples is -3; it must be at least 1"),
+        (
+            TOWNS.assign(name=["a", "b", "b", "a"]),
+            {"columns": "x", "ids": "name"},
+            "column 'name' of ids has 2 repeated entries, the first is 'b' in row 2, as in row 1\nHint: name several",
+        ),
+        (
+            TOWNS.assign(name=np.array(["a", None, "b", None])),
+            {"columns": "x", "ids": "name"},
+            "column 'name' of ids has 2 nulls, the first in row 1",
+        ),
+        (
+            TOWNS.assign(name="a"),
+            {"columns": "x", "ids": ["name", "y"]},
+            "column 'name, y' of ids has 1 repeated entries, the first is 'a, 5' in row 3, as in row 2",
+        ),
         (
             TOWNS.assign(x=[1, np.nan, np.inf, 2]),
             {"columns": "x"},
@@ -184,6 +232,25 @@ def test_bad_points(points, options, message):
     for function in (dfmst.euclidean_forest, dfmst.knn_edges):
         if "min_samples" in options and function is dfmst.knn_edges:
             continue
-        with pytest.raises(dfmst.DfmstError) as caught:
+        with pytest.raises((dfmst.DfmstError, TypeError)) as caught:
             function(points, **options)
         assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_ids_of_several_columns(frame):
+    """The joined texts name the points, in all functions that follow."""
+    cities = {"name": ["a", "a", "b"], "country": [1, 2, 2], "x": [0, 1, 5], "y": [0, 0, 0]}
+    tree = dfmst.points_forest(frame(cities), ids=["name", "country"])
+    tree = tree.collect() if isinstance(tree, pl.LazyFrame) else tree
+    assert np.asarray(tree["source"]).tolist() == ["a, 1", "a, 2"]
+    assert np.asarray(tree["target"]).tolist() == ["a, 2", "b, 2"]
+    clusters = dfmst.clusters(tree, weight="distance", n_clusters=2)
+    assert np.asarray(clusters["vertex"]).tolist() == ["a, 1", "a, 2", "b, 2"]
+    options: dict[str, Any] = {"columns": ["x", "y"], "ids": ["name", "country"], "min_cluster_size": 2}
+    labels = dfmst.hdbscan(frame(cities), **options)
+    labels = labels.collect() if isinstance(labels, pl.LazyFrame) else labels
+    assert np.asarray(labels["vertex"]).tolist() == ["a, 1", "a, 2", "b, 2"]
+    named = pd.DataFrame({end: np.asarray(tree[end]) for end in ("source", "target")})
+    near = dfmst.points_forest(pd.DataFrame(cities), ["x", "y"], ids=["name", "country"], edges=named)
+    assert near.source.tolist() == ["a, 1", "a, 2"]

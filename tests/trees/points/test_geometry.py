@@ -30,7 +30,7 @@ def wkb(kind: int, positions: list[tuple[float, ...]], order: str = "<", system:
 def column(form: str) -> pa.Array:
     x, y = PLACES.T
     if form == "wkb":
-        cells = [wkb(1, [tuple(PLACES[0])]), wkb(1, [tuple(PLACES[1])], ">"), wkb(1001, [(*PLACES[2], 7.0)])]
+        cells = [wkb(1, [tuple(PLACES[0])]), wkb(1, [tuple(PLACES[1])], ">"), wkb(2001, [(*PLACES[2], 7.0)])]
         return pa.array([*cells, wkb(1, [tuple(PLACES[3])], system=True)])
     if form == "struct":
         return pa.StructArray.from_arrays([pa.array(x), pa.array(y)], ["x", "y"])
@@ -59,6 +59,117 @@ def test_geometries_that_are_no_points():
     for cells, row in (([wkb(1, [(0.0, 0.0)]), line], 1), ([None, line], 0), ([b"", line], 0)):
         with pytest.raises(dfmst.InvalidEdgesError, match=f"geometries other than points, the first in row {row}"):
             dfmst.points_forest(pa.table({"place": pa.array(cells, pa.binary())}), "place")
+
+
+def in_forms(geometries: Any) -> list[tuple[Any, Any]]:
+    """A column of geometries in each form that says its reference system, and the columns to name."""
+    frame = geometries.to_frame("place")
+    forms = [(geometries, None), (geometries.values, None), (frame, None), (frame.assign(n=1), "place")]
+    forms += [(pa.table(frame.to_arrow(geometry_encoding=form)), None) for form in ("wkb", "geoarrow")]
+    file = io.BytesIO()
+    frame.to_parquet(file)
+    return [*forms, (pq.read_table(file), None)]
+
+
+def test_reference_systems():
+    """Degrees are compared on the earth, and what is projected is not: by default, and if the metric is named."""
+    geopandas = pytest.importorskip("geopandas")
+    places = geopandas.GeoSeries(geopandas.points_from_xy(*PLACES.T), crs=4326)
+    arcs = dfmst.points_forest(PLACES[:, ::-1], metric="haversine")["distance"].to_pylist()
+    for system in (4326, 4979, "OGC:CRS84"):
+        for points, columns in in_forms(places.set_crs(system, allow_override=True)):
+            tree = dfmst.points_forest(points, columns)
+            assert np.asarray(tree["distance"]).tolist() == arcs
+            plain = dfmst.points_forest(points, columns, metric="euclidean")
+            assert np.asarray(plain["distance"]).tolist() == EXPECTED["distance"].to_pylist()
+            assert not np.asarray(dfmst.knn_edges(points, columns, k=1)["distance"]).max() < 1000
+    meters = places.to_crs(25832)
+    expected = dfmst.points_forest(np.stack([meters.x, meters.y], axis=1))["distance"].to_pylist()
+    for points, columns in in_forms(meters):
+        assert np.asarray(dfmst.points_forest(points, columns)["distance"]).tolist() == expected
+        for find in (dfmst.points_forest, dfmst.knn_edges):
+            with pytest.raises(
+                dfmst.InvalidEdgesError, match="the reference system of the geometries is not in degrees"
+            ):
+                find(points, columns, metric="haversine")
+    for points, columns in in_forms(places.set_crs(None, allow_override=True)):
+        tree = dfmst.points_forest(points, columns)
+        assert np.asarray(tree["distance"]).tolist() == EXPECTED["distance"].to_pylist()
+        assert np.asarray(dfmst.points_forest(points, columns, metric="haversine")["distance"]).tolist() == arcs
+
+
+@pytest.mark.parametrize(
+    ("system", "degrees"),
+    [
+        ("EPSG:4326", True),
+        ("ogc:crs84", True),
+        ("EPSG:32632", False),
+        ('GEOGCRS["WGS 84"]', True),
+        ('PROJCS["local"]', False),
+        ({"type": "GeographicCRS"}, True),
+        ({"type": "ProjectedCRS"}, False),
+        ({"type": "BoundCRS", "source_crs": {"type": "GeographicCRS"}}, True),
+        ({"type": "CompoundCRS", "components": [{"type": "ProjectedCRS"}, {"type": "VerticalCRS"}]}, False),
+        ("a mystery", None),
+        (None, None),
+    ],
+)
+def test_words_for_reference_systems(system, degrees):
+    if system == "EPSG:32632":
+        pytest.importorskip("pyproj")
+    metadata = {"ARROW:extension:name": "geoarrow.point", "ARROW:extension:metadata": json.dumps({"crs": system})}
+    field = pa.field("place", column("struct").type, metadata=metadata)
+    table = pa.table([column("struct")], schema=pa.schema([field]))
+    tree = dfmst.points_forest(table)
+    assert (tree["distance"].to_pylist() != EXPECTED["distance"].to_pylist()) == (degrees is True)
+    if degrees is False:
+        with pytest.raises(dfmst.InvalidEdgesError, match="is not in degrees"):
+            dfmst.points_forest(table, metric="haversine")
+
+
+def test_heights():
+    """Z is a coordinate of Euclid's distance; haversine refuses it, and all points have it or none."""
+    geopandas = pytest.importorskip("geopandas")
+    shapely = pytest.importorskip("shapely")
+    high = geopandas.GeoSeries([shapely.Point(0, 0, 0), shapely.Point(0, 0, 100), shapely.Point(0, 3, 104)])
+    for points, columns in in_forms(high.set_crs(25832)):
+        assert np.asarray(dfmst.points_forest(points, columns)["distance"]).tolist() == [100.0, 5.0]
+    for points, columns in in_forms(high.set_crs(4326)):
+        with pytest.raises(
+            dfmst.InvalidEdgesError, match=r"the points have 3\nHint: drop the heights: shapely.force_2d"
+        ):
+            dfmst.points_forest(points, columns)
+        assert np.asarray(dfmst.points_forest(points, columns, metric="euclidean")["distance"]).tolist() == [100.0, 5.0]
+    mixed = geopandas.GeoSeries([shapely.Point(0, 0, 0), shapely.Point(0, 0), shapely.Point(0, 9)])
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"2 points without a height \(Z\), the first in row 1"):
+        dfmst.points_forest(mixed)
+    four = pa.table({"place": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(8.0)), 4)})
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'place' holds lists of four numbers"):
+        dfmst.points_forest(four, "place")
+
+
+def test_objects_of_shapely():
+    """A column, a series or a list of points is read; what is no point is named."""
+    shapely = pytest.importorskip("shapely")
+    points = [shapely.Point(place) for place in PLACES]
+    frame = pd.DataFrame({"town": NAMES, "place": points})
+    polars = pytest.importorskip("polars")
+    for table in (frame, polars.DataFrame({"town": NAMES, "place": polars.Series(points, dtype=polars.Object)})):
+        tree = dfmst.points_forest(table, "place", ids="town")
+        assert np.asarray(tree["distance"]).tolist() == EXPECTED["distance"].to_pylist()
+    for values in (points, tuple(points), np.array(points), frame["place"]):
+        assert dfmst.points_forest(values)["distance"].equals(EXPECTED["distance"])
+    area = points[0].buffer(1)
+    for value, form in (
+        (None, "other than points, the first in row 2: a missing one"),
+        (float("nan"), "other than points, the first in row 2: a missing one"),
+        (shapely.Point(), "the first in row 2: an empty point"),
+        (shapely.LineString(PLACES), "the first in row 2: a line\nHint: fill or remove those rows, or take centroids"),
+        (area, "the first in row 2: a polygon"),
+        ("Ulm", "1 values that are no geometries, the first in row 2"),
+    ):
+        with pytest.raises(dfmst.InvalidEdgesError, match=form):
+            dfmst.points_forest(frame.assign(place=pd.Series([*points[:2], value, points[3]], dtype=object)), "place")
 
 
 def lines() -> tuple[pd.DataFrame, list[list[tuple[float, ...]]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -166,14 +167,72 @@ def test_a_box_of_many_points(count, axes):
     assert lengths[0].sum() < dfmst.points_forest(points)["distance"].to_numpy().sum()
 
 
-def test_order_of_latitude_and_longitude():
-    frame = pd.DataFrame({"lon": [10.0, 20.0], "lat": [60.0, 60.0]})
-    for names in (["lon", "lat"], ["lat", "lon"], None):
-        assert dfmst.points_forest(frame, names, metric="haversine").distance[0] == pytest.approx(555_445, abs=1)
-    swapped = frame.rename(columns={"lon": "x", "lat": "y"})
-    assert dfmst.points_forest(swapped, metric="haversine").distance[0] == pytest.approx(555_445, abs=1)
-    other = frame.rename(columns={"lon": "a", "lat": "b"})
-    assert dfmst.points_forest(other, metric="haversine").distance[0] == pytest.approx(1_111_951, abs=1)
+#: Names of a longitude and of a latitude.
+DEGREES = """
+lon lat / lng lat / long lat / longitude latitude / LON LAT / Longitude Latitude / x y / X_COORD Y_COORD /
+easting northing /
+point_x point_y / xcoord ycoord / stop_lon stop_lat / pickup_longitude pickup_latitude / lonDD latDD / geo_lon geo_lat /
+decimalLongitude decimalLatitude / geo.lon geo.lat / lon1 lat1 / lng2 lat2 / Long_deg Lat_deg / startLng startLat /
+GPSLongitude GPSLatitude / reclong reclat / INTPTLONG INTPTLAT / XLONG XLAT / dropofflongitude dropofflatitude /
+center-lng center-lat / LONGITUD LATITUD / lon_wgs84 lat_wgs84 / mean_lon_2020 mean_lat_2020 / lon_stop y_of_stop_lat /
+x_start lat_of_start / lon other / other lat / trip_long trip_lat / LonDeg LatDeg / x_lon y_lat /
+long_trip_lon long_trip_lat
+"""
+PAIRS = [tuple(pair.split()) for pair in DEGREES.split("/")]
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+def test_names_of_longitude_and_latitude(names):
+    """Words in the names say which column is which, in either order; a result names what was read."""
+    frame = pd.DataFrame({names[0]: [10.0, 20.0], names[1]: [60.0, 60.0]})
+    for columns in (list(names), list(names[::-1]), None):
+        tree = dfmst.points_forest(frame, columns, metric="haversine")
+        assert tree.distance[0] == pytest.approx(555_445, abs=1)
+        assert tree.attrs == {"metric": "haversine", "latitude": names[1], "longitude": names[0]}
+    table = pa.Table.from_pandas(frame)
+    for find in (dfmst.knn_edges, functools.partial(dfmst.hdbscan, columns=list(names), min_cluster_size=2)):
+        assert find(table, metric="haversine").schema.metadata[b"latitude"].decode() == names[1]
+
+
+@pytest.mark.parametrize(
+    "names", ["a b", "latency along", "flat platform", "plate long_name", "long_name plate", "x0 x1", "x z", "y1 y2"]
+)
+def test_names_that_say_nothing(names):
+    """Latitude comes first, as in an array."""
+    frame = pd.DataFrame([[10.0, 60.0], [20.0, 60.0]], columns=names.split())
+    assert dfmst.points_forest(frame, metric="haversine").distance[0] == pytest.approx(1_111_951, abs=1)
+    dfmst.points_forest(frame)  # without a warning
+
+
+@pytest.mark.parametrize("names", ["lat1 lat2", "lon x", "latitude y", "start_lon end_lon", "lat_lon lat", "lat_lon b"])
+def test_names_that_contradict(names):
+    frame = pd.DataFrame([[10.0, 60.0], [20.0, 60.0]], columns=names.split())
+    with pytest.raises(dfmst.InvalidEdgesError, match="are not those of one latitude and one longitude"):
+        dfmst.points_forest(frame, metric="haversine")
+
+
+def test_radians_by_their_names():
+    frame = pd.DataFrame({"lat_rad": [0.1, 0.2], "lon_rad": [0.1, 0.2]})
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'lat_rad' holds radians by its name"):
+        dfmst.points_forest(frame, metric="haversine")
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        dfmst.points_forest,
+        dfmst.knn_edges,
+        lambda frame, **options: dfmst.hdbscan(frame, columns=list(frame.columns), **options),
+        lambda frame, **options: dfmst.condensed_tree(frame, columns=list(frame.columns), **options),
+    ],
+)
+def test_degrees_as_plain_coordinates_draw_a_warning(find):
+    frame = pd.DataFrame({"time": [1, 2, 3], "stopLat": [1.0, 2, 4], "stopLon": [3.0, 4, 9]})
+    with pytest.warns(UserWarning, match="'stopLat' and 'stopLon' are read as plain coordinates") as caught:
+        find(frame)
+    assert [warning.filename for warning in caught] == [__file__]
+    find(frame, metric="euclidean")
+    find(frame[["time", "stopLat"]])
 
 
 def test_columns_by_correlation():
@@ -237,4 +296,38 @@ def test_neighbors_and_clusters():
     labels = dfmst.hdbscan(points, metric="haversine", min_cluster_size=10)["label"].to_pylist()
     assert (labels[0], labels[59]) == (0, 1)
     sklearn = pytest.importorskip("dfmst.sklearn")
-    assert sklearn.SingleLinkage(n_clusters=2, metric="haversine").fit_predict(points).tolist() == [0] * 30 + [1] * 30
+    estimator = sklearn.SingleLinkage(n_clusters=2, metric="haversine")
+    assert estimator.fit_predict(points).tolist() == [0] * 30 + [1] * 30
+    frame = pd.DataFrame({"stop_lon": points[:, 1], "stop_lat": points[:, 0]})
+    distances = estimator.distances_
+    np.testing.assert_array_equal(estimator.fit(frame).distances_, distances)
+    with pytest.warns(UserWarning, match="are read as plain coordinates"):
+        sklearn.SingleLinkage().fit(frame)
+
+
+def test_matrices_are_no_points():
+    """Correlations and distances of all pairs are refused; honest tables are not."""
+    returns = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 5)), columns=list("ABCDE"))
+    corr = returns.corr()
+    for table in (corr, pl.from_pandas(corr), pa.Table.from_pandas(corr, preserve_index=False), corr.round(3)):
+        with pytest.raises(
+            dfmst.InvalidEdgesError, match=r"ones on its diagonal[^\n]*\nHint.*from_matrix\(table, dist"
+        ):
+            dfmst.correlation_forest(table)
+    for columns, table in ((["A", "C"], corr), (list("ABCDE"), corr.reset_index())):
+        with pytest.raises(dfmst.InvalidEdgesError, match="correlations, and no observations"):
+            dfmst.correlation_forest(table, columns)
+    with pytest.raises(dfmst.InvalidEdgesError, match="correlations, and no observations"):
+        dfmst.points_forest(corr.to_numpy(), metric="correlation")
+    square = cdist(returns, returns)
+    for find in (dfmst.points_forest, dfmst.knn_edges, dfmst.hdbscan, dfmst.condensed_tree):
+        with pytest.raises(
+            dfmst.InvalidEdgesError, match=r"matrix of zero diagonal[^\n]*\nHint.*from_matrix\(matrix\)"
+        ):
+            find(square)
+    with pytest.raises(dfmst.InvalidEdgesError, match="matrix of zero diagonal"):
+        dfmst.points_forest(pd.DataFrame(square).assign(name=range(30)), ids="name")
+    for honest in (returns[:5].to_numpy(), np.zeros((4, 4)), np.eye(4)):
+        assert dfmst.points_forest(honest).num_rows == len(honest) - 1
+    assert dfmst.points_forest(np.eye(4), metric="correlation").num_rows == 3
+    assert len(dfmst.correlation_forest(returns[:5])) == 4
