@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pathlib
 import traceback
 from collections.abc import Callable
 from decimal import Decimal
@@ -27,6 +28,7 @@ from tests.support.dask_frames import random_frame
 TABLE = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
 LABELS = pa.table({"vertex": [0, 1, 2], "cluster": [0, 0, 2]})
 PACKAGE = str(Path(dfmst.__file__).parent)
+PATHLIB = pathlib.__file__.removesuffix("__init__.py")  # a package since Python 3.13
 
 
 class Odd:
@@ -119,7 +121,7 @@ def ours(error: BaseException) -> bool:
     if isinstance(error, (DfmstError, MemoryError)):
         return True
     last = traceback.extract_tb(error.__traceback__)[-1].filename
-    return isinstance(error, (TypeError, ValueError)) and (last.startswith(PACKAGE) or last.endswith("pathlib.py"))
+    return isinstance(error, (TypeError, ValueError)) and last.startswith((PACKAGE, PATHLIB))
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def take_or_null(series: nw.Series[Any], rows: Array, missing: Array | None = No
         if isinstance(dtype, np.dtype):  # pandas takes no rows of numbers in the other byte order
             nullable = missing.any() and dtype.kind in "iub"
             native = native.astype(_nullable(dtype) if nullable else dtype.newbyteorder("="))
-        taken = native.reindex(np.where(missing, -1, rows)).reset_index(drop=True)
+        taken = native.reindex(np.where(missing, -1, rows.astype(np.int64))).reset_index(drop=True)
         taken = taken if missing.any() else taken.astype(dtype)
     else:
         taken = native.gather(sys.modules["polars"].from_arrow(pa.array(rows, mask=missing)))

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from traceback import clear_frames
 from typing import Any
 
 import numpy as np
@@ -341,11 +342,13 @@ class CudaEngine:
             trim_device_scratch(memory_of(self._cupy, self._device))
 
     def _out_of_memory(self, error: Exception) -> CapacityError:
+        if error.__traceback__ is not None:  # its frames hold columns; the guard's own makes a cycle
+            error.__traceback__ = error.__traceback__.tb_next
+            clear_frames(error.__traceback__)
         free, total = self.xp.cuda.runtime.memGetInfo()
         free += self.xp.get_default_memory_pool().free_bytes() + free_pool_bytes()
         found = _BYTES.search(str(error))
         needed = f"{int(found[1].replace(',', '')):,} more bytes" if found else "more bytes"
-        # Temporary columns are free now.
         message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
         return CapacityError(message, hint, option=USE_CPU)

@@ -454,6 +454,13 @@ def test_the_example_runs_from_end_to_end(dask_cuda, tmp_path, capsys):
     assert "the forest is minimal: True" in capsys.readouterr().out
 
 
+def test_a_type_is_registered_after_those_that_waited_for_dask(monkeypatch):
+    waiting, late = type("Waiting", (), {}), type("Late", (), {})
+    monkeypatch.setattr(devices, "_unregistered", [waiting])
+    assert devices.register_for_gpus(late) is late
+    assert devices._unregistered == []
+
+
 @pytest.mark.parametrize("ucx", [True, False])
 @pytest.mark.parametrize("memory", [None, 8 << 30])
 def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memory):

@@ -262,6 +262,19 @@ def test_out_of_memory(device, algorithm):
     assert len(dfmst.arrays.forest_rows(*edges, algorithm=algorithm)) == 499
 
 
+def test_an_error_that_someone_holds_keeps_no_columns(device):
+    engine, pool = CudaEngine(), cupy.get_default_memory_pool()
+
+    def work() -> None:
+        column = engine.xp.zeros(1000, np.uint64)
+        raise MemoryError(f"allocate {column.nbytes} bytes")
+
+    before = pool.used_bytes()
+    with pytest.raises(CapacityError) as caught, engine.guard():
+        work()
+    assert (pool.used_bytes(), isinstance(caught.value.__cause__, MemoryError)) == (before, True)
+
+
 def test_out_of_memory_in_other_words(device):
     # RMM's own, with and without the size.
     engine = CudaEngine()

@@ -121,7 +121,7 @@ def test_times_have_no_sum():
         np.array([1j]),
         np.array(["1.5"]),
         np.array([(1, 2)], "i4,i4"),
-        np.array([1, 2], "m8"),  # without a unit
+        np.zeros(2, "m8"),  # without a unit
         pa.array(["1.5"]),
         pa.array([[1]]),
     ],

@@ -45,7 +45,8 @@ def kruskal_rows(source: Column, target: Column, weight: Column | None, maximum:
             vertex = parent[vertex]
         return vertex
 
-    rows = list(range(len(source)))
+    # A loop may weigh NaN, and NaNs would break the sort.
+    rows = [row for row in range(len(source)) if source[row] != target[row]]
     if weight is not None:
         # A stable sort keeps earlier rows first among equals, also when it is reversed.
         rows.sort(key=lambda row: weight[row], reverse=maximum)

@@ -254,10 +254,10 @@ def register_for_gpus(type_: type) -> type:
         from distributed.protocol.serialize import dask_serialize
 
         while _unregistered:
-            type_ = _unregistered.pop()
-            cuda_serialize.register(type_, _dumps)
-            cuda_deserialize.register(type_, _loads)
-            dask_serialize.register(type_, _as_pickle)
+            waiting = _unregistered.pop()
+            cuda_serialize.register(waiting, _dumps)
+            cuda_deserialize.register(waiting, _loads)
+            dask_serialize.register(waiting, _as_pickle)
     return type_
 
 
