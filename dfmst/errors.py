@@ -22,6 +22,7 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import unicodedata
 from collections.abc import Collection, Hashable, Iterable
 from typing import Any, Self
 
@@ -42,7 +43,30 @@ __all__ = [
     "missing_columns",
     "no_space",
     "or_points",
+    "printable",
 ]
+
+_JOINERS = "\u200c\u200d"  # invisible, and part of Persian, of Indian scripts and of emoji
+_NO_XML = "\ufffe\uffff"
+
+
+def printable(text: str) -> str:
+    r"""Return a text as one line that shows all its characters: on terminals, in logs and on pages.
+
+    Control characters, halves of surrogates and invisible marks, such as those that turn the direction of writing, are
+    shown as Python's escapes. A file could otherwise write anywhere on a terminal.
+
+    >>> print(printable("km\x1b[2J\u202e"))
+    km\x1b[2J\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter.encode("unicode_escape").decode() if _disturbs(letter) else letter for letter in text)
+
+
+def _disturbs(letter: str) -> bool:
+    disturbs = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") or letter in _NO_XML
+    return disturbs and letter not in _JOINERS
 
 
 class DfmstError(Exception):
@@ -63,10 +87,10 @@ class DfmstError(Exception):
     def __init__(
         self, message: str, hint: str = "", *, row: int | None = None, option: tuple[str, str] | None = None
     ) -> None:
-        self.message = message
-        self.hint = hint
+        self.message = message = printable(message)
+        self.hint = hint = printable(hint)
         self.row = row
-        self.option = option
+        self.option = None if option is None else (printable(option[0]), printable(option[1]))
         super().__init__(f"{message}\nHint: {hint}" if hint else message)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
+from dfmst.errors import printable
+
 #: Progress callback: takes the number of rows done and of all rows (``None``: unknown).
 Tell: TypeAlias = Callable[[int, int | None], None]
 
@@ -44,7 +46,7 @@ class RowBar:
         form = form if total else "{desc} {n_fmt}{unit}, {rate_fmt}{postfix}"
         looks = {"file": sys.stderr, "dynamic_ncols": True, "leave": False, "bar_format": form}
         unit = f" {self._unit}"
-        return _bar_class()(total=total, initial=done, desc=self._doing, unit=unit, unit_scale=True, **looks)
+        return _bar_class()(total=total, initial=done, desc=printable(self._doing), unit=unit, unit_scale=True, **looks)
 
     def close(self) -> None:
         """Remove the bar."""

@@ -30,7 +30,7 @@ from dfmst._trees.forest import solve
 from dfmst._trees.points.geometry import geometry_name
 from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, printable
 from dfmst.formats.atomic import atomic_path
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
@@ -178,9 +178,7 @@ def report(
     colors = None if color is None else read_colors(forest, columns, points, id, color)
     version = version_of("dfmst")
     footer = note or f"Made by dfmst {version}."
-    return Report(
-        _template().render(_page(graph, forest, facts, places, colors), version=version, footer=label(footer))
-    )
+    return Report(_template().render(_page(graph, forest, facts, places, colors), version=version, footer=footer))
 
 
 def _check_words(title: Any, note: Any, run: Any) -> None:
@@ -208,7 +206,11 @@ def _template() -> jinja2.Template:
     folder = files("dfmst._report").joinpath("templates")
     texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.html", "style.css")}
     environment = jinja2.Environment(
-        autoescape=True, loader=jinja2.DictLoader(texts), undefined=jinja2.StrictUndefined, trim_blocks=True
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) or not isinstance(value, str) else printable(value),
+        loader=jinja2.DictLoader(texts),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
     )
     environment.filters["plural"] = plural
     return environment.get_template("report.html", globals={"style": Markup(texts["style.css"].strip())})
@@ -222,11 +224,11 @@ def _page(
     weights, degrees, merges = weight_card(graph, forest), degree_card(graph, forest), dendrogram(forest)
     sizes = tree_card(forest, trees, graph.vertices)
     return {
-        "title": label(f"{graph.name} · {graph.kind}"),
-        "heading": label(graph.kind[:1].upper() + graph.kind[1:]),
-        "name": label(graph.name),
+        "title": f"{graph.name} · {graph.kind}",
+        "heading": graph.kind[:1].upper() + graph.kind[1:],
+        "name": graph.name,
         "verified": bool(run.summary.get("verified")),
-        "about": [label(word) for word in run.about],
+        "about": run.about,
         "keys": _key_figures(graph, forest, run, trees),
         "ranked": forest.ranked,
         "longest": _longest(forest),

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from dfmst.errors import printable
+
 _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
-_JOINERS = "\u200c\u200d"  # invisible, and part of Persian, of Indian scripts and of emoji
-_NO_XML = "\ufffe\uffff"
 
 
 def grouped(value: Any) -> str:
@@ -97,22 +97,10 @@ def size(count: float) -> str:
 
 
 def label(value: Any) -> str:
-    r"""Return a value as one line of text that shows all its characters.
-
-    Control characters, halves of surrogates and invisible marks, such as those that turn the direction of writing, are
-    shown as Python's escapes.
-    """
+    """Return a value as one line of text that shows all its characters."""
     if value is None:
         return "–"
-    text = value if isinstance(value, str) else str(value)
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(letter.encode("unicode_escape").decode() if _disturbs(letter) else letter for letter in text)
-
-
-def _disturbs(letter: str) -> bool:
-    disturbs = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") or letter in _NO_XML
-    return disturbs and letter not in _JOINERS
+    return printable(value if isinstance(value, str) else str(value))
 
 
 def clip(text: str, width: int) -> str:

@@ -25,6 +25,7 @@ from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.match import ForestMatch, match_rows
 from dfmst._trees.optimality import Violation, certify_rows
 from dfmst.algorithms.solve import Solved
+from dfmst.errors import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Certificate:
 
     def __str__(self) -> str:
         if self.first_violation:
-            return f"not the forest: {self.first_violation.message}"
+            return printable(f"not the forest: {self.first_violation.message}")
         weight = "" if self.total_weight is None else f", total weight {self.total_weight}"
         rows, trees = (_counted(self.rows, "row"), _counted(self.components, "component"))
         return f"verified: {rows}, {trees}{weight}"

@@ -21,7 +21,7 @@ from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.contract import flatten, unite
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column, printable
 
 #: Names of the column of groups in results, and of the attribute of results.
 GROUP = "group"
@@ -255,7 +255,7 @@ class Links:
         if most:
             listed = ", ".join(f"{count:,} of {name}" for name, count in counts.items() if count)
             message = f"values that more than {limit:,} rows have link nothing: {listed}; one is in {most:,} rows"
-            warnings.warn(message, UserWarning, stacklevel=4)
+            warnings.warn(printable(message), UserWarning, stacklevel=4)
         roots = group == self.engine.xp.arange(len(group), dtype=np.uint32)
         return {"groups": int(roots.sum()), "max_group": limit, "ignored_values": counts}
 

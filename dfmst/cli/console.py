@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
+import re
 import shutil
 import sys
 import time
@@ -13,11 +15,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import click
 
-from dfmst.errors import OutputError
+from dfmst.errors import OutputError, printable
 
 
 class Progress:
@@ -36,7 +38,7 @@ class Progress:
         """Show a step."""
         if self._live:
             width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[K{text[:width]}")
+            sys.stderr.write(f"\r\x1b[K{printable(text)[:width]}")
             sys.stderr.flush()
 
     def bar(self) -> bool:
@@ -74,14 +76,28 @@ def standard_output() -> BinaryIO:
     """Return standard output, for bytes."""
     if sys.stdout is None:
         raise OutputError("cannot write to standard output: it is closed", "name a file with -o, or open it")
-    return sys.stdout.buffer
+    return cast("BinaryIO", _Screen(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+class _Screen:
+    """Standard output on a terminal, which must not obey control characters in the values of rows."""
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output, self.flush = output, output.flush
+        self._decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
+
+    def write(self, content: bytes) -> int:
+        """Write text, with control characters other than ends of lines and tabs as escapes."""
+        self._output.write(re.sub(r"[^\n\t]+", lambda part: printable(part[0]), self._decode(content)).encode())
+        return len(content)
 
 
 def print_text(text: str) -> None:
-    """Print a line to standard output; question marks replace letters that its encoding lacks."""
+    """Print lines to standard output; question marks replace letters that its encoding lacks."""
     standard_output()
     encoding = sys.stdout.encoding or "utf-8"
-    click.echo(text.encode(encoding, errors="replace").decode(encoding))
+    for line in text.split("\n"):
+        click.echo(printable(line).encode(encoding, errors="replace").decode(encoding))
 
 
 def on_terminal() -> bool:
@@ -89,9 +105,10 @@ def on_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def note(text: str) -> None:
-    """Print a line for the user to standard error."""
-    click.echo(text, err=True)
+def note(*lines: str) -> None:
+    """Print lines for the user to standard error."""
+    for line in lines:
+        click.echo(printable(line), err=True)
 
 
 def plural(count: int, noun: str) -> str:

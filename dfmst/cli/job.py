@@ -168,8 +168,7 @@ def print_summary(job: ForestJob, target: Path | None, summary: dict[str, Any]) 
     facts = list(_facts(job, summary))
     if on_terminal():
         inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
-        lines = aligned([row for row, _ in facts], right=(1,))
-        note("\n  ".join([f"{kind}: {inputs}{written}", *lines]))
+        note(f"{kind}: {inputs}{written}", *(f"  {line}" for line in aligned([row for row, _ in facts], right=(1,))))
     else:
         note(f"{kind}: {', '.join(words for _, words in facts)}{written}")
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
+from dfmst.cli.console import note
 from dfmst.cli.options import debug_option, flagged
 from dfmst.errors import (
     CapacityError,
@@ -25,6 +26,7 @@ from dfmst.errors import (
     EngineUnavailableError,
     InvalidEdgesError,
     did_you_mean,
+    printable,
 )
 
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -43,6 +45,11 @@ class Program(click.Group):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run as the program: the process ends with the command."""
         return super().__call__(*args, obj=OWN_PROCESS, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments of the program; an error shows their control characters."""
+        with _shown_safely():
+            return super().make_context(*args, **kwargs)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, which takes ``--debug`` as well."""
@@ -63,7 +70,7 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn its errors into messages and exit statuses."""
         try:
-            with _terminated_in_order():
+            with _shown_safely(), _terminated_in_order():
                 return super().invoke(ctx)
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
@@ -75,15 +82,23 @@ class Program(click.Group):
             _fail(ctx, error)
 
 
+@contextmanager
+def _shown_safely() -> Iterator[None]:
+    """Show control characters of names and arguments in the errors of click, which prints them."""
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = printable(error.message)
+        raise
+
+
 def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     if flagged("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
-        click.echo(traceback.format_exc(), err=True, nl=False)
+        note(*traceback.format_exc().splitlines())
     message, hint = _words(error)
     if isinstance(error, InvalidEdgesError) and error.row is not None:
         message += _line_of_row(ctx, error.row)
-    click.echo(f"Error: {message}", err=True)
-    if hint:
-        click.echo(f"Hint: {hint}", err=True)
+    note(f"Error: {message}", *([f"Hint: {hint}"] if hint else []))
     full = isinstance(error, OSError) and error.errno == errno.ENOSPC
     expected = isinstance(error, DfmstError) and not full and not isinstance(error, _NOT_THE_INPUT)
     ctx.exit(BAD_INPUT if expected else FAILURE)

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from dfmst.errors import FormatError, MissingFileError
+from dfmst.errors import FormatError, MissingFileError, printable
 
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
@@ -165,7 +165,7 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:
     """Add the number of the line to an error about a file."""
-    return problem(path, error.message.removeprefix(f"{path}: "), line, error.hint, error.option)
+    return problem(path, error.message.removeprefix(printable(f"{path}: ")), line, error.hint, error.option)
 
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 import dfmst as library
 from dfmst._common.progress import RowBar, showing
@@ -194,3 +195,78 @@ def test_a_cluster_shows_a_bar_of_tasks(start, roads):
     lines = on_a_terminal(start, 80, "forest", roads, "--workers", "1", "-o", "out")
     assert [line for line in lines if re.match(r"finding the forest +\d+ % .* tasks?/s", line)]
     assert [line for line in lines if line.startswith("minimum spanning forest: ")]
+
+
+UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+EVIL = ["-s", "sou\u202erce\x9b", "-t", "tar\x07get", "-w", "we\x1b[31might"]
+HEADER = '"sou\u202erce\x9b","tar\x07get","we\x1b[31might","x"\n'
+EVIL_ROWS = "".join(f'"{a}\x1b[2J\u2028","{b}\x7f","{w}","1"\n' for a, b, w in ("ab1", "bc2", "ac3", "de4"))
+EVIL_FILES = {
+    "e\x1b[2J\u202e.csv": HEADER + EVIL_ROWS,
+    "nan\x1b.csv": HEADER + EVIL_ROWS + '"q\x1b","r\x1b","nan","1"\n',
+    "null\x1b.csv": HEADER + EVIL_ROWS + '"q\x1b",,"5","1"\n',
+    "word\x1b.csv": HEADER + EVIL_ROWS + '"q\x1b","z","hea\x1b[2Jvy","1"\n',
+    "cut\x1b.csv": HEADER + EVIL_ROWS + '"q\x1b","z\n',
+    "twin\x1b.csv": '"a\x1b","a\x1b","weight"\n1,2,3\n',
+    "bad\x1b.parquet": "PAR1\x1b[2J",
+    "line\x1b.gr": "p sp 3 2\na 1 2 \x1b[2J\n",
+    "line\x1b.mtx": "%%MatrixMarket matrix \x1b[2J real general\n1 1 1\n",
+    "line\x1b.gml": "graph [\x1b[2J node [ id 1 ]",
+    "line\x1b.tsp": "NAME: \x1b[2J\nTYPE: X\x1b\nDIMENSION: x\x1b\n",
+}
+EVIL_CALLS = [
+    ["forest", *EVIL, "-o", "forest\x1b.parquet", "--verify", "--report", "page\x1b.html"],
+    ["forest", *EVIL, "-o", "no\x1b/forest.csv", "--debug"],
+    ["forest", *EVIL, "--json"],
+    ["forest", "-s", EVIL[1], "-t", EVIL[3], "-w", "wei\x1bght"],
+    ["forest", *EVIL, "--by", "z\x1b"],
+    ["forest", *EVIL, "--memory-limit", "1\x1bGiB"],
+    ["forest", *EVIL, "--memory-limit", "1MiB", "--spill-dir", "spill\x1b"],
+    ["forest", *EVIL, "--format", "x\x1b"],
+    ["forest", *EVIL, "--algorithm", "x\x1b"],
+    ["forest", *EVIL, "--wor\x1bkers"],
+    ["fo\x1brest"],
+    ["report", *EVIL, "-o", "page.html", "--points", "e\x1b[2J\u202e.csv", "--coordinates", "x", EVIL[5]],
+    ["clusters", *EVIL, "-k", "99", "-o", "clusters.csv"],
+    ["clusters", *EVIL, "-d", "2\x1b", "-o", "clusters.csv"],
+    ["linkage", *EVIL, "-o", "merges\x1b.csv"],
+    ["components", *EVIL[:4], "-o", "labels\x1b.csv"],
+    ["newick", *EVIL, "-o", "trees\x1b.nwk"],
+    ["hdbscan", *EVIL, "-o", "labels\x1b.csv"],
+    ["points", "-c", "x", "-c", EVIL[5], "--id", EVIL[1], "-o", "tree\x1b.csv"],
+    ["neighbors", "-c", "x", "-c", "y\x1b", "-o", "tree.csv"],
+    ["dedupe", "-k", "x", "--max-group", "1", "-o", "once\x1b.csv"],
+    ["dedupe", "-k", "x\x1b", "-o", "once.csv"],
+    ["verify", *EVIL, "forest\x1b.parquet"],
+    ["verify", *EVIL, "word\x1b.csv"],
+    ["update", "forest\x1b.parquet", "-o", "more.parquet"],
+    ["convert", "-o", "edges\x1b.parquet"],
+    ["convert", "-o", "edges\x1b"],
+    ["plan", *EVIL[:4]],
+]
+
+
+@pytest.mark.parametrize("call", EVIL_CALLS, ids=lambda call: ascii(call[0] + "-" + call[-1]))
+def test_text_of_files_and_arguments_is_shown_not_obeyed(call):
+    for name, text in EVIL_FILES.items():
+        Path(name).write_text(text)
+    for name in [*EVIL_FILES, "absent\x1b.csv", "."]:
+        result = CliRunner().invoke(main, [call[0], name, *call[1:]], prog_name="dfmst")
+        assert not UNSAFE.search(result.output), ascii(result.output)
+        assert "should not happen" not in result.output
+    for page in Path().glob("*.html"):
+        assert not UNSAFE.search(page.read_text())
+
+
+def test_rows_on_a_terminal_are_shown_not_obeyed(start):
+    name = next(iter(EVIL_FILES))
+    Path(name).write_text(HEADER + EVIL_ROWS)
+    leader, follower = open_terminal(80)
+    process = start("forest", name, *EVIL, stdout=follower)
+    os.close(follower)
+    text = drain(leader).decode()
+    os.close(leader)
+    assert process.wait(60) == 0
+    assert text.splitlines()[1] == r'"a\x1b[2J\u2028","b\x7f",1,1'
+    piped = start("forest", name, *EVIL).communicate(timeout=60)[0].decode()  # data for programs stays as it is
+    assert piped.split("\n")[1] == '"a\x1b[2J\u2028","b\x7f",1,1'

@@ -37,14 +37,14 @@ def test_a_system_without_resource_usage(monkeypatch):
 def test_a_bar_learns_the_number_of_rows(capsys, monkeypatch, used):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(progress, "memory_now", lambda: used)
-    bar = progress.RowBar("folding", limit=8 << 20)
+    bar = progress.RowBar("folding \x1b]0;", limit=8 << 20)
     bar(10)
     for done in (20, 40):
         bar(done, 40)
         assert (bar._bar.n, bar._bar.total) == (done, 40)
         assert bar._bar.postfix == (f"{used >> 20} of 8 MiB" if used else None)
     bar.close()
-    assert "folding 10.0 rows" in capsys.readouterr().err
+    assert r"folding \x1b]0; 10.0 rows" in capsys.readouterr().err
 
 
 def test_a_bar_without_rows_draws_nothing(capsys):
