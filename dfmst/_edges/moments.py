@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import real_number, whole_number
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
 from dfmst._edges.device_columns import device_moments
@@ -73,8 +74,10 @@ class Moments:
         return whole
 
     def _positive(self, argument: str, value: Any, length: Any) -> Any:
-        if not 0 < length < 1 << 62:
+        if not length > 0:
             raise ValueError(f"{argument} is {value!r}; it must be more than 0")
+        if isinstance(length, int) and length >= 1 << 62:
+            raise ValueError(f"{argument} is {value!r}; it must be less than 2^62 in the unit of column {self.name!r}")
         return length
 
     def tick(self, argument: str, value: Any) -> Any:
@@ -104,15 +107,16 @@ class Moments:
         Of floats, times are read as decimals, ``3 / 10``, and made as products, ``3 * 0.1``: both are at or after the
         lesser of the two.
         """
-        borders: Array = sum(offsets) + places * step
+        with np.errstate(over="ignore"):  # the last end
+            borders: Array = sum(offsets) + places * step
         if self.values.dtype.kind != "f" or not len(places):
             return borders
         ratios = [simple_ratio(value) for value in (step, *offsets)]
         unit = lcm(*(ratio.denominator for ratio in ratios))
         factor, *rest = (int(ratio * unit) for ratio in ratios)
-        if all(abs(sum(rest) + int(place) * factor) < 1 << 53 for place in places[[0, -1]]):
+        if max(unit, *(abs(sum(rest) + int(place) * factor) for place in places[[0, -1]])) < 1 << 53:
             borders = np.minimum(borders, (sum(rest) + places * factor) / unit)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # the last end
             return borders.astype(self.kind.to_pandas_dtype()).astype(np.float64)
 
     def raise_missing(self) -> None:
@@ -159,6 +163,8 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
     elif pa.types.is_floating(kind):
         column = column.cast(pa.float64())
     elif pa.types.is_integer(kind):
+        if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
+            raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
         column = column.cast(pa.int64())
     elif not pa.types.is_null(kind):
         raise no_times(name, kind)

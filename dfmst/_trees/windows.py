@@ -154,7 +154,7 @@ def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: Any) -
         steps = Fraction(round(width / step))
     begins = times.multiples(step, places, start or 0)
     if steps.denominator == 1:
-        ends = times.multiples(step, places + int(steps), start or 0)
+        ends = times.multiples(step, places + min(int(steps), 1 << 61), start or 0)
     else:
         ends = times.multiples(step, places, start or 0, width)
     low = max(0, int(begins.searchsorted(earliest, "right")) - 1) if start is None else spare
