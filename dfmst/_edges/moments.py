@@ -35,7 +35,7 @@ _SECONDS = {
     "ns": Fraction(1, 10**9),
 }
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ]+)")
-_DENOMINATOR = 10**6  # largest one of a step that is a ratio and no decimal number
+_DENOMINATOR = 10**6  # largest one of a ratio that is no decimal number
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
@@ -104,20 +104,19 @@ class Moments:
     def multiples(self, step: Any, places: Array, *offsets: Any) -> Array:
         """Return the sum of the offsets and of ``place * step``, ascending, in ticks that the column can hold.
 
-        Of floats, times are read as decimals, ``3 / 10``, and made as products, ``3 * 0.1``: both are at or after the
-        lesser of the two.
+        Of floats, times are read as decimals, ``3 / 10``, or made as products, ``3 * 0.1``: each of them is at or after
+        the least of these.
         """
-        with np.errstate(over="ignore"):  # the last end
-            borders: Array = sum(offsets) + places * step
-        if self.values.dtype.kind != "f" or not len(places):
-            return borders
-        ratios = [simple_ratio(value) for value in (step, *offsets)]
+        if self.values.dtype.kind != "f":
+            return sum(offsets) + places * step  # type: ignore[no-any-return]
+        ratios, kind = [simple_ratio(value) for value in (step, *offsets)], self.kind.to_pandas_dtype()
         unit = lcm(*(ratio.denominator for ratio in ratios))
         factor, *rest = (int(ratio * unit) for ratio in ratios)
-        if max(unit, *(abs(sum(rest) + int(place) * factor) for place in places[[0, -1]])) < 1 << 53:
-            borders = np.minimum(borders, (sum(rest) + places * factor) / unit)
-        with np.errstate(over="ignore"):  # the last end
-            return borders.astype(self.kind.to_pandas_dtype()).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # the last end may be infinite
+            borders = np.fmin(*(sum(offsets) + places * float(each) for each in (step, kind(step))))
+            if max(unit, *(abs(sum(rest) + int(place) * factor) for place in places[[0, -1]])) < 1 << 53:
+                borders = np.fmin(borders, (sum(rest) + places * factor) / unit)
+            return borders.astype(kind).astype(np.float64)  # type: ignore[no-any-return]
 
     def raise_missing(self) -> None:
         """Raise the error for nulls, or for infinite numbers."""
@@ -177,10 +176,10 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
 
 
 def simple_ratio(value: Any) -> Fraction:
-    """Return the ratio that a user means by a number: 1/3 or 1/10 of floats, or else its decimals."""
-    exact = Fraction(value)
-    near = exact.limit_denominator(_DENOMINATOR)
-    return exact if isinstance(value, int) else near if float(near) == value else Fraction(repr(value))
+    """Return the ratio that a user means by a number: of floats its decimals, or a ratio such as 1/3."""
+    decimals = Fraction(repr(value))
+    near = decimals.limit_denominator(_DENOMINATOR)
+    return near if float(near) == value else decimals
 
 
 def _seconds(argument: str, value: Any) -> Fraction:

@@ -164,6 +164,15 @@ def test_each_row_is_in_as_many_windows_as_a_width_has_steps(step, start, places
     assert (seen <= steps).all()
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("step", [0.1, 0.7, 1 / 3])
+def test_products_of_short_floats_have_a_window_each(step, kind):
+    ends, times = np.arange(100), np.arange(100).astype(kind) * kind(step)
+    edges = pa.table({"source": ends, "target": ends + 1, "weight": ends, "t": times})
+    series = dfmst.windows(edges, time="t", width=step, step=step)
+    assert [forest["source"].to_pylist() for _, forest in series] == [[row] for row in range(100)]
+
+
 @pytest.mark.parametrize("made", list(MADE))
 @pytest.mark.parametrize("step", SPANS)
 def test_times_at_each_step_have_a_window_each(step, made):
@@ -211,6 +220,8 @@ def test_a_start():
     series = list(frame.mst.windows(time="t", width="1D", step="1D", start=pd.Timestamp("2026-03-02")))
     assert [(begin.day, forest.index.tolist()) for begin, forest in series] == [(2, [1]), (3, [2])]
     assert not list(frame.mst.windows(time="t", width="1D", step="1D", start=dt.datetime(2027, 1, 1)))
+    for start in (2.5, 3, 1e300):
+        assert not list(dfmst.windows(ROADS.assign(t=[0.0, 1.0, 2.0]), time="t", width=1, step=1, start=start))
     early = list(frame.mst.windows(time="t", width="1D", step="1D", start=pd.Timestamp("2026-02-28")))
     assert [len(forest) for _, forest in early] == [0, 1, 1, 1]
 
