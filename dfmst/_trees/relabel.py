@@ -163,7 +163,7 @@ def _check_vertices(name: str, column: pa.Array, nulls: Array | None) -> None:
 def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negative: bool) -> Array | None:
     """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
     named, minus = NOISY.fullmatch(str(names[1])) is not None, np.zeros(len(labels), bool)
-    if isinstance(labels, np.ndarray) and labels.dtype.kind == "i":
+    if isinstance(labels, np.ndarray):
         minus = labels == -1
     if not named and not negative and minus.any():
         row = int(minus.argmax())
