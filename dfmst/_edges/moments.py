@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, lcm
 from typing import Any
@@ -20,6 +21,7 @@ from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
 from dfmst._edges.device_columns import device_moments
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
+from dfmst._edges.weights import weight_column
 from dfmst.errors import InvalidEdgesError
 
 _DAY = 86_400  # seconds
@@ -44,7 +46,7 @@ class Moments:
     """A column of times or numbers."""
 
     name: Any
-    values: Array  # ``int64`` ticks of the unit, integers, or ``float64``
+    values: Array  # ``int64`` ticks of the unit, integers or unscaled decimals, or ``float64``
     missing: Array | None  # flags of nulls, NaNs and infinite numbers
     kind: pa.DataType
     per_second: int | None  # ticks a second; None: numbers
@@ -64,10 +66,18 @@ class Moments:
         if isinstance(value, str):
             message = f"{argument} is {value!r}, a span of time, and column {self.name!r} holds {self.kind} numbers"
             raise ValueError(f"{message}; pass a number, or make the column one of times")
-        if self.values.dtype.kind == "f":
+        decimal = pa.types.is_decimal(self.kind)
+        if decimal or self.values.dtype.kind == "f":
             if not isfinite(number := real_number(argument, value)):
                 raise ValueError(f"{argument} is {value!r}; it must be finite")
-            return number
+            if not decimal:
+                return number
+            exact = (
+                Fraction(value if isinstance(value, (int, Decimal)) else repr(number)) * Fraction(10) ** self.kind.scale
+            )
+            if exact.denominator > 1:
+                raise ValueError(f"{argument} is {value!r}, and column {self.name!r} holds {self.kind} numbers")
+            value = int(exact)
         whole = whole_number(argument, value)
         if not -(1 << 63) <= whole < 1 << 63:
             raise ValueError(f"{argument} is {value!r}, which 64 bits do not hold")
@@ -132,7 +142,7 @@ class Moments:
     def moment(self, view: FrameView | DeviceView, tick: Any) -> Any:
         """Return ticks as a value of the frame's library."""
         if self.per_second is None:
-            return tick
+            return Decimal(tick).scaleb(-self.kind.scale) if pa.types.is_decimal(self.kind) else tick
         if pa.types.is_date(self.kind):
             return dt.date.fromordinal(_EPOCH + int(tick) // (_DAY * self.per_second))
         value = pa.scalar(int(tick), pa.int64()).cast(self.kind)
@@ -165,6 +175,10 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
         if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
             raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
         column = column.cast(pa.int64())
+    elif pa.types.is_decimal(kind):
+        column = pa.array(weight_column(name, column).values)
+        if column.type != pa.int64():
+            raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
     elif not pa.types.is_null(kind):
         raise no_times(name, kind)
     values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column

@@ -90,7 +90,7 @@ def windows(
     Yields
     ------
     begin
-        Begin of the window, a timestamp of pandas (also for cuDF) or of Python, a date or a number.
+        Begin of the window: a timestamp of pandas (also for cuDF) or of Python, a date, or a number.
     forest
         The same kind of frame: the forest's rows in input order, all columns, and a pandas index. The last window is
         the first one that contains the latest row.
