@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import isfinite, lcm
 from typing import Any
@@ -14,11 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import real_number, whole_number
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
 from dfmst._edges.device_columns import device_moments
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
+from dfmst._edges.weights import weight_column
 from dfmst.errors import InvalidEdgesError
 
 _DAY = 86_400  # seconds
@@ -34,7 +37,7 @@ _SECONDS = {
     "ns": Fraction(1, 10**9),
 }
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ]+)")
-_DENOMINATOR = 10**6  # largest one of a step that is a ratio and no decimal number
+_DENOMINATOR = 10**6  # largest one of a ratio that is no decimal number
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
@@ -43,7 +46,7 @@ class Moments:
     """A column of times or numbers."""
 
     name: Any
-    values: Array  # ``int64`` ticks of the unit, integers, or ``float64``
+    values: Array  # ``int64`` ticks of the unit, integers or unscaled decimals, or ``float64``
     missing: Array | None  # flags of nulls, NaNs and infinite numbers
     kind: pa.DataType
     per_second: int | None  # ticks a second; None: numbers
@@ -63,18 +66,28 @@ class Moments:
         if isinstance(value, str):
             message = f"{argument} is {value!r}, a span of time, and column {self.name!r} holds {self.kind} numbers"
             raise ValueError(f"{message}; pass a number, or make the column one of times")
-        if self.values.dtype.kind == "f":
+        decimal = pa.types.is_decimal(self.kind)
+        if decimal or self.values.dtype.kind == "f":
             if not isfinite(number := real_number(argument, value)):
                 raise ValueError(f"{argument} is {value!r}; it must be finite")
-            return number
+            if not decimal:
+                return number
+            exact = (
+                Fraction(value if isinstance(value, (int, Decimal)) else repr(number)) * Fraction(10) ** self.kind.scale
+            )
+            if exact.denominator > 1:
+                raise ValueError(f"{argument} is {value!r}, and column {self.name!r} holds {self.kind} numbers")
+            value = int(exact)
         whole = whole_number(argument, value)
         if not -(1 << 63) <= whole < 1 << 63:
             raise ValueError(f"{argument} is {value!r}, which 64 bits do not hold")
         return whole
 
     def _positive(self, argument: str, value: Any, length: Any) -> Any:
-        if not 0 < length < 1 << 62:
+        if not length > 0:
             raise ValueError(f"{argument} is {value!r}; it must be more than 0")
+        if isinstance(length, int) and length >= 1 << 62:
+            raise ValueError(f"{argument} is {value!r}; it must be less than 2^62 in the unit of column {self.name!r}")
         return length
 
     def tick(self, argument: str, value: Any) -> Any:
@@ -101,19 +114,19 @@ class Moments:
     def multiples(self, step: Any, places: Array, *offsets: Any) -> Array:
         """Return the sum of the offsets and of ``place * step``, ascending, in ticks that the column can hold.
 
-        Of floats, times are read as decimals, ``3 / 10``, and made as products, ``3 * 0.1``: both are at or after the
-        lesser of the two.
+        Of floats, times are read as decimals, ``3 / 10``, or made as products, ``3 * 0.1``: each of them is at or after
+        the least of these.
         """
-        borders: Array = sum(offsets) + places * step
-        if self.values.dtype.kind != "f" or not len(places):
-            return borders
-        ratios = [simple_ratio(value) for value in (step, *offsets)]
+        if self.values.dtype.kind != "f":
+            return sum(offsets) + places * step  # type: ignore[no-any-return]
+        ratios, kind = [simple_ratio(value) for value in (step, *offsets)], self.kind.to_pandas_dtype()
         unit = lcm(*(ratio.denominator for ratio in ratios))
         factor, *rest = (int(ratio * unit) for ratio in ratios)
-        if all(abs(sum(rest) + int(place) * factor) < 1 << 53 for place in places[[0, -1]]):
-            borders = np.minimum(borders, (sum(rest) + places * factor) / unit)
-        with np.errstate(over="ignore"):
-            return borders.astype(self.kind.to_pandas_dtype()).astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # the last end may be infinite
+            borders = np.fmin(*(sum(offsets) + places * float(each) for each in (step, kind(step))))
+            if max(unit, *(abs(sum(rest) + int(place) * factor) for place in places[[0, -1]])) < 1 << 53:
+                borders = np.fmin(borders, (sum(rest) + places * factor) / unit)
+            return borders.astype(kind).astype(np.float64)  # type: ignore[no-any-return]
 
     def raise_missing(self) -> None:
         """Raise the error for nulls, or for infinite numbers."""
@@ -129,7 +142,7 @@ class Moments:
     def moment(self, view: FrameView | DeviceView, tick: Any) -> Any:
         """Return ticks as a value of the frame's library."""
         if self.per_second is None:
-            return tick
+            return Decimal(tick).scaleb(-self.kind.scale) if pa.types.is_decimal(self.kind) else tick
         if pa.types.is_date(self.kind):
             return dt.date.fromordinal(_EPOCH + int(tick) // (_DAY * self.per_second))
         value = pa.scalar(int(tick), pa.int64()).cast(self.kind)
@@ -159,7 +172,13 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
     elif pa.types.is_floating(kind):
         column = column.cast(pa.float64())
     elif pa.types.is_integer(kind):
+        if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
+            raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
         column = column.cast(pa.int64())
+    elif pa.types.is_decimal(kind):
+        column = pa.array(weight_column(name, column).values)
+        if column.type != pa.int64():
+            raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
     elif not pa.types.is_null(kind):
         raise no_times(name, kind)
     values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
@@ -171,10 +190,10 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
 
 
 def simple_ratio(value: Any) -> Fraction:
-    """Return the ratio that a user means by a number: 1/3 or 1/10 of floats, or else its decimals."""
-    exact = Fraction(value)
-    near = exact.limit_denominator(_DENOMINATOR)
-    return exact if isinstance(value, int) else near if float(near) == value else Fraction(repr(value))
+    """Return the ratio that a user means by a number: of floats its decimals, or a ratio such as 1/3."""
+    decimals = Fraction(repr(value))
+    near = decimals.limit_denominator(_DENOMINATOR)
+    return near if float(near) == value else decimals
 
 
 def _seconds(argument: str, value: Any) -> Fraction:

@@ -119,11 +119,7 @@ def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_La
         check_distinct(name, values, nulls, "pass one row a vertex")
     negative = any(pa.types.is_signed_integer(values.type) and (pc.min(values).as_py() or 0) < 0 for values in arrow)
     noise = [_noise(*each, negative) for each in zip(names, columns[1], labels[:2], strict=True)]
-    masks = [
-        mask if nulls is None else nulls if mask is None else nulls | mask
-        for mask, nulls in zip(noise, labels[2:], strict=True)
-    ]
-    numbered = [_numbered(*parts) for parts in zip(labels[:2], masks, strict=True)]
+    numbered = [_numbered(*parts) for parts in zip(labels[:2], labels[2:], noise, strict=True)]
     this, last = (
         _Labels(*parts) for parts in zip(views.values(), names, arrow, *zip(*numbered, strict=True), noise, strict=True)
     )
@@ -150,7 +146,7 @@ def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
 def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negative: bool) -> Array | None:
     """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
     named, minus = NOISY.fullmatch(str(names[1])) is not None, np.zeros(len(labels), bool)
-    if isinstance(labels, np.ndarray) and labels.dtype.kind == "i":
+    if isinstance(labels, np.ndarray):
         minus = labels == -1
     if not named and not negative and minus.any():
         row = int(minus.argmax())
@@ -159,8 +155,9 @@ def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negativ
     return minus if named else None
 
 
-def _numbered(labels: Any, nulls: Array | None) -> tuple[Array, pa.Array, Array, Array]:
+def _numbered(labels: Any, nulls: Array | None, noise: Array | None) -> tuple[Array, pa.Array, Array, Array]:
     """Number labels by their first occurrence: codes, labels, first rows and ranks."""
+    nulls = nulls if noise is None else noise if nulls is None else nulls | noise
     encoded = pc.dictionary_encode(pa.array(labels, mask=nulls) if isinstance(labels, np.ndarray) else labels)
     code = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
     rows = np.flatnonzero(code >= 0)[::-1]

@@ -90,7 +90,7 @@ def windows(
     Yields
     ------
     begin
-        Begin of the window, a timestamp of pandas (also for cuDF) or of Python, a date or a number.
+        Begin of the window: a timestamp of pandas (also for cuDF) or of Python, a date, or a number.
     forest
         The same kind of frame: the forest's rows in input order, all columns, and a pandas index. The last window is
         the first one that contains the latest row.
@@ -143,15 +143,16 @@ def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: Any) -
     origin, length, span = (simple_ratio(value) for value in (start or 0, step, width))
     first = (Fraction(earliest) - origin) // length if start is None else 0
     passed = Fraction(latest) - origin
-    count = min(passed // length, max(first, (passed - span) // length + 1)) - first + 1
+    count = max(0, min(passed // length, max(first, (passed - span) // length + 1)) - first + 1)
     if count > _MOST:
         raise CapacityError(f"there are {count:,} windows; a series has at most {_MOST:,}", "make the step longer")
     if not floats and origin + (first + count) * length + span >= 1 << 63:
         raise ValueError("the last window ends beyond 64 bits; make width= and step= shorter")
     spare = 1 if floats else 0  # windows at both ends: a border is rounded
-    places, steps = np.arange(first - spare, first + count + spare, dtype=np.int64), span / length
-    if floats and round(width / step) * step == width:
-        steps = Fraction(round(width / step))
+    places = np.arange(first - spare, first + count + spare, dtype=np.int64)
+    steps = min(span / length, Fraction(1 << 62))
+    if floats and round(steps) * step == width:
+        steps = Fraction(round(steps))
     begins = times.multiples(step, places, start or 0)
     if steps.denominator == 1:
         ends = times.multiples(step, places + int(steps), start or 0)

@@ -146,6 +146,16 @@ def test_noise_is_no_cluster(before, after, kind, name):
         assert list(map(plain, events[column])) == told[column].to_pylist()
 
 
+@pytest.mark.parametrize("kind", ["int8", "Int64", "category", "int32[pyarrow]"])
+def test_noise_of_any_type(kind):
+    old = pd.DataFrame({"vertex": list("abcdef"), "label": [-1, -1, 0, 0, 1, 1]}).astype({"label": kind})
+    new = pd.DataFrame({"vertex": list("abcdefg"), "label": [2, 2, 1, 1, -1, -1, -1]}).astype({"label": kind})
+    labels, events = dfmst.relabel(new, old)
+    assert labels.label.tolist() == [2, 2, 0, 0, -1, -1, -1]
+    assert events.cluster.tolist() == [0, 1, 2]
+    assert events.event.tolist() == ["kept", "gone", "new"]
+
+
 def test_noise_of_an_earlier_run():
     edges = pd.DataFrame({"source": [1, 2, 4, 5, 7], "target": [2, 3, 5, 6, 8], "weight": [1.0, 2, 1, 1, 9]})
     old = dfmst.hdbscan(edges, min_cluster_size=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -164,6 +165,49 @@ def test_each_row_is_in_as_many_windows_as_a_width_has_steps(step, start, places
     assert (seen <= steps).all()
 
 
+#: Types whose values are multiples of a unit, and that unit.
+UNITS: dict[Any, Any] = {
+    pa.int8(): 1,
+    pa.uint64(): 1,
+    pa.decimal128(12, 3): Decimal("0.001"),
+    pa.date32(): "1D",
+    **{pa.timestamp(unit): f"1{unit}" for unit in ("s", "ms", "us", "ns")},
+    **{pa.timestamp(unit, "America/New_York"): f"1{unit}" for unit in ("s", "ns")},
+    **{pa.duration(unit): f"1{unit}" for unit in ("s", "ms", "us", "ns")},
+}
+
+
+@pytest.mark.parametrize("kind", UNITS, ids=str)
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=20), st.integers(1, 9), st.integers(1, 4))
+@examples(30)
+def test_each_row_is_in_as_many_windows_of_exact_times(kind, ticks, step, steps):
+    unit, ends = UNITS[kind], np.arange(len(ticks))
+    plain = pa.array(ticks, pa.int32() if kind in (pa.date32(), pa.int8()) else pa.int64())
+    times = pa.array([unit * tick for tick in ticks], kind) if pa.types.is_decimal(kind) else plain.cast(kind)
+    spans = [f"{count}{unit[1:]}" if isinstance(unit, str) else unit * count for count in (steps * step, step)]
+    edges = pa.table({"source": ends, "target": ends + 1, "weight": ends, "t": times})
+    found = [
+        forest["source"].to_pylist() for _, forest in dfmst.windows(edges, time="t", width=spans[0], step=spans[1])
+    ]
+    begins = range(min(ticks) // step * step, max(max(ticks) - steps * step, min(ticks)) + step + 1, step)
+    assert (
+        found
+        == [[row for row, tick in enumerate(ticks) if begin <= tick < begin + steps * step] for begin in begins][
+            : len(found)
+        ]
+    )
+    assert {row for rows in found for row in rows} == set(range(len(ticks)))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("step", [0.1, 0.7, 1 / 3])
+def test_products_of_short_floats_have_a_window_each(step, kind):
+    ends, times = np.arange(100), np.arange(100).astype(kind) * kind(step)
+    edges = pa.table({"source": ends, "target": ends + 1, "weight": ends, "t": times})
+    series = dfmst.windows(edges, time="t", width=step, step=step)
+    assert [forest["source"].to_pylist() for _, forest in series] == [[row] for row in range(100)]
+
+
 @pytest.mark.parametrize("made", list(MADE))
 @pytest.mark.parametrize("step", SPANS)
 def test_times_at_each_step_have_a_window_each(step, made):
@@ -193,6 +237,11 @@ DATES = pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-03"])
         (DATES.date, "2D", np.timedelta64(1, "D"), [dt.date(2026, 3, 1), dt.date(2026, 3, 2)]),
         (DATES - DATES[0], "1d 12h", "1D", [pd.Timedelta(0), pd.Timedelta("1D")]),
         ([0.25, 0.5, 1.5], 1.0, 0.5, [0.0, 0.5, 1.0]),
+        ([5e-324, 1e-323, 1.5e-323], 5e-324, 5e-324, [5e-324, 1e-323, 1.5e-323]),
+        ([1e308, 1.25e308, 1.5e308], 5e307, 5e307, [1e308, 1.5e308]),
+        ([0.5, 1.0, 2.0], 1e308, 1, [0.0]),
+        ([Decimal("0.1"), Decimal("0.2"), Decimal("0.30")], 0.2, 0.1, [Decimal("0.1"), Decimal("0.2")]),
+        (np.array([0.1, 0.2, 0.4], np.float32), 0.2, 0.1, np.array([0.1, 0.2, 0.3], np.float32).tolist()),
         (np.array([0, 2, 2**60 + 1]), 2**60, 2**60, [0, 2**60]),
         (pd.array([1, 2, 4], "Int64"), 2, 1, [1, 2, 3]),
     ],
@@ -207,6 +256,8 @@ def test_a_start():
     series = list(frame.mst.windows(time="t", width="1D", step="1D", start=pd.Timestamp("2026-03-02")))
     assert [(begin.day, forest.index.tolist()) for begin, forest in series] == [(2, [1]), (3, [2])]
     assert not list(frame.mst.windows(time="t", width="1D", step="1D", start=dt.datetime(2027, 1, 1)))
+    for start in (2.5, 3, 1e300):
+        assert not list(dfmst.windows(ROADS.assign(t=[0.0, 1.0, 2.0]), time="t", width=1, step=1, start=start))
     early = list(frame.mst.windows(time="t", width="1D", step="1D", start=pd.Timestamp("2026-02-28")))
     assert [len(forest) for _, forest in early] == [0, 1, 1, 1]
 
@@ -222,9 +273,13 @@ def test_a_start():
         ([1, 2, 3], {"width": "1D", "step": 1}, "width is '1D', a span of time, and column 't' holds int64 numbers"),
         (DATES, {"width": "1D", "step": "1D", "start": "soon"}, "start is 'soon', and column 't' holds"),
         ([None, "x", "y"], {"width": 1, "step": 1}, "column 't' holds .*string values, not times"),
+        (np.array([1, 2, 2**63], np.uint64), {"width": 1, "step": 1}, "column 't' holds integers beyond 2.63"),
         ([1, None, 3], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),
         ([1, np.inf, -np.inf], {"width": 1, "step": 1}, "column 't' has 2 infinite numbers, the first in row 1"),
         ([np.inf, np.nan, 3.0], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),
+        ([Decimal("0.1")] * 3, {"width": 0.25, "step": 0.1}, "width is 0.25, and column 't' holds decimal128"),
+        ([Decimal("0.1")] * 3, {"width": 1, "step": Decimal("nan")}, "step is .*NaN.*; it must be finite"),
+        ([Decimal(2**64)] * 3, {"width": 1, "step": 1}, "column 't' holds decimals beyond 64 bits"),
         ([1.0, 2.0, 3.0], {"width": np.inf, "step": 1}, "width is inf; it must be finite"),
         ([1.0, 2.0, 3.0], {"width": 1, "step": 1, "start": np.nan}, "start is nan; it must be finite"),
         ([1.0, 2.0, 1e20], {"width": 1e9, "step": 1}, "step is 1.0, and double times next to 1e.20 are 1.6e.04 apart"),

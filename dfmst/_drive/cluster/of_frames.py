@@ -68,7 +68,7 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = function(rows, **given)
         except InvalidEdgesError as error:
-            if error.row is None or not columns.conditions:
+            if error.row is None or function is not _clusters.clusters:
                 raise
             row = _first_of_group(edges, columns, rows.iloc[error.row])
             message = error.message.replace(f"row {error.row} ", f"row {row} ")
