@@ -152,6 +152,12 @@ def missing_column(
     return ColumnNotFoundError(f"{start}: {_listed(names)}", did_you_mean(name, names, hint), option=option)
 
 
+#: Argument -> names of columns, in small letters, that are known for it.
+KNOWN_NAMES = {
+    "source": ("source", "src", "from", "u", "start", "tail", "left", "node1", "node_1", "fromnodeid"),
+    "target": ("target", "dst", "to", "v", "end", "head", "right", "node2", "node_2", "tonodeid"),
+    "weight": ("weight", "weights", "w", "distance", "dist", "length", "cost"),
+}
 #: Argument -> option of the command line, if that is not its own name.
 _OPTIONS = {"source": "-s", "target": "-t", "weight": "-w", "columns": "-c", "ids": "--id"}
 

@@ -73,7 +73,12 @@ def open_inputs(
 
     check_inputs(paths)
     reader = open_edges(
-        paths, format_, counts="ignore" if flagged("ignore_counts") else "check", progress=progress.bar()
+        paths,
+        format_,
+        counts="ignore" if flagged("ignore_counts") else "check",
+        labels=flagged("labels"),
+        progress=progress.bar(),
+        note=progress.note,
     )
     check_columns(paths[0], reader.schema, columns or {})
     return reader

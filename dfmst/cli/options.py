@@ -77,15 +77,15 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
     return value
 
 
-def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.meta[f"dfmst.{param.name}"] = True
+def _remember(ctx: click.Context, param: click.Parameter, value: bool | None) -> None:
+    if value is not None:
+        ctx.meta[f"dfmst.{param.name}"] = value
 
 
-def flagged(name: str) -> bool:
-    """Return whether the current command was called with a flag that its function does not receive."""
+def flagged(name: str) -> bool | None:
+    """Return a flag of the current command that its function does not receive; ``None`` if it was not given."""
     ctx = click.get_current_context(silent=True)
-    return ctx is not None and f"dfmst.{name}" in ctx.meta
+    return None if ctx is None else ctx.meta.get(f"dfmst.{name}")
 
 
 def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -145,6 +145,13 @@ format_option = several(
         expose_value=False,
         callback=_remember,
         help="Read files whose number of rows differs from their header.",
+    ),
+    click.option(
+        "--labels/--no-labels",
+        default=None,
+        expose_value=False,
+        callback=_remember,
+        help="Take labels, not ids, as the vertices of GML, GraphML, Pajek and JSON (default: ids, of one file).",
     ),
 )
 output_options = several(
@@ -211,7 +218,19 @@ def demo_path(name: str) -> Path:
 
 #: Title of a group -> names of its parameters; other options come last.
 GROUPS = {
-    "Input": ("format", "ignore_counts", "source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop"),
+    "Input": (
+        "format",
+        "ignore_counts",
+        "labels",
+        "source",
+        "target",
+        "weight",
+        "unweighted",
+        "invalid",
+        "by",
+        "keep",
+        "drop",
+    ),
     "Output": ("output", "to", "json", "trace", "report"),
     "Picture of the report": ("points", "id", "coordinates", "color", "title"),
     "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import is_number, is_whole, read_count
-from dfmst.errors import FormatError
+from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.node_files import open_dictionary_rows
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
-from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
+from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, WHOLE_TYPES, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -94,13 +95,17 @@ def stream_rows(
 
 
 def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -> Iterator[pa.RecordBatch]:
-    rows, last_line = 0, skip
+    rows, last_line, last_row = 0, skip, skip
     for block in _blocks(file, layout, skip):
         batch = parse(block, layout)
         counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
         last_line = block.last_line
+        last_row = block.line + block.data.rstrip().count(b"\n") if batch.num_rows else last_row
         yield batch
+    skipped = last_row - skip - rows
+    if skipped > 0 and not layout.quoted:
+        file.note(f"{file.path}: skipped {skipped:,} comments or blank lines among the rows")
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
@@ -137,28 +142,48 @@ def open_ewg(file: GraphFile) -> pa.RecordBatchReader:
 
 
 COMMENTS = b"#%"
+SAMPLE_ROWS = 100
 
 
 def open_snap(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream an edge list between blanks, with ``#`` comments; ``# Nodes: N Edges: M`` promises M rows.
+    """Stream an edge list between blanks. Lines that begin with ``#`` or ``%`` before the rows are comments.
 
-    A line of column names, or one that holds only the number of vertices, may come first.
+    So are later ones, except rows of text ids: a line with the rows' number of words is a row.
+    ``# Nodes: N Edges: M`` promises M rows. A line of column names, or one that holds only the number of vertices, may
+    come first. A row may end in a dictionary of attributes, as NetworkX writes it.
     """
-    (first, *others), counts = _first_lines(file)
-    skip = first.number - 1
-    if others and _is_heading(first, others[0]):
-        first, skip = others[0], others[0].number - 1
+    comments, rows, counts = _first_lines(file)
+    first, names = rows[0], list[str]()
+    if len(rows) > 1 and _is_heading(rows):
+        first, names = rows[1], _checked_heading(first, file)
+    elif b" {" in first.text and first.text.endswith(b"}"):
+        return open_dictionary_rows(file)
     columns = len(first.words)
     if columns < 2:
         raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
-    numbered = all(map(is_whole, first.texts[:2]))
-    ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
-    layout = Layout(_fields((*ends, WEIGHT), columns, first.number, file), comments=COMMENTS)
-    return stream_rows(file, layout, skip, counts)
+    if all(map(is_whole, first.texts[:2])):
+        layout = Layout(_snap_fields(END_POINTS, columns, names, first, file), comments=COMMENTS)
+        return stream_rows(file, layout, first.number - 1, counts)
+    ends = tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
+    if rows[0] is first:
+        first = next((line for line in comments if _is_marked_row(line, columns, file)), first)
+    layout = Layout(_snap_fields(ends, columns, names, first, file), comments=COMMENTS, words=columns)
+    return stream_rows(file, layout, first.number - 1, counts)
 
 
-def _first_lines(file: GraphFile) -> tuple[list[Line], HeaderCounts | None]:
-    """Return the first two rows, and the counts of a comment before them."""
+def _snap_fields(
+    ends: tuple[Field, ...], columns: int, names: list[str], line: Line, file: GraphFile
+) -> tuple[Field, ...]:
+    """Return the columns; if a heading names more than three, those after the ends have their names."""
+    fields = _fields((*ends, WEIGHT), columns, line.number, file)
+    if len(names) != columns or columns <= 3:
+        return fields
+    return (*fields[:2], *(Field(name, NUMBER) for name in names[2:]))
+
+
+def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts | None]:
+    """Return the comments before the first rows, these rows, and the counts of a comment."""
+    comments: list[Line] = []
     rows: list[Line] = []
     number, counts = 1, None
     with TextReader(file, HEAD_BYTES) as reader:
@@ -168,18 +193,61 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], HeaderCounts | None]:
                 rows.append(line)
             elif not rows:
                 counts = counts or counts_of_comment(line.text, number)
-            if len(rows) == 2:
+                comments += [line] if len(comments) < SAMPLE_ROWS else []
+            if len(rows) == SAMPLE_ROWS:
                 break
     if not rows:
         raise file.problem("no row", number, "the file holds no edges: fetch it again")
-    return rows, counts
+    return comments, rows, counts
 
 
-def _is_heading(first: Line, second: Line) -> bool:
-    """Return whether the first line is a number of vertices or a line of column names."""
-    if len(first.words) == 1:
-        return is_whole(first.texts[0]) is not None and len(second.words) > 1
-    return not any(map(is_number, first.texts)) and any(map(is_number, second.texts))
+def _is_heading(rows: list[Line]) -> bool:
+    """Return whether the first line is a number of vertices or a line of column names.
+
+    Names hold no number. Below them, ids are numbers or another column is one of numbers, or the names are usual ones.
+    """
+    first, *others = (line.texts for line in rows)
+    if len(first) == 1:
+        return is_whole(first[0]) is not None and len(others[0]) > 1
+    if any(map(is_number, first)):
+        return False
+    numeric = [all(at < len(row) and is_number(row[at]) for row in others) for at in range(len(first))]
+    return all(numeric[:2]) or any(numeric[2:]) or None not in _usual_places(first)
+
+
+def _usual_places(names: list[str]) -> list[int | None]:
+    """Return the places of the usual names of both ends."""
+    lower = [name.lower() for name in names]
+    known = (KNOWN_NAMES["source"], KNOWN_NAMES["target"])
+    return [next((at for at, name in enumerate(lower) if name in usual), None) for usual in known]
+
+
+def _checked_heading(heading: Line, file: GraphFile) -> list[str]:
+    """Return the names of the columns; raise if they put the ends in other places than the first two."""
+    names = heading.texts
+    places = _usual_places(names)
+    if len(set(names)) < len(names):
+        raise file.problem("two columns of one name", heading, "rename one of them")
+    if not {0, 1, None}.issuperset(places):
+        hint = "read the columns by their names with format='csv'"
+        raise file.problem("a heading whose ends are not the first two columns", heading, hint, CSV_OPTION)
+    return names
+
+
+CSV_OPTION = "format='csv'", "--format csv"
+
+
+def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
+    """Return whether a line before the rows is one of them although it begins as a comment does."""
+    words = line.texts
+    if len(words) != columns or len(words[0]) == 1:
+        return False
+    if columns > 2:
+        return is_number(words[2]) is not None
+    if None in _usual_places([words[0][1:], words[1]]):
+        hint = "put a blank after the mark of a comment, and a row behind a row that has no mark"
+        raise file.problem("a comment, or a row whose first id has a mark", line, hint)
+    return False
 
 
 MARKERS = (b"a", b"e")
@@ -208,10 +276,19 @@ def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
     return stream_rows(file, Layout(fields, comments=b"c", marker=b"".join(marked)), skip, counts)
 
 
+#: Kinds of problems whose rows are edges, with or without a weight.
+DIMACS_KINDS = frozenset(b"sp edge edges col tw td tww ds cep vc fvs".split())
+
+
 def _dimacs_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> HeaderCounts:
+    words = line.words
+    if len(words) > 1 and words[1] not in DIMACS_KINDS:
+        # Of a flow, the third number is a capacity or a bound; of other kinds, rows may be no edges.
+        kind = words[1][:20].decode(errors="replace")
+        hint = "write 'p sp' in its place if rows read: a SOURCE TARGET WEIGHT"
+        raise file.problem(f"a problem of the kind {kind!r}, whose rows are not edges with a weight", line, hint)
     if not file.check_counts:
         return HeaderCounts(line=line.number)
-    words = line.words
     vertices, rows = (read_count(word) for word in (*words[2:4], b"", b"")[:2])
     message = ""
     if vertices is None or rows is None:
@@ -268,10 +345,11 @@ def _konect_weights(line: Line, file: GraphFile) -> bytes:
     return words[1]
 
 
-BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
+BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|hermitian"
 MATRIX_WEIGHTS = {
     "pattern": (),
     "integer": (Field("weight", WHOLE),),
+    "unsigned-integer": (Field("weight", WHOLE_TYPES[:2]),),
     "real": (Field("weight", REAL),),
     "double": (Field("weight", REAL),),
 }
@@ -302,12 +380,20 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     if thing != "matrix" or symmetry not in SYMMETRIES:
         raise refuse("an unknown kind of matrix")
     if storage != "coordinate":
-        raise refuse(f"{storage} storage does not list the entries", hint="save the matrix in coordinate format")
+        raise refuse(
+            f"{storage} storage does not list the entries",
+            hint="save it as a sparse matrix: scipy.io.mmwrite(path, scipy.sparse.coo_array(matrix))",
+        )
     if field == "complex":
         message = "complex numbers have no order, so they cannot be weights"
         raise refuse(message, hint="save their absolute values as real")
     if field not in MATRIX_WEIGHTS:
         raise refuse("an unknown kind of numbers")
+    if symmetry == "skew-symmetric" and field != "pattern":
+        message = "a skew-symmetric matrix has every edge with two weights, of both signs"
+        raise refuse(
+            message, f"dfmst.from_sparse(scipy.io.mmread({str(file.path)!r})) has both; or save absolute values"
+        )
     return MATRIX_WEIGHTS[field]
 
 

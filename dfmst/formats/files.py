@@ -44,6 +44,9 @@ class GraphFile:
     path: Path
     block_bytes: int = BLOCK_BYTES
     check_counts: bool = True
+    labels: bool | None = None  # whether labels of nodes are ids; None: no, but refuse local ids of several files
+    several: bool = False  # whether it is one of several files
+    note: Callable[[str], object] = str  # called with a line of text about lines that were skipped
 
     @property
     def compression(self) -> str | None:

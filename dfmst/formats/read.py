@@ -18,6 +18,7 @@ from dfmst._edges.unify import CommonSchema
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path
+from dfmst.formats.refused import refuse
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 #: Module and function that open each format; imported at first use.
@@ -27,12 +28,13 @@ _OPENERS = {
     "csv": "delimited.open_csv",
     "dimacs": "edge_lists.open_dimacs",
     "ewg": "edge_lists.open_ewg",
-    "gml": "networkx_files.open_gml",
-    "graphml": "networkx_files.open_graphml",
-    "json": "networkx_files.open_node_link",
+    "gml": "gml.open_gml",
+    "graphml": "graphml.open_graphml",
+    "json": "node_files.open_node_link",
     "konect": "edge_lists.open_konect",
     "matrix-market": "edge_lists.open_matrix_market",
     "metis": "metis.open_metis",
+    "pajek": "gml.open_pajek",
     "parquet": "parquet.open_parquet",
     "snap": "edge_lists.open_snap",
     "tsplib": "tsplib.open_tsplib",
@@ -52,13 +54,14 @@ def open_edges(
     format: str | None = None,
     *,
     counts: Counts = "check",
+    labels: bool | None = None,
     block_bytes: int = BLOCK_BYTES,
     progress: bool | ReadProgress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> pa.RecordBatchReader:
     r"""Open graph files as a stream of batches; a whole file is never in memory.
 
-    GML, GraphML and node-link JSON are the exceptions: NetworkX reads them (``pip install 'dfmst[networkx]'``), and
-    their edges are known only when the file has been read.
+    GML, GraphML, Pajek and node-link JSON are the exceptions: their edges are known only when the file has been read.
 
     Parameters
     ----------
@@ -71,11 +74,17 @@ def open_edges(
     counts
         ``"check"``: refuse a file whose rows or vertices differ from the counts of its header, because it may be cut.
         ``"ignore"``: do not compare them.
+    labels
+        For GML, GraphML, Pajek and node-link JSON. True: vertices are the labels of the nodes (their names, if none
+        has a label), as text. False: the ids. ``None``: the ids, but an error if several files are read and the ids
+        of one only count its own nodes.
     block_bytes
         Bytes of uncompressed text in a batch.
     progress
         True for a bar, or a function that is called after every batch with the file and the number of rows read so
         far, of all files.
+    note
+        Called with a line of text for every file that has comments or blank lines among its rows.
 
     Returns
     -------
@@ -91,8 +100,6 @@ def open_edges(
         A file breaks its format, here or while the batches are read; the message names the file and the line.
     InvalidEdgesError
         A file has other columns than the first, or values that have no type in common with it.
-    EngineUnavailableError
-        The file is GML, GraphML or JSON, and NetworkX is not installed.
 
     Examples
     --------
@@ -107,7 +114,11 @@ def open_edges(
         path = [path]
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
-    files = [GraphFile(Path(name), block_bytes, counts == "check") for name in path]
+    several = len(path) > 1
+    files = [
+        GraphFile(Path(name), block_bytes, counts == "check", labels, several=several, note=note or str)
+        for name in path
+    ]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:
@@ -126,13 +137,15 @@ def read_edges(
     format: str | None = None,
     *,
     counts: Counts = "check",
+    labels: bool | None = None,
     progress: bool | ReadProgress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
     Parameters
     ----------
-    path, format, counts, progress
+    path, format, counts, labels, progress, note
         As for :func:`open_edges`.
 
     Returns
@@ -142,7 +155,7 @@ def read_edges(
 
     Raises
     ------
-    FormatError, InvalidEdgesError, EngineUnavailableError
+    FormatError, InvalidEdgesError
         As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
 
     Examples
@@ -154,16 +167,14 @@ def read_edges(
     ...     read_edges(path).to_pydict()
     {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
     """
-    return open_edges(path, format, counts=counts, progress=progress).read_all()
+    return open_edges(path, format, counts=counts, labels=labels, progress=progress, note=note).read_all()
 
 
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")
         raise FormatError(f"the format {format!r} is unknown", hint)
-    # Detection also refuses empty files and archives.
-    detected = format_of_file(file)
-    name = format or detected
+    name = format_of_file(file, format)
     if file.path.is_dir() and name != "parquet":
         raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
     module, function = _OPENERS[name].split(".")
@@ -279,6 +290,7 @@ SIGNS = (
     ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
     ("graphml", NOTHING, re.compile(rb"<")),
     ("json", NOTHING, re.compile(rb"[{\[]")),
+    ("pajek", re.compile(rb"%"), re.compile(rb"\*(vertices|network)\b", re.IGNORECASE)),
     ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
     ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
     ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
@@ -309,10 +321,10 @@ def detect_format(path: FileName) -> str:
     return format_of_file(GraphFile(existing_path(path)))
 
 
-def format_of_file(file: GraphFile) -> str:
-    """Return the name of a file's format, as :func:`detect_format`."""
+def format_of_file(file: GraphFile, given: str | None = None) -> str:
+    """Return the format that was given, or the one of :func:`detect_format`; both refuse empty files and archives."""
     if file.path.is_dir():
-        return "parquet"
+        return given or "parquet"
     head = file.head()
     if not head.strip():
         raise file.problem("the file is empty", 1, "fetch or write the file again")
@@ -324,7 +336,8 @@ def format_of_file(file: GraphFile) -> str:
     if head.startswith(UTF_16):
         raise file.problem("text in UTF-16", hint="save the file as UTF-8")
     binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)
+    known = given or binary or format_of_suffix(file.path)
+    return known or _format_of_text(with_newlines(head.removeprefix(BYTE_ORDER_MARK)), file)
 
 
 def format_of_suffix(path: FileName) -> str | None:
@@ -343,8 +356,9 @@ def _suffix(path: Path) -> str:
     return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
 
 
-def _format_of_text(head: bytes, path: Path) -> str:
-    lines = [line for line in map(bytes.strip, with_newlines(head.removeprefix(BYTE_ORDER_MARK)).split(b"\n")) if line]
+def _format_of_text(head: bytes, file: GraphFile) -> str:
+    refuse(file, _suffix(file.path), head.lstrip())
+    lines = [line for line in map(bytes.strip, head.split(b"\n")) if line]
     for name, skipped, sign in SIGNS:
         first = next((line for line in lines if not skipped.match(line)), b"")
         if sign.match(first):
@@ -353,4 +367,4 @@ def _format_of_text(head: bytes, path: Path) -> str:
         return "ewg"
     rows = [line for line in lines if not line.startswith((b"#", b"%"))]
     separator = find_separator(rows[0].decode("utf-8", errors="replace")) if rows else " "
-    return LIKELY.get(_suffix(path)) or ("csv" if separator in ",;" else "snap")
+    return LIKELY.get(_suffix(file.path)) or ("csv" if separator in ",;" else "snap")

@@ -83,8 +83,11 @@ def _cut_by_values(data: bytes, separators: bytes) -> int:
     return max((value.end() for value in values if value[1] == b"\n"), default=0)
 
 
-def tidy(data: bytes, comments: bytes) -> bytes:
-    """Make single spaces the only separators and empty the comment lines; no line is lost."""
+def tidy(data: bytes, comments: bytes, words: int = 0) -> bytes:
+    """Make single spaces the only separators and empty the comment lines, but those of `words` words.
+
+    No line is lost.
+    """
     if any(blank in data for blank in (b"\t", b"\f", b"\v")):
         data = data.translate(SPACES)
     # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
@@ -97,7 +100,8 @@ def tidy(data: bytes, comments: bytes) -> bytes:
     # Searching for one byte is many times faster than for two; most files have no comment among their rows.
     marks = (mark.to_bytes() for mark in comments)
     if any(mark in data and (data.startswith(mark) or b"\n" + mark in data) for mark in marks):
-        data = re.sub(rb"(?m)^[" + re.escape(comments) + rb"].*$", b"", data)
+        rows = rb"(?![^ \n]++(?: [^ \n]++){%d}$)" % (words - 1) if words else b""
+        data = re.sub(rb"(?m)^" + rows + rb"[" + re.escape(comments) + rb"].*$", b"", data)
     return data
 
 

@@ -53,6 +53,7 @@ class Layout:
     fields: tuple[Field, ...]
     separator: str = " "
     comments: bytes = b""  # letters that start a comment line
+    words: int = 0  # a line of this many words is no comment; 0: every line with its letters is one
     marker: bytes = b""  # first word of every row
     spaced: bool = True  # any blanks separate columns
     quoted: bool = False
@@ -76,7 +77,7 @@ class Layout:
 
     def tidied(self, block: Block) -> Block:
         """Put single spaces between the columns and empty the comment lines, if blanks separate the columns."""
-        return replace(block, data=tidy(block.data, self.comments)) if self.spaced else block
+        return replace(block, data=tidy(block.data, self.comments, self.words)) if self.spaced else block
 
     def widened(self, steps: dict[int, int]) -> Layout:
         """Return the layout with wider types: `steps` further by position, the same for both columns of vertices."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("networkx")
-
 from dfmst.errors import CapacityError, DfmstError, FormatError
 from dfmst.formats import open_edges, read_edges
 
