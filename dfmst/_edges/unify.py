@@ -180,9 +180,9 @@ def family_of(kind: pa.DataType) -> str:
         "integer": pa.types.is_integer,
         "decimal": pa.types.is_decimal,
         "float": pa.types.is_floating,
-        "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "text": {pa.string(), pa.large_string(), pa.string_view()}.__contains__,
         "binary": lambda kind: (
-            pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+            kind in (pa.binary(), pa.large_binary(), pa.binary_view()) or pa.types.is_fixed_size_binary(kind)
         ),
         "date": pa.types.is_date,
         "naive": lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,

@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
-from dfmst.formats.node_files import open_dictionary_rows
+from dfmst.formats.node_files import has_dictionary, open_dictionary_rows
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
-from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, WHOLE_TYPES, Field, Layout, split_rows
+from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -86,18 +87,22 @@ def _fields(known: tuple[Field, ...], columns: int, line: int, file: GraphFile) 
 
 
 def stream_rows(
-    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None
+    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None, *, padded: bool = True
 ) -> pa.RecordBatchReader:
-    """Stream the rows of a text table."""
+    """Stream the rows of a text table; without `padded`, zeros before the digits of an id are an error."""
     layout = infer_types(partial(_blocks, file, layout, skip), layout)
     checked = counts if counts is not None and file.check_counts else HeaderCounts()
-    return pa.RecordBatchReader.from_batches(layout.schema, _batches(file, layout, skip, checked))
+    return pa.RecordBatchReader.from_batches(layout.schema, _batches(file, layout, skip, checked, padded))
 
 
-def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts, padded: bool
+) -> Iterator[pa.RecordBatch]:
     rows, last_line, last_row = 0, skip, skip
     for block in _blocks(file, layout, skip):
         batch = parse(block, layout)
+        if not padded:
+            _refuse_padded(block, layout)
         counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
         last_line = block.last_line
@@ -109,6 +114,23 @@ def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
+
+
+def _refuse_padded(block: Block, layout: Layout) -> None:
+    """Raise FormatError for an id such as 07: it may be the vertex 7, or the name of another one."""
+    text = np.frombuffer(block.data, np.uint8)
+    zeros = np.flatnonzero((text[:-1] == ord("0")) & (text[1:] >= ord("0")))
+    before = text[zeros - 1]
+    if not ((zeros == 0) | (before < ord("0")) & (before != ord("."))).any():
+        return
+    for line, words in split_rows(block, layout):
+        for word, field in zip(words, layout.fields, strict=True):
+            digits = word.lstrip("+-")
+            if field.end_point and len(digits) > 1 and digits.startswith("0"):
+                message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
+                raise block.file.problem(
+                    message, line, "read names with format='csv'; remove such zeros of numbers", CSV_OPTION
+                )
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
@@ -156,19 +178,26 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     first, names = rows[0], list[str]()
     if len(rows) > 1 and _is_heading(rows):
         first, names = rows[1], _checked_heading(first, file)
-    elif b" {" in first.text and first.text.endswith(b"}"):
+    elif has_dictionary(first.text):
         return open_dictionary_rows(file)
-    columns = len(first.words)
+    columns, skip = len(first.words), first.number - 1
     if columns < 2:
         raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
     if all(map(is_whole, first.texts[:2])):
+        hidden = [line for line in comments if _is_like_row(line, columns) and is_number(line.texts[1])]
+        if hidden:
+            file.note(
+                f"{file.path}: skipped {len(hidden):,} lines before the rows, such as {hidden[0].text.decode()!r}"
+            )
         layout = Layout(_snap_fields(END_POINTS, columns, names, first, file), comments=COMMENTS)
-        return stream_rows(file, layout, first.number - 1, counts)
+        return stream_rows(file, layout, skip, counts, padded=False)
     ends = tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
-    if rows[0] is first:
-        first = next((line for line in comments if _is_marked_row(line, columns, file)), first)
+    if names:
+        skip = rows[0].number
+    elif marked := [line for line in comments if _is_marked_row(line, columns, file)]:
+        skip = marked[0].number - 1
     layout = Layout(_snap_fields(ends, columns, names, first, file), comments=COMMENTS, words=columns)
-    return stream_rows(file, layout, first.number - 1, counts)
+    return stream_rows(file, layout, skip, counts)
 
 
 def _snap_fields(
@@ -237,14 +266,18 @@ def _checked_heading(heading: Line, file: GraphFile) -> list[str]:
 CSV_OPTION = "format='csv'", "--format csv"
 
 
-def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
-    """Return whether a line before the rows is one of them although it begins as a comment does."""
+def _is_like_row(line: Line, columns: int) -> bool:
+    """Return whether a comment has the words of a row, and a first word that is longer than its mark."""
     words = line.texts
-    if len(words) != columns or len(words[0]) == 1:
-        return False
-    if columns > 2:
-        return is_number(words[2]) is not None
-    if None in _usual_places([words[0][1:], words[1]]):
+    return len(words) == columns and len(words[0]) > 1 and (columns < 3 or is_number(words[2]) is not None)
+
+
+def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
+    """Return whether a line before rows of text ids is one of them although it begins as a comment does."""
+    if not _is_like_row(line, columns) or columns > 2:
+        return _is_like_row(line, columns)
+    first, second = line.texts
+    if None in _usual_places([first[1:], second]):
         hint = "put a blank after the mark of a comment, and a row behind a row that has no mark"
         raise file.problem("a comment, or a row whose first id has a mark", line, hint)
     return False
@@ -349,7 +382,7 @@ BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetri
 MATRIX_WEIGHTS = {
     "pattern": (),
     "integer": (Field("weight", WHOLE),),
-    "unsigned-integer": (Field("weight", WHOLE_TYPES[:2]),),
+    "unsigned-integer": (Field("weight", (pa.uint64(),)),),
     "real": (Field("weight", REAL),),
     "double": (Field("weight", REAL),),
 }

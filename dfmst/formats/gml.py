@@ -95,9 +95,13 @@ def _next_key(token: re.Match[str], records: list[dict[str, Any]], keys: list[st
     return word
 
 
+def _unescape(text: str) -> str:
+    return ENTITY.sub(lambda entity: html.unescape(entity[0]), text) if "&" in text else text
+
+
 def _value(token: re.Match[str], key: str) -> Any:
     if token["text"] is not None:
-        return ENTITY.sub(lambda entity: html.unescape(entity[0]), token["text"])
+        return _unescape(token["text"])
     word = token["word"]
     if word is None:
         raise ValueError(f"lists of more than {DEEPEST} levels" if token["open"] else f"no value of {key!r}")
@@ -128,8 +132,7 @@ def _fault(file: GraphFile, text: str, position: int, error: ValueError) -> Form
 
 open_gml = partial(open_nodes, "GML", _read_gml)
 
-WORD = re.compile(r'\s*+(?:"(?P<quoted>(?:[^"\\]|\\.)*+)"(?!\S)|(?P<bare>[^"\s]\S*+))')
-ESCAPED = re.compile(r"\\(.)")
+WORD = re.compile(r'\s*+(?:"(?P<quoted>[^"]*+)"(?!\S)|(?P<bare>[^"\s]\S*+))')
 LISTS = ("arcslist", "edgeslist")  # a vertex, then its neighbors
 ROWS = ("arcs", "edges")
 ROW_HINT = "a row of *Arcs and *Edges reads: SOURCE TARGET [WEIGHT [NAME VALUE ...]]"
@@ -187,8 +190,7 @@ def _pajek_lines(data: bytes, file: GraphFile) -> Iterator[tuple[Line, list[str]
             word = WORD.match(text, end)
             if word is None:
                 raise file.problem("quotes within a word, or that do not close", line, "put whole words in quotes")
-            bare = word["bare"]
-            words.append(ESCAPED.sub(r"\1", word["quoted"]) if bare is None else bare)
+            words.append(_unescape(word["bare"] or word["quoted"]))
             end = word.end()
         yield line, words
 

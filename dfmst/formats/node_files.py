@@ -127,14 +127,21 @@ def _json_nodes(nodes: list[Any]) -> dict[Any, Mapping[str, Any]]:
 
 open_node_link = partial(open_nodes, "JSON", _read_node_link)
 
+# A row whose first id has a mark is no comment.
+DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
 LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each
+
+
+def has_dictionary(row: bytes) -> bool:
+    """Return whether a row ends in a dictionary, as NetworkX writes attributes."""
+    return b" {" in row and row.endswith(b"}")
 
 
 def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
     edges: list[Edge] = []
     for number, text in enumerate(data.split(b"\n"), 1):
         line = Line(text.strip(), number)
-        if not line.text or (line.text[:1] in b"#%" and (not edges or b"{" not in line.text)):
+        if not line.text or (line.text[:1] in b"#%" and not DICTIONARY_ROW.match(line.text)):
             continue
         head, _, tail = line.text.partition(b"{")
         ends, values = head.decode().split(), None

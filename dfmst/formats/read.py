@@ -18,6 +18,7 @@ from dfmst._edges.unify import CommonSchema
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path
+from dfmst.formats.node_files import has_dictionary
 from dfmst.formats.refused import refuse
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
@@ -366,5 +367,6 @@ def _format_of_text(head: bytes, file: GraphFile) -> str:
     if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
         return "ewg"
     rows = [line for line in lines if not line.startswith((b"#", b"%"))]
-    separator = find_separator(rows[0].decode("utf-8", errors="replace")) if rows else " "
+    first = rows[0] if rows and not has_dictionary(rows[0]) else b""
+    separator = find_separator(first.decode("utf-8", errors="replace"))
     return LIKELY.get(_suffix(file.path)) or ("csv" if separator in ",;" else "snap")

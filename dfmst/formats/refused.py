@@ -31,7 +31,6 @@ _IGRAPH = "dfmst.minimum_spanning_forest(dfmst.from_igraph(igraph.Graph.{}(PATH)
 _HEADS = rb"#[ \t]+\S++\n(?:[^#\s]\S*+(?:[ \t]+\S++)?[ \t]*\n)++#[ \t]+\S++\s"
 _STAR = rb"#[ \t]+\S++\n(?:[^#\s\d]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n|\Z))++\Z"
 _DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{}\n]*\s*\{"
-_ADJACENCY = rb"#[^\n]*\n# GMT [^\n]*\n"
 FORMATS = (
     Refused("GEXF", (".gexf",), _sign(rb"(?:\s|<\?[^>]*>|<!--.*?-->)*+<gexf\b"), _networkx("read_gexf")),
     Refused("DOT", (".dot", ".gv"), _sign(_DOT), _networkx("nx_pydot.read_dot", ".astype({'weight': float})")),
@@ -46,12 +45,11 @@ FORMATS = (
     Refused("sparse6", (".s6",), _sign(rb">>sparse6<<|:[!-~]+\s*\Z"), _networkx("read_sparse6", _NO_WEIGHT)),
     Refused("graph6", (".g6", ".d6"), _sign(rb">>(?:di)?graph6<<"), _networkx("read_graph6", _NO_WEIGHT)),
     Refused(
-        "multi-line adjacency list",
-        (".multiline_adjlist",),
-        _sign(_ADJACENCY + rb"#[^\n]*\n[^\n]*\s\d+\n(?:[^\n]*[\s}]|[^\n]*\s0\n)"),
-        _networkx("read_multiline_adjlist"),
+        "adjacency list",
+        (".adjlist", ".multiline_adjlist"),
+        _sign(rb"#[^\n]*\n# GMT [^\n]*\n"),
+        _networkx("read_adjlist", _NO_WEIGHT) + ", or networkx.read_multiline_adjlist",
     ),
-    Refused("adjacency list", (".adjlist",), _sign(_ADJACENCY), _networkx("read_adjlist", _NO_WEIGHT)),
     Refused(
         "SteinLib",
         (".stp",),
