@@ -69,7 +69,7 @@ REFUSED = [
     ("sparse6", ":BcN\n", "networkx.read_sparse6("),
     ("graph6", ">>graph6<<Bw\n", "networkx.read_graph6("),
     ("adjacency list", "#x.py\n# GMT Thu Nov 26 14:28:00 2026\n# \n1 2 3\n2 3 1\n", "networkx.read_adjlist("),
-    ("adjacency list", "#x.py\n# GMT Thu\n# \n1 1\n2 {}\n2 0\n", "networkx.read_multiline_adjlist("),
+    ("adjacency list", "#x.py\n# GMT Thu\n# \n1 1\n2 {}\n2 0\n", "networkx.read_multiline_adjlist"),
     ("SteinLib", "33D32945 STP File, STP Format Version 1.0\n", "grep -i"),
     ("SteinLib", "\nSECTION Graph\nNodes 2\n", "grep -i"),
     ("GDF", "nodedef>name VARCHAR\ns1\n", "'edgedef>'"),
