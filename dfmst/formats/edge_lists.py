@@ -17,7 +17,7 @@ from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
-from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
+from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes, newlines_in_quotes
 from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
@@ -94,13 +94,17 @@ def stream_rows(
 
 
 def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -> Iterator[pa.RecordBatch]:
-    rows, last_line = 0, skip
+    rows, last_line, last_row = 0, skip, skip
     for block in _blocks(file, layout, skip):
         batch = parse(block, layout)
         counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
         last_line = block.last_line
+        last_row = last_line - block.blank_end if batch.num_rows else last_row
+        skip += newlines_in_quotes(block.data) if layout.quoted else 0
         yield batch
+    if last_row > skip + rows:
+        file.note(f"{file.path}: skipped {last_row - skip - rows:,} comments or blank lines among the rows")
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
@@ -109,7 +113,7 @@ def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        outside = partial(cut_outside_quotes, separators=layout.separator.encode())
+        outside = partial(cut_outside_quotes, separators=layout.marks)
         yield from reader.blocks(outside if layout.quoted else cut_at_newline)
 
 
