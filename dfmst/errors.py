@@ -166,7 +166,7 @@ def missing_columns(
     given: Iterable[tuple[str, Any]],
     columns: Iterable[object],
     place: object = None,
-    numbers: Collection[object] = (),
+    numbers: Collection[object] | None = None,
 ) -> ColumnNotFoundError | None:
     """Make the error for all columns that a frame, or another `place`, does not have; ``None`` if it has all.
 
@@ -182,13 +182,16 @@ def missing_columns(
     if not missing:
         return None
     unused = [name for name in names if name not in arguments]
-    chosen = {name: near for name in missing if (near := _nearest(name, unused)) is not None}
-    start = "did you mean {}?" if len(chosen) == len(missing) else "name your columns, for example {}"
-    for name in missing:
+    chosen, start = dict[Any, Any](), "did you mean {}?"
+    for name in sorted(missing, key=lambda name: arguments[name] != "weight"):
         free = [other for other in unused if other not in chosen.values()]
-        likely = [other for other in free if arguments[name] == "weight" and other in numbers]
-        if name not in chosen and free:
-            chosen[name] = (likely or free)[0]
+        free = [other for other in free if _suits(arguments[name], other, numbers)]
+        known = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]
+        near = _nearest(name, free)
+        suggested = known[0] if known else near
+        start = start if near is not None and suggested == near else "name your columns, for example {}"
+        if free:
+            chosen[name] = free[0] if suggested is None else suggested
     pairs = [(arguments[name], chosen[name]) for name in missing if name in chosen]
     call = ", ".join(f"{argument}={name!r}" for argument, name in pairs)
     command = " ".join(
@@ -206,6 +209,13 @@ def missing_columns(
     wanted = f"columns {', '.join(first)} and {last}" if first else f"column {last}"
     frame = f"{wanted} not found; the frame's columns" if place is None else f"{place} has no {wanted}; its columns"
     return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words))
+
+
+def _suits(argument: str, name: object, numbers: Collection[object] | None) -> bool:
+    """Return whether an argument may mean a column: the weight no text, and none a known name for another argument."""
+    known = [other for other, names in KNOWN_NAMES.items() if str(name).lower() in names]
+    suitable = argument not in KNOWN_NAMES or not known or argument in known
+    return suitable and (argument != "weight" or numbers is None or name in numbers)
 
 
 def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) -> ColumnNotFoundError:

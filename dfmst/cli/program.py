@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dfmst.cli.options import debug_option, flagged
+from dfmst.cli.options import debug_option, remembered
 from dfmst.errors import (
     CapacityError,
     ClusterError,
@@ -76,7 +76,7 @@ class Program(click.Group):
 
 
 def _fail(ctx: click.Context, error: Exception) -> NoReturn:
-    if flagged("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
+    if remembered("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         click.echo(traceback.format_exc(), err=True, nl=False)
     message, hint = _words(error)
     if isinstance(error, InvalidEdgesError) and error.row is not None:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
 from dfmst.cli.drivers import is_streamed, memory_bytes
-from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
+from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs, retyped
 from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import check_output, output_path, write_rows
 from dfmst.cli.program import FAILURE
 from dfmst.errors import InvalidEdgesError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
@@ -59,6 +56,7 @@ def verify(
     """  # noqa: D301 - click's mark for lines that stay as they are
     column = weight_name(weight, unweighted, maximum)
     columns = columns_by_option(source, target, column)
+    columns |= {"by": by, "keep": options["keep"], "drop": options["drop"]}
     watch = Stopwatch()
     check_inputs((edges, forest))
     with watch.step("import"):
@@ -75,7 +73,7 @@ def verify(
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)
-                claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
+                claimed = retyped(read_inputs((forest,), None, progress, columns), table.schema)
             progress.show("verifying")
             with watch.step("verify"):
                 certificate = dfmst.verify(table, claimed, source, target, column, **asked)
@@ -90,21 +88,6 @@ def verify(
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
         ctx.exit(FAILURE)
-
-
-def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast columns to the types of the edges if no value changes: in a text file the weight 1.0 is an integer."""
-    import pyarrow as pa
-
-    for at, field in enumerate(forest.schema):
-        if field.name not in schema.names or schema.field(field.name).type == field.type:
-            continue
-        try:
-            column = forest.column(at).cast(schema.field(field.name).type)
-        except pa.ArrowException:
-            continue
-        forest = forest.set_column(at, field.name, column)
-    return forest
 
 
 @click.command(short_help="Add new rows to a forest.")
@@ -150,7 +133,8 @@ def update(
             if record is None:
                 message = f"{forest} does not say how it was made"
                 raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
-            new = read_inputs(inputs, format, progress, {})
+            columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
+            new = retyped(read_inputs(inputs, format, progress, columns), old.schema)
             check_same_columns(forest, old.schema, inputs[0], new.schema)
         progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
         with watch.step("solve"):

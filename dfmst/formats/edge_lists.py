@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,8 +19,8 @@ from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.node_files import has_dictionary, open_dictionary_rows
 from dfmst.formats.text_columns import infer_types, parse
-from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
-from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
+from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes, newlines_in_quotes
+from dfmst.formats.text_rows import AS_WRITTEN, NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -71,6 +71,7 @@ def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
 MOST_COLUMNS = 100_000
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
 WEIGHT = Field("weight", NUMBER)
+AS_IT_STANDS = Field("", AS_WRITTEN, kept=True, named=False)
 
 
 def check_width(columns: int, line: int, file: GraphFile) -> None:
@@ -106,11 +107,11 @@ def _batches(
         counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
         last_line = block.last_line
-        last_row = block.line + block.data.rstrip().count(b"\n") if batch.num_rows else last_row
+        last_row = last_line - block.blank_end if batch.num_rows else last_row
+        skip += newlines_in_quotes(block.data) if layout.quoted else 0
         yield batch
-    skipped = last_row - skip - rows
-    if skipped > 0 and not layout.quoted:
-        file.note(f"{file.path}: skipped {skipped:,} comments or blank lines among the rows")
+    if last_row > skip + rows:
+        file.note(f"{file.path}: skipped {last_row - skip - rows:,} comments or blank lines among the rows")
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
@@ -136,7 +137,7 @@ def _refuse_padded(block: Block, layout: Layout) -> None:
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        outside = partial(cut_outside_quotes, separators=layout.separator.encode())
+        outside = partial(cut_outside_quotes, separators=layout.marks)
         yield from reader.blocks(outside if layout.quoted else cut_at_newline)
 
 
@@ -205,9 +206,11 @@ def _snap_fields(
 ) -> tuple[Field, ...]:
     """Return the columns; if a heading names more than three, those after the ends have their names."""
     fields = _fields((*ends, WEIGHT), columns, line.number, file)
-    if len(names) != columns or columns <= 3:
-        return fields
-    return (*fields[:2], *(Field(name, NUMBER) for name in names[2:]))
+    if len(names) == columns > 3:
+        fields = (*fields[:2], *(replace(WEIGHT, name=name) for name in names[2:]))
+    numbers = file.roles.numbers or ("weight",)
+    others = (field if field.name in numbers else replace(AS_IT_STANDS, name=field.name) for field in fields[2:])
+    return (*fields[:2], *others)
 
 
 def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts | None]:

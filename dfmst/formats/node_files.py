@@ -199,9 +199,9 @@ def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
         message = f"{len(names):,} attributes of {len(edges):,} edges, of which nearly all are missing"
         raise file.problem(message, hint="write rare attributes into one attribute, as text")
     attributes = {name: [edge[2].get(name, graph.defaults.get(name)) for edge in edges] for name in names}
-    weight = _weight_name(attributes)
-    if weight is not None:
-        columns["weight"] = _column(file, "weight", _numbers(file, weight, attributes.pop(weight)))
+    weights = {name: name for name in file.roles.numbers if name in attributes} or _usual_weight(file, attributes)
+    for name, column in weights.items():
+        columns[column] = _column(file, name, _numbers(file, name, attributes.pop(name)))
     for name, values in attributes.items():
         free = name
         while free in columns or (free != name and free in attributes):
@@ -210,12 +210,14 @@ def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
     return pa.table(columns)
 
 
-def _weight_name(attributes: Mapping[str, Sequence[Any]]) -> str | None:
+def _usual_weight(file: GraphFile, attributes: Mapping[str, Sequence[Any]]) -> dict[str, str]:
     """Return the attribute that is the weight: `weight`, or the only one of numbers that has a usual name."""
-    if "weight" in attributes:
-        return "weight"
+    if not {"weight"}.issuperset(file.roles.numbers) or "weight" in file.roles.text:
+        return {}
     usual = [name for name in WEIGHT_NAMES if all(map(_is_number, attributes.get(name, [""])))]
-    return usual[0] if len(usual) == 1 else None
+    if "weight" in attributes or len(usual) != 1:
+        return {"weight": "weight"} if "weight" in attributes else {}
+    return {usual[0]: "weight"}
 
 
 def _is_number(value: Any) -> bool:

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._common.progress import showing
-from dfmst._edges.unify import CommonSchema
-from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
+from dfmst._edges.unify import CommonSchema, family_of
+from dfmst.errors import KNOWN_NAMES, FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.delimited import find_separator
-from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path
+from dfmst.formats.files import BLOCK_BYTES, GraphFile, Roles, existing_path
 from dfmst.formats.node_files import has_dictionary
 from dfmst.formats.refused import refuse
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
@@ -44,6 +44,10 @@ _OPENERS = {
 FORMATS = tuple(_OPENERS)
 
 FileName: TypeAlias = str | os.PathLike[str]
+#: Names of columns.
+Columns: TypeAlias = str | Sequence[str] | None
+#: Formats with columns of any name, and those of which the file says the types.
+_ANY_COLUMNS = ("csv", "tsv", "arrow", "parquet")
 #: Whether the rows of a file are compared with the counts of its header.
 Counts: TypeAlias = Literal["check", "ignore"]
 #: Called with the current file and the number of rows so far, earlier files included.
@@ -54,6 +58,13 @@ def open_edges(
     path: FileName | Sequence[FileName],
     format: str | None = None,
     *,
+    source: Columns = None,
+    target: Columns = None,
+    weight: Columns = None,
+    by: Columns = None,
+    text: Columns = None,
+    decimal: str = ".",
+    thousands: str | None = None,
     counts: Counts = "check",
     labels: bool | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -69,9 +80,20 @@ def open_edges(
     path
         The file, plain or compressed with gzip, xz, zstd or bzip2 (by its bytes, not its
         name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
-        other. Types that differ become one that holds all values, or the type of the first file if a file is text.
+        other. Types that differ become one that holds all values.
     format
         One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
+    source, target, weight
+        Columns of a CSV or TSV file that are the ends and the weight of edges; a list of names, if several form one.
+        Ids are whole numbers if each of them is written as one, as 7 is and 007 is not, and else text. Weights are
+        numbers. Without any name, the usual names in the header are known.
+    by
+        Columns of groups or keys, which get their types as ids do.
+    text
+        Columns that are text as it stands in the file. Columns without a name here become numbers only if that loses
+        nothing: 7 does, and 007, 4477.0 and "7" in quotes stay text.
+    decimal, thousands
+        Decimal sign of the weights, a point or a comma, and the sign between thousands.
     counts
         ``"check"``: refuse a file whose rows or vertices differ from the counts of its header, because it may be cut.
         ``"ignore"``: do not compare them.
@@ -101,6 +123,8 @@ def open_edges(
         A file breaks its format, here or while the batches are read; the message names the file and the line.
     InvalidEdgesError
         A file has other columns than the first, or values that have no type in common with it.
+    ColumnNotFoundError
+        A file has no column of a name that is given.
 
     Examples
     --------
@@ -111,15 +135,29 @@ def open_edges(
     ...     [batch.num_rows for batch in open_edges([path, path])]
     [2, 2]
     """
+    columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
+    roles = Roles.of(columns, decimal, thousands)
+    return open_table(path, format, roles, counts, labels, block_bytes=block_bytes, progress=progress, note=note)
+
+
+def open_table(
+    path: FileName | Sequence[FileName],
+    format: str | None,
+    roles: Roles,
+    counts: Counts = "check",
+    labels: bool | None = None,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    progress: bool | ReadProgress | None = None,
+    note: Callable[[str], object] | None = None,
+) -> pa.RecordBatchReader:
+    """Open files as :func:`open_edges` does, by the roles of their columns."""
     if isinstance(path, (str, os.PathLike)):
         path = [path]
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
-    several = len(path) > 1
-    files = [
-        GraphFile(Path(name), block_bytes, counts == "check", labels, several=several, note=note or str)
-        for name in path
-    ]
+    checks, several = counts == "check", len(path) > 1
+    files = [GraphFile(Path(name), block_bytes, checks, roles, note or str, labels, several) for name in path]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:
@@ -127,16 +165,26 @@ def open_edges(
         if not (file.path.is_file() or file.path.is_dir()):
             raise file.problem("neither a file nor a directory", hint="write the stream to a file first")
     first = _open(files[0], format)
+    if len(set(first.schema.names)) == len(first.schema.names):
+        numbers = [field.name for field in first.schema if family_of(field.type) in ("integer", "float", "decimal")]
+        files[0].check_named(first.schema.names, numbers)
     if len(files) == 1 and not progress:
         return first
-    common = _common_schema(first, files, format)
-    return pa.RecordBatchReader.from_batches(common.schema, _batches(first, common, files, format, progress))
+    joined = _Joined(first, files, format)
+    return pa.RecordBatchReader.from_batches(joined.schema, joined.batches(progress))
 
 
 def read_edges(
     path: FileName | Sequence[FileName],
     format: str | None = None,
     *,
+    source: Columns = None,
+    target: Columns = None,
+    weight: Columns = None,
+    by: Columns = None,
+    text: Columns = None,
+    decimal: str = ".",
+    thousands: str | None = None,
     counts: Counts = "check",
     labels: bool | None = None,
     progress: bool | ReadProgress | None = None,
@@ -146,7 +194,7 @@ def read_edges(
 
     Parameters
     ----------
-    path, format, counts, labels, progress, note
+    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, progress, note
         As for :func:`open_edges`.
 
     Returns
@@ -156,7 +204,7 @@ def read_edges(
 
     Raises
     ------
-    FormatError, InvalidEdgesError
+    FormatError, InvalidEdgesError, ColumnNotFoundError
         As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
 
     Examples
@@ -167,8 +215,15 @@ def read_edges(
     ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
     ...     read_edges(path).to_pydict()
     {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.csv"
+    ...     count = path.write_text("a,b,km,zip\n07,7,40,01067\n")
+    ...     read_edges(path, source="a", target="b", weight="km").to_pydict()
+    {'a': ['07'], 'b': ['7'], 'km': [40], 'zip': ['01067']}
     """
-    return open_edges(path, format, counts=counts, labels=labels, progress=progress, note=note).read_all()
+    columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
+    roles = Roles.of(columns, decimal, thousands)
+    return open_table(path, format, roles, counts, labels, progress=progress, note=note).read_all()
 
 
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
@@ -179,39 +234,61 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if file.path.is_dir() and name != "parquet":
         raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
     module, function = _OPENERS[name].split(".")
+    if name not in _ANY_COLUMNS and (file.roles.decimal != "." or file.roles.thousands):
+        raise file.problem(f"{name} has one way to write numbers", hint="leave out decimal and thousands")
     opened: pa.RecordBatchReader = getattr(import_module(f"dfmst.formats.{module}"), function)(file)
     return opened
 
 
-def _common_schema(first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> CommonSchema:
-    """Return the columns of all files; if any is text, whose types are not known, those of the first with nulls."""
-    tables = [(files[0].path, first.schema)]
-    for file in files[1:]:
-        if (format or format_of_file(file)) not in ("arrow", "parquet"):
-            fields = [field.with_nullable(True) for field in first.schema]
-            return CommonSchema([(files[0].path, pa.schema(fields, first.schema.metadata))])
-        with _open(file, format) as reader:
+class _Joined:
+    """Several files as one table."""
+
+    def __init__(self, first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> None:
+        self._files, self._format = files, format
+        self._readers = {0: first}  # text is read for its types, so that it stays open
+        schemas = [first.schema]
+        texts = [(format or format_of_file(file)) in ("csv", "tsv") for file in files]
+        for number, file in enumerate(files[1:], 1):
+            reader = _open(file, format)
             check_same_names(files[0].path, first.schema, file.path, reader.schema)
-            tables.append((file.path, reader.schema))
-    return CommonSchema(tables)
+            schemas.append(reader.schema)
+            if (format or format_of_file(file)) in ("arrow", "parquet"):
+                reader.close()
+            else:
+                self._readers[number] = reader
+        self._schemas = _with_text(schemas, texts, files[0].roles)
+        self._common = CommonSchema([(file.path, one) for file, one in zip(files, self._schemas, strict=True)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of all files."""
+        return self._common.schema
+
+    def batches(self, progress: bool | ReadProgress | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, file by file."""
+        rows = 0
+        with _progress(progress, self._files) as tell:
+            for number, (file, schema) in enumerate(zip(self._files, self._schemas, strict=True)):
+                with self._readers.pop(number, None) or _open(file, self._format) as reader:
+                    for batch in reader:
+                        rows += batch.num_rows
+                        tell(file.path, rows)
+                        yield self._common.fit(batch.cast(schema), file.path)
 
 
-def _batches(
-    first: pa.RecordBatchReader,
-    common: CommonSchema,
-    files: Sequence[GraphFile],
-    format: str | None,
-    progress: bool | ReadProgress | None,
-) -> Iterator[pa.RecordBatch]:
-    rows = 0
-    with _progress(progress, files) as tell:
-        for index, file in enumerate(files):
-            with first if index == 0 else _open(file, format) as reader:
-                check_same_names(files[0].path, common.schema, file.path, reader.schema)
-                for batch in reader:
-                    rows += batch.num_rows
-                    tell(file.path, rows)
-                    yield common.fit(batch, file.path)
+def _with_text(schemas: list[pa.Schema], texts: list[bool], roles: Roles) -> list[pa.Schema]:
+    """Return the schemas of files; a column that is text in one of them is text in all tables of text.
+
+    Its numbers there are written as they are read, so that nothing is lost.
+    """
+    numbers = {*roles.numbers, *roles.ordered, *(() if roles.named else KNOWN_NAMES["weight"])}
+    words = {field.name for schema in schemas for field in schema if family_of(field.type) == "text"} - numbers
+    return [
+        pa.schema([field.with_type(pa.string()) if field.name in words else field for field in schema], schema.metadata)
+        if is_text and not words.isdisjoint(schema.names)
+        else schema
+        for schema, is_text in zip(schemas, texts, strict=True)
+    ]
 
 
 @contextmanager

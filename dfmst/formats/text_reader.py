@@ -33,6 +33,16 @@ class Block:
         """Number of the last line."""
         return self.line + self.data.count(b"\n") - self.data.endswith(b"\n")
 
+    @property
+    def blank_end(self) -> int:
+        """Number of blank lines at the end."""
+        return max(0, len(self.data) - len(self.data.rstrip(b"\n")) - 1)
+
+
+def newlines_in_quotes(data: bytes) -> int:
+    """Count the newlines in quoted values."""
+    return sum(part.count(b"\n") for part in data.split(b'"')[1::2]) if b'"' in data else 0
+
 
 def cut_at_newline(data: bytes) -> int:
     """Return the length of the complete lines in ``data``."""
@@ -103,6 +113,14 @@ def tidy(data: bytes, comments: bytes, words: int = 0) -> bytes:
         rows = rb"(?![^ \n]++(?: [^ \n]++){%d}$)" % (words - 1) if words else b""
         data = re.sub(rb"(?m)^" + rows + rb"[" + re.escape(comments) + rb"].*$", b"", data)
     return data
+
+
+def trim(data: bytes, separator: bytes) -> bytes:
+    """Remove the blanks around the separators and at the ends of lines, except in quotes."""
+    ends = rb"[" + re.escape(separator) + rb"\n]|\Z"
+    quoted = rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    letters = rb"(?:[^ " + re.escape(separator) + rb"\n]++| ++(?!" + ends + rb"))*+"
+    return re.sub(rb" *+((?:" + quoted + rb")?+" + letters + rb") *+(" + ends + rb")", rb"\1\2", data)
 
 
 class TextReader:

@@ -171,7 +171,8 @@ def _geographic(first: Real, second: Real) -> Real:
     across = np.cos(longitude - other_longitude)
     along = np.cos(latitude - other_latitude), np.cos(latitude + other_latitude)
     cosine = 0.5 * ((1 + across) * along[0] - (1 - across) * along[1])
-    return np.floor(6378.388 * np.arccos(np.clip(cosine, -1, 1)) + 1)
+    kilometers: Real = np.floor(6378.388 * np.arccos(np.clip(cosine, -1, 1)) + 1)
+    return kilometers
 
 
 #: The distance of two points by its name in TSPLIB.

@@ -99,8 +99,8 @@ def test_newick(dfmst, parquet):
         ),
         (("points", "towns.csv", "-c", "x", "--min-samples", "4"), "or leave --min-samples out"),
         (("points", "none.csv"), "none.csv: no such file or directory"),
-        (("points", "empty.csv"), "empty.csv: no table of points"),
-        (("points", "towns.csv", "empty.csv", "other.csv"), "empty.csv: no table of points"),
+        (("points", "empty.csv"), "empty.csv, line 1: the file is empty"),
+        (("points", "towns.csv", "empty.csv", "other.csv"), "empty.csv, line 1: the file is empty"),
         (("points", "towns.csv", "other.csv"), "other.csv has other columns than towns.csv"),
         (
             ("neighbors", "gaps.csv", "-c", "x"),

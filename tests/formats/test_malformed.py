@@ -51,6 +51,7 @@ CASES = [
     ("a.txt", '*Vertices 2\n1 "a\n', "line 2: quotes within a word, or that do not close: '1 \"a'"),
     ("a.txt", "*Network x\n*Edges\n1 2\n", "line 3: a vertex outside the range 1 to None of *Vertices: '1 2'"),
     # Plain text
+    ("a.txt", "1 2 0.05\n3 10 007\n30 07 1\n", "line 3: zeros before the digits of an id, '07': a number, or a name"),
     ("a.txt", "#ann bob\ncy dan\n", "line 1: a comment, or a row whose first id has a mark: '#ann bob'"),
     ("a.txt", "id from to\n1 2 3\n", "line 1: a heading whose ends are not the first two columns: 'id from to'"),
     ("a.txt", "from to km km\n1 2 3 4\n", "line 1: two columns of one name: 'from to km km'"),

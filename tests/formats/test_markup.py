@@ -112,3 +112,47 @@ def test_ids_beyond_64_bits(tmp_path: Path) -> None:
     table = read_edges(tmp_path / "a.json")
     assert table.schema.types == [pa.uint64(), pa.uint64()]
     assert table.to_pylist() == [{"source": 2**63, "target": 1}]
+
+
+TWO = '{{"nodes": [{{"id": 1}}, {{"id": 2}}], "links": [{{"source": 1, "target": 2, {}}}]}}'
+#: Attributes of an edge, the role of a weight, and what is read.
+ROLES: list[tuple[str, str | None, dict[str, Any]]] = [
+    ('"weight": "heavy", "length": 3', "length", {"weight": "heavy", "length": 3}),
+    ('"weight": "7", "length": 3', "weight", {"weight": 7, "length": 3}),
+    ('"weight": "7", "length": 3', None, {"weight": 7, "length": 3}),
+    ('"weight": null, "length": 3', None, {"weight": None, "length": 3}),
+    ('"length": "3.50", "name": "4"', None, {"weight": 3.5, "name": "4"}),
+    ('"length": "3.50", "name": "4"', "length", {"length": 3.5, "name": "4"}),
+    ('"length": 3, "cost": 4', None, {"length": 3, "cost": 4}),
+    ('"length": 3, "cost": "dear"', None, {"weight": 3, "cost": "dear"}),
+    ('"source_attribute": 3, "weight": 4', None, {"source_attribute": 3, "weight": 4}),
+]
+
+
+@pytest.mark.parametrize(("attributes", "weight", "expected"), ROLES)
+def test_no_attribute_takes_the_name_of_another(
+    tmp_path: Path, attributes: str, weight: str | None, expected: dict[str, Any]
+) -> None:
+    (tmp_path / "a.json").write_text(TWO.format(attributes))
+    assert read_edges(tmp_path / "a.json", weight=weight).to_pylist() == [{"source": 1, "target": 2, **expected}]
+
+
+def test_attributes_as_osmnx_writes_them(tmp_path: Path) -> None:
+    keys = {"d1": "osmid", "d2": "length", "d3": "oneway", "d4": "name"}
+    declared = "".join(
+        f'<key id="{key}" for="edge" attr.name="{name}" attr.type="string"/>' for key, name in keys.items()
+    )
+    values = {"d1": "[5, 6]", "d2": "98.50", "d3": "False", "d4": "007"}
+    edge = "".join(f'<data key="{key}">{value}</data>' for key, value in values.items())
+    nodes = '<node id="53021953"/><node id="53030810"/>'
+    edge = f'<edge source="53021953" target="53030810" id="0">{edge}</edge>'
+    (tmp_path / "a.graphml").write_text(f"<graphml {NAMESPACE}>{declared}<graph>{nodes}{edge}</graph></graphml>")
+    expected = {
+        "source": 53021953,
+        "target": 53030810,
+        "osmid": "[5, 6]",
+        "length": 98.5,
+        "oneway": "False",
+        "name": "007",
+    }
+    assert read_edges(tmp_path / "a.graphml", weight="length").to_pylist() == [expected]

@@ -72,14 +72,19 @@ def test_other_columns(tmp_path: Path, other: pa.Table, difference: str) -> None
         read_edges([tmp_path / "a.parquet", tmp_path / "b.parquet"])
 
 
-def test_text_takes_the_first_files_types(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("source,target,weight\n1,2,0.5\n")
-    (tmp_path / "b.csv").write_text("target,source,weight\n3,2,7\n")
-    assert read_edges([tmp_path / "a.csv", tmp_path / "b.csv"])["weight"].to_pylist() == [0.5, 7.0]
-    with pytest.raises(
-        InvalidEdgesError, match=r"'weight' is int64 in .*b\.csv and double in .*a\.csv, and int64 does"
-    ):
-        read_edges([tmp_path / "b.csv", tmp_path / "a.csv"])
+def test_one_type_for_all_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("source,target,weight,zip\n1,2,0.5,170\n")
+    (tmp_path / "b.csv").write_text("target,source,weight,zip\n3,07,7,0170\n")
+    expected = [("1", "2", 0.5, "170"), ("07", "3", 7.0, "0170")]
+    for names in (["a.csv", "b.csv"], ["b.csv", "a.csv"]):
+        table = read_edges([tmp_path / name for name in names])
+        rows = list(zip(*table.select(["source", "target", "weight", "zip"]).to_pydict().values(), strict=True))
+        assert sorted(rows) == sorted(expected)
+    write_edges(ROADS.append_column("zip", [["9", "8"]]), tmp_path / "c.parquet")
+    (tmp_path / "d.csv").write_text("source,target,weight,zip\n5,6,7,42\n")
+    assert read_edges([tmp_path / "c.parquet", tmp_path / "d.csv"])["zip"].to_pylist() == ["9", "8", "42"]
+    with pytest.raises(InvalidEdgesError, match=r"'(source|target)' is int64 in .*c\.parquet and string in .*b\.csv"):
+        read_edges([tmp_path / "c.parquet", tmp_path / "b.csv"])
 
 
 def test_every_file_must_be_there(tmp_path: Path) -> None:

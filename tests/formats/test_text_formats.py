@@ -260,6 +260,7 @@ TEXT_ROWS = [
     ("# a note\n#c d 7\na b 1\n", {"source": ["#c", "a"], "target": ["d", "b"], "weight": [7, 1]}),
     ("#from to weight\na b 1\n", {"source": ["a"], "target": ["b"], "weight": [1]}),
     ("#from to\na b\n", {"source": ["a"], "target": ["b"]}),
+    ("1 2 3 007 x\n", {"source": [1], "target": [2], "weight": [3], "column_4": ["007"], "column_5": ["x"]}),
     (
         "# NetworkX\na b {'weight': 5e-3, 'name': 'x y'}\n\na 07 {}\n",
         {
