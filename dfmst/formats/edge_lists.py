@@ -1,4 +1,4 @@
-"""Edge lists in text, a row an edge: SNAP, DIMACS, KONECT, MatrixMarket, .cedge and .ewg.
+"""Edge lists in text, a row an edge: DIMACS, KONECT, MatrixMarket, .cedge and .ewg.
 
 Rows are checked against the counts of the header.
 """
@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.number_patterns import is_number, is_whole, read_count
-from dfmst.errors import KNOWN_NAMES, FormatError
+from dfmst._common.number_patterns import read_count
+from dfmst.errors import FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
-from dfmst.formats.node_files import has_dictionary, open_dictionary_rows
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes, newlines_in_quotes
-from dfmst.formats.text_rows import AS_WRITTEN, NUMBER, REAL, WHOLE, Field, Layout, split_rows
+from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -71,7 +70,7 @@ def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
 MOST_COLUMNS = 100_000
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
 WEIGHT = Field("weight", NUMBER)
-AS_IT_STANDS = Field("", AS_WRITTEN, kept=True, named=False)
+CSV_OPTION = "format='csv'", "--format csv"
 
 
 def check_width(columns: int, line: int, file: GraphFile) -> None:
@@ -81,7 +80,7 @@ def check_width(columns: int, line: int, file: GraphFile) -> None:
         raise file.problem(message, line, "check that the file is a table of edges, a row an edge")
 
 
-def _fields(known: tuple[Field, ...], columns: int, line: int, file: GraphFile) -> tuple[Field, ...]:
+def fields_of_row(known: tuple[Field, ...], columns: int, line: int, file: GraphFile) -> tuple[Field, ...]:
     """Return the columns of a row: the known ones, then numbers that are named by their position."""
     check_width(columns, line, file)
     return (*known[:columns], *(Field(f"column_{at}", NUMBER) for at in range(len(known) + 1, columns + 1)))
@@ -164,128 +163,6 @@ def open_ewg(file: GraphFile) -> pa.RecordBatchReader:
     return stream_rows(file, Layout((*END_POINTS, WEIGHT)), 2, header)
 
 
-COMMENTS = b"#%"
-SAMPLE_ROWS = 100
-
-
-def open_snap(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream an edge list between blanks. Lines that begin with ``#`` or ``%`` before the rows are comments.
-
-    So are later ones, except rows of text ids: a line with the rows' number of words is a row.
-    ``# Nodes: N Edges: M`` promises M rows. A line of column names, or one that holds only the number of vertices, may
-    come first. A row may end in a dictionary of attributes, as NetworkX writes it.
-    """
-    comments, rows, counts = _first_lines(file)
-    first, names = rows[0], list[str]()
-    if len(rows) > 1 and _is_heading(rows):
-        first, names = rows[1], _checked_heading(first, file)
-    elif has_dictionary(first.text):
-        return open_dictionary_rows(file)
-    columns, skip = len(first.words), first.number - 1
-    if columns < 2:
-        raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
-    if all(map(is_whole, first.texts[:2])):
-        hidden = [line for line in comments if _is_like_row(line, columns) and is_number(line.texts[1])]
-        if hidden:
-            file.note(
-                f"{file.path}: skipped {len(hidden):,} lines before the rows, such as {hidden[0].text.decode()!r}"
-            )
-        layout = Layout(_snap_fields(END_POINTS, columns, names, first, file), comments=COMMENTS)
-        return stream_rows(file, layout, skip, counts, padded=False)
-    ends = tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
-    if names:
-        skip = rows[0].number
-    elif marked := [line for line in comments if _is_marked_row(line, columns, file)]:
-        skip = marked[0].number - 1
-    layout = Layout(_snap_fields(ends, columns, names, first, file), comments=COMMENTS, words=columns)
-    return stream_rows(file, layout, skip, counts)
-
-
-def _snap_fields(
-    ends: tuple[Field, ...], columns: int, names: list[str], line: Line, file: GraphFile
-) -> tuple[Field, ...]:
-    """Return the columns; if a heading names more than three, those after the ends have their names."""
-    fields = _fields((*ends, WEIGHT), columns, line.number, file)
-    if len(names) == columns > 3:
-        fields = (*fields[:2], *(replace(WEIGHT, name=name) for name in names[2:]))
-    numbers = file.roles.numbers or ("weight",)
-    others = (field if field.name in numbers else replace(AS_IT_STANDS, name=field.name) for field in fields[2:])
-    return (*fields[:2], *others)
-
-
-def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts | None]:
-    """Return the comments before the first rows, these rows, and the counts of a comment."""
-    comments: list[Line] = []
-    rows: list[Line] = []
-    number, counts = 1, None
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            number = line.number
-            if line.text and line.text[0] not in COMMENTS:
-                rows.append(line)
-            elif not rows:
-                counts = counts or counts_of_comment(line.text, number)
-                comments += [line] if len(comments) < SAMPLE_ROWS else []
-            if len(rows) == SAMPLE_ROWS:
-                break
-    if not rows:
-        raise file.problem("no row", number, "the file holds no edges: fetch it again")
-    return comments, rows, counts
-
-
-def _is_heading(rows: list[Line]) -> bool:
-    """Return whether the first line is a number of vertices or a line of column names.
-
-    Names hold no number. Below them, ids are numbers or another column is one of numbers, or the names are usual ones.
-    """
-    first, *others = (line.texts for line in rows)
-    if len(first) == 1:
-        return is_whole(first[0]) is not None and len(others[0]) > 1
-    if any(map(is_number, first)):
-        return False
-    numeric = [all(at < len(row) and is_number(row[at]) for row in others) for at in range(len(first))]
-    return all(numeric[:2]) or any(numeric[2:]) or None not in _usual_places(first)
-
-
-def _usual_places(names: list[str]) -> list[int | None]:
-    """Return the places of the usual names of both ends."""
-    lower = [name.lower() for name in names]
-    known = (KNOWN_NAMES["source"], KNOWN_NAMES["target"])
-    return [next((at for at, name in enumerate(lower) if name in usual), None) for usual in known]
-
-
-def _checked_heading(heading: Line, file: GraphFile) -> list[str]:
-    """Return the names of the columns; raise if they put the ends in other places than the first two."""
-    names = heading.texts
-    places = _usual_places(names)
-    if len(set(names)) < len(names):
-        raise file.problem("two columns of one name", heading, "rename one of them")
-    if not {0, 1, None}.issuperset(places):
-        hint = "read the columns by their names with format='csv'"
-        raise file.problem("a heading whose ends are not the first two columns", heading, hint, CSV_OPTION)
-    return names
-
-
-CSV_OPTION = "format='csv'", "--format csv"
-
-
-def _is_like_row(line: Line, columns: int) -> bool:
-    """Return whether a comment has the words of a row, and a first word that is longer than its mark."""
-    words = line.texts
-    return len(words) == columns and len(words[0]) > 1 and (columns < 3 or is_number(words[2]) is not None)
-
-
-def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
-    """Return whether a line before rows of text ids is one of them although it begins as a comment does."""
-    if not _is_like_row(line, columns) or columns > 2:
-        return _is_like_row(line, columns)
-    first, second = line.texts
-    if None in _usual_places([first[1:], second]):
-        hint = "put a blank after the mark of a comment, and a row behind a row that has no mark"
-        raise file.problem("a comment, or a row whose first id has a mark", line, hint)
-    return False
-
-
 MARKERS = (b"a", b"e")
 
 
@@ -308,7 +185,7 @@ def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
         raise file.problem("no p line and no row", max(skip, 1), "the file is empty: fetch it again")
     marked = first[:1] if first and first[0] in MARKERS else []
     known = (*(Field(None, ()) for _ in marked), *END_POINTS, WEIGHT)
-    fields = _fields(known, max(len(first), 2), skip + 1, file)
+    fields = fields_of_row(known, max(len(first), 2), skip + 1, file)
     return stream_rows(file, Layout(fields, comments=b"c", marker=b"".join(marked)), skip, counts)
 
 
@@ -365,7 +242,7 @@ def open_konect(file: GraphFile) -> pa.RecordBatchReader:
     if columns < 2:
         raise file.problem("too few columns", skip + 1, "an edge needs two vertices")
     third = Field(None if weights == b"unweighted" else "weight", NUMBER)
-    fields = _fields((*END_POINTS, third, Field("timestamp", NUMBER)), columns, skip + 1, file)
+    fields = fields_of_row((*END_POINTS, third, Field("timestamp", NUMBER)), columns, skip + 1, file)
     return stream_rows(file, Layout(fields, comments=b"%"), skip, counts)
 
 

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeAlias
 
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice
 from dfmst.errors import FormatError, MissingFileError, missing_columns
 
+FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import sys
@@ -58,7 +57,6 @@ HINTS = {
     "GraphML": "see the GraphML primer at graphml.graphdrawing.org",
     "JSON": 'a node-link file reads: {"nodes": [{"id": 1}, ...], "edges": [{"source": 1, "target": 2}, ...]}',
     "Pajek": 'a Pajek file reads: *Vertices 2, 1 "a", 2 "b", *Edges, 1 2 0.5; each on a line of its own',
-    "edge list": "a row reads: SOURCE TARGET {'weight': 1}",
 }
 
 
@@ -126,37 +124,6 @@ def _json_nodes(nodes: list[Any]) -> dict[Any, Mapping[str, Any]]:
 
 
 open_node_link = partial(open_nodes, "JSON", _read_node_link)
-
-# A row whose first id has a mark is no comment.
-DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
-LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each
-
-
-def has_dictionary(row: bytes) -> bool:
-    """Return whether a row ends in a dictionary, as NetworkX writes attributes."""
-    return b" {" in row and row.endswith(b"}")
-
-
-def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
-    edges: list[Edge] = []
-    for number, text in enumerate(data.split(b"\n"), 1):
-        line = Line(text.strip(), number)
-        if not line.text or (line.text[:1] in b"#%" and not DICTIONARY_ROW.match(line.text)):
-            continue
-        head, _, tail = line.text.partition(b"{")
-        ends, values = head.decode().split(), None
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            values = ast.literal_eval(f"{{{tail.decode()}") if len(tail) < LONGEST_DICTIONARY else None
-        if len(ends) != 2 or not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-            hint = f"{HINTS['edge list']}; write other ids and values with networkx.write_graphml"
-            raise file.problem("not two ids and a dictionary of attributes", line, hint)
-        edges.append((ends[0], ends[1], values))
-    ids = plain_ids({end for edge in edges for end in edge[:2]})
-    return Graph([(ids[start], ids[end], values) for start, end, values in edges], {name: {} for name in ids.values()})
-
-
-#: Opens rows as ``networkx.write_edgelist`` writes them: ``a b {'weight': 1}``.
-open_dictionary_rows = partial(open_nodes, "edge list", _read_dictionary_rows)
 
 
 def plain_ids(names: Iterable[str]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -16,11 +15,8 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, FormatError, InvalidEdgesError, did_you_mean
-from dfmst.formats.delimited import find_separator
-from dfmst.formats.files import BLOCK_BYTES, GraphFile, Roles, existing_path
-from dfmst.formats.node_files import has_dictionary
-from dfmst.formats.refused import refuse
-from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
+from dfmst.formats.detect import format_of_file
+from dfmst.formats.files import BLOCK_BYTES, FileName, GraphFile, Roles, existing_path
 
 #: Module and function that open each format; imported at first use.
 _OPENERS = {
@@ -37,13 +33,12 @@ _OPENERS = {
     "metis": "metis.open_metis",
     "pajek": "gml.open_pajek",
     "parquet": "parquet.open_parquet",
-    "snap": "edge_lists.open_snap",
+    "snap": "snap.open_snap",
     "tsplib": "tsplib.open_tsplib",
     "tsv": "delimited.open_tsv",
 }
 FORMATS = tuple(_OPENERS)
 
-FileName: TypeAlias = str | os.PathLike[str]
 #: Names of columns.
 Columns: TypeAlias = str | Sequence[str] | None
 #: Formats with columns of any name, and those of which the file says the types.
@@ -347,103 +342,3 @@ def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schem
 def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
     message = f"{path} has other columns than {first}: {difference}"
     return InvalidEdgesError(message, "give all files the same columns, of the same types")
-
-
-COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
-ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
-WORKBOOKS = (".xlsx", ".xlsm", ".ods")
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-SUFFIXES = {
-    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
-    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
-    **dict.fromkeys((".mtx", ".mm"), "matrix-market"),
-    **{f".{name}": name for name in ("csv", "tsv", "metis", "gml", "graphml", "json", "cedge")},
-    ".tsp": "tsplib",
-}
-# Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
-NOTHING = re.compile(rb"(?!)")
-SIGNS = (
-    ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
-    ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
-    ("graphml", NOTHING, re.compile(rb"<")),
-    ("json", NOTHING, re.compile(rb"[{\[]")),
-    ("pajek", re.compile(rb"%"), re.compile(rb"\*(vertices|network)\b", re.IGNORECASE)),
-    ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
-    ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
-    ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
-)
-# Suffixes that mostly belong to one format; used if no sign matches.
-LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
-
-
-def detect_format(path: FileName) -> str:
-    r"""Return the name of a file's format, one of ``FORMATS``.
-
-    Its first bytes decide, then its name, then its first lines; a directory holds Parquet files.
-
-    Raises
-    ------
-    FormatError
-        If the file is empty, an archive or UTF-16 text, or does not exist (then also a ``FileNotFoundError``).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "roads.txt"
-    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
-    ...     detect_format(path)
-    'dimacs'
-    """
-    return format_of_file(GraphFile(existing_path(path)))
-
-
-def format_of_file(file: GraphFile, given: str | None = None) -> str:
-    """Return the format that was given, or the one of :func:`detect_format`; both refuse empty files and archives."""
-    if file.path.is_dir():
-        return given or "parquet"
-    head = file.head()
-    if not head.strip():
-        raise file.problem("the file is empty", 1, "fetch or write the file again")
-    archive = next((name for magic, name in ARCHIVES.items() if head.startswith(magic)), None)
-    if archive and file.path.suffix.lower() in WORKBOOKS:
-        raise file.problem("a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
-    if archive:
-        raise file.problem(f"a {archive} archive", hint="unpack it first")
-    if head.startswith(UTF_16):
-        raise file.problem("text in UTF-16", hint="save the file as UTF-8")
-    binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    known = given or binary or format_of_suffix(file.path)
-    return known or _format_of_text(with_newlines(head.removeprefix(BYTE_ORDER_MARK)), file)
-
-
-def format_of_suffix(path: FileName) -> str | None:
-    """Return the format of a file by its name, or ``None`` if several formats fit; the file is not opened.
-
-    Examples
-    --------
-    >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
-    ('matrix-market', None)
-    """
-    return SUFFIXES.get(_suffix(Path(path)))
-
-
-def _suffix(path: Path) -> str:
-    suffixes = map(str.lower, reversed(path.suffixes))
-    return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
-
-
-def _format_of_text(head: bytes, file: GraphFile) -> str:
-    refuse(file, _suffix(file.path), head.lstrip())
-    lines = [line for line in map(bytes.strip, head.split(b"\n")) if line]
-    for name, skipped, sign in SIGNS:
-        first = next((line for line in lines if not skipped.match(line)), b"")
-        if sign.match(first):
-            return name
-    if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
-        return "ewg"
-    rows = [line for line in lines if not line.startswith((b"#", b"%"))]
-    first = rows[0] if rows and not has_dictionary(rows[0]) else b""
-    separator = find_separator(first.decode("utf-8", errors="replace"))
-    return LIKELY.get(_suffix(file.path)) or ("csv" if separator in ",;" else "snap")

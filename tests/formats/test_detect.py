@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from dfmst.errors import FormatError
-from dfmst.formats import FORMATS, detect_format, read_edges, refused
+from dfmst.formats import FORMATS, detect_format, read_edges
+from dfmst.formats.detect import REFUSED as REFUSED_FORMATS
+from dfmst.formats.detect import Refused
 
 CASES = [
     ("a.gr", "p sp 2 1\na 1 2 3\n", "dimacs"),
@@ -91,8 +93,8 @@ def test_a_format_that_is_not_read(tmp_path: Path, name: str, text: str, call: s
     assert "name that one with format=" in error.value.hint
 
 
-@pytest.mark.parametrize("format", refused.FORMATS, ids=lambda format: format.name)
-def test_a_suffix_that_is_not_read(tmp_path: Path, format: refused.Refused) -> None:
+@pytest.mark.parametrize("format", REFUSED_FORMATS, ids=lambda format: format.name)
+def test_a_suffix_that_is_not_read(tmp_path: Path, format: Refused) -> None:
     for suffix in format.suffixes:
         path = tmp_path / f"a{suffix}"
         path.write_text("1 2 3\n")
