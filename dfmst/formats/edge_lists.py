@@ -116,17 +116,30 @@ def _batches(
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
 
 
+def _has_padded(data: bytes) -> bool:
+    """Return whether a word of a text begins with a zero before another digit."""
+    if data[:1] == b"0" and data[1:2].isdigit():
+        return True
+    text = np.frombuffer(data, np.uint8)
+    for start in range(0, len(text), CACHED_BYTES):
+        part = text[max(start - 1, 0) : start + CACHED_BYTES + 1]
+        zeros = part[1:-1] == ord("0")
+        zeros &= part[:-2] <= ord(" ")
+        if zeros.any() and (part[np.flatnonzero(zeros) + 2] >= ord("0")).any():
+            return True
+    return False
+
+
+CACHED_BYTES = 1 << 17  # of arrays that stay in a processor's cache
+
+
 def _refuse_padded(block: Block, layout: Layout) -> None:
     """Raise FormatError for an id such as 07: it may be the vertex 7, or the name of another one."""
-    text = np.frombuffer(block.data, np.uint8)
-    zeros = np.flatnonzero((text[:-1] == ord("0")) & (text[1:] >= ord("0")))
-    before = text[zeros - 1]
-    if not ((zeros == 0) | (before < ord("0")) & (before != ord("."))).any():
+    if not _has_padded(block.data):
         return
     for line, words in split_rows(block, layout):
         for word, field in zip(words, layout.fields, strict=True):
-            digits = word.lstrip("+-")
-            if field.end_point and len(digits) > 1 and digits.startswith("0"):
+            if field.end_point and len(word) > 1 and word.startswith("0"):
                 message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
                 raise block.file.problem(
                     message, line, "read names with format='csv'; remove such zeros of numbers", CSV_OPTION

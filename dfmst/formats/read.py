@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.arguments import check_choice, whole_number, yes_or_no
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, FormatError, InvalidEdgesError, did_you_mean
@@ -151,8 +151,9 @@ def open_table(
         path = [path]
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
-    checks, several = counts == "check", len(path) > 1
-    files = [GraphFile(Path(name), block_bytes, checks, roles, note or str, labels, several) for name in path]
+    labels = None if labels is None else yes_or_no("labels", labels)
+    checks, several, told = counts == "check", len(path) > 1, str if note is None else note
+    files = [GraphFile(Path(name), block_bytes, checks, roles, told, labels, several) for name in path]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:

@@ -89,7 +89,7 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts 
             elif not rows:
                 counts = counts or counts_of_comment(line.text, number)
                 comments += [line] if len(comments) < SAMPLE_ROWS else []
-            if len(rows) == SAMPLE_ROWS:
+            if len(rows) > 1 and number - rows[0].number > SAMPLE_ROWS:
                 break
     if not rows:
         raise file.problem("no row", number, "the file holds no edges: fetch it again")
