@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.errors import KNOWN_NAMES
+from dfmst.formats.delimited import open_csv
 from dfmst.formats.edge_lists import (
     CSV_OPTION,
     END_POINTS,
@@ -24,7 +25,7 @@ from dfmst.formats.edge_lists import (
 from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
 from dfmst.formats.node_files import Edge, Graph, open_nodes, plain_ids
 from dfmst.formats.text_reader import TextReader
-from dfmst.formats.text_rows import AS_WRITTEN, Field, Layout
+from dfmst.formats.text_rows import AS_WRITTEN, NUMBER, Field, Layout
 
 AS_IT_STANDS = Field("", AS_WRITTEN, kept=True, named=False)
 COMMENTS = b"#%"
@@ -41,7 +42,10 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     comments, rows, counts = _first_lines(file)
     first, names = rows[0], list[str]()
     if len(rows) > 1 and _is_heading(rows):
-        first, names = rows[1], _checked_heading(first, file)
+        first, names = rows[1], first.texts
+        if any(names.index(name) > 1 for pair in file.roles.ids for name in pair if name in names):
+            return open_csv(file)
+        _check_heading(rows[0], file)
     elif has_dictionary(first.text):
         return open_dictionary_rows(file)
     columns, skip = len(first.words), first.number - 1
@@ -67,13 +71,16 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
 def _snap_fields(
     ends: tuple[Field, ...], columns: int, names: list[str], line: Line, file: GraphFile
 ) -> tuple[Field, ...]:
-    """Return the columns; if a heading names more than three, those after the ends have their names."""
-    fields = fields_of_row((*ends, WEIGHT), columns, line.number, file)
-    if len(names) == columns > 3:
-        fields = (*fields[:2], *(replace(WEIGHT, name=name) for name in names[2:]))
+    """Return the columns, with the names of a heading that a caller uses, or that follow the ends of a wider table."""
+    fields = list(fields_of_row((*ends, WEIGHT), columns, line.number, file))
+    for at, name in enumerate(names if len(names) == columns else ()):
+        if name in file.roles.named or (at > 1 and columns > 3):
+            fields[at] = replace(fields[at], name=name, ladder=fields[at].ladder if at < 2 else NUMBER)
     numbers = file.roles.numbers or ("weight",)
-    others = (field if field.name in numbers else replace(AS_IT_STANDS, name=field.name) for field in fields[2:])
-    return (*fields[:2], *others)
+    return (
+        *fields[:2],
+        *(field if field.name in numbers else replace(AS_IT_STANDS, name=field.name) for field in fields[2:]),
+    )
 
 
 def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts | None]:
@@ -117,8 +124,8 @@ def _usual_places(names: list[str]) -> list[int | None]:
     return [next((at for at, name in enumerate(lower) if name in usual), None) for usual in known]
 
 
-def _checked_heading(heading: Line, file: GraphFile) -> list[str]:
-    """Return the names of the columns; raise if they put the ends in other places than the first two."""
+def _check_heading(heading: Line, file: GraphFile) -> None:
+    """Raise if a heading puts the ends in other places than the first two."""
     names = heading.texts
     places = _usual_places(names)
     if len(set(names)) < len(names):
@@ -126,7 +133,6 @@ def _checked_heading(heading: Line, file: GraphFile) -> list[str]:
     if not {0, 1, None}.issuperset(places):
         hint = "read the columns by their names with format='csv'"
         raise file.problem("a heading whose ends are not the first two columns", heading, hint, CSV_OPTION)
-    return names
 
 
 def _is_like_row(line: Line, columns: int) -> bool:

@@ -283,6 +283,22 @@ def test_headings_and_comments_among_text_ids(text: str, expected: dict[str, lis
 
 
 @pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ({"weight": "cost"}, {"source": ["07", "b"], "target": ["b", "c"], "cost": [3, 4]}),
+        ({"source": "x", "target": "y"}, {"x": ["07", "b"], "y": ["b", "c"], "weight": ["3", "4"]}),
+        ({"source": "y", "target": "cost"}, {"x": ["07", "b"], "y": ["b", "c"], "cost": ["3", "4"]}),
+    ],
+)
+def test_columns_that_a_caller_names(tmp_path: Path, roles: dict[str, str], expected: dict[str, list[Any]]) -> None:
+    (tmp_path / "edges.txt").write_text("x y cost\n07 b 3\nb c 4\n")
+    table = open_edges(tmp_path / "edges.txt", **roles).read_all()  # type: ignore[arg-type]
+    assert {name: list(map(str, column)) for name, column in table.to_pydict().items()} == {
+        name: list(map(str, column)) for name, column in expected.items()
+    }
+
+
+@pytest.mark.parametrize(
     ("text", "count"),
     [
         ("# a\n# b\n1 2\n3 4\n\n\n", 0),
