@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,12 +98,13 @@ def _suffix(path: Path) -> str:
 
 
 def _format_of_text(head: bytes, file: GraphFile) -> str:
-    _refuse(file, _suffix(file.path), head.lstrip())
+    _refuse(file, head.lstrip(), REFUSED, [one for one in (*REFUSED, *UNSURE) if _suffix(file.path) in one.suffixes])
     lines = [line for line in map(bytes.strip, head.split(b"\n")) if line]
     for name, skipped, sign in SIGNS:
         first = next((line for line in lines if not skipped.match(line)), b"")
         if sign.match(first):
             return name
+    _refuse(file, head.lstrip(), UNSURE)
     if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
         return "ewg"
     rows = [line for line in lines if not line.startswith((b"#", b"%"))]
@@ -138,7 +140,6 @@ _DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{
 REFUSED = (
     Refused("GEXF", (".gexf",), _sign(rb"(?:\s|<\?[^>]*>|<!--.*?-->)*+<gexf\b"), _networkx("read_gexf")),
     Refused("DOT", (".dot", ".gv"), _sign(_DOT), _networkx("nx_pydot.read_dot", ".astype({'weight': float})")),
-    Refused("LGL", (".lgl",), _sign(rb"%b|%b" % (_HEADS, _STAR)), _IGRAPH.format("Read_Lgl")),
     Refused(
         "LEDA",
         (".lgr", ".leda", ".gw"),
@@ -163,20 +164,20 @@ REFUSED = (
     Refused("GDF", (".gdf",), _sign(rb"nodedef\s*>"), "keep the rows after 'edgedef>' as a CSV file, with a header"),
     Refused("VNA", (".vna",), _sign(rb"\*\s*(?:node|tie)\b"), "keep the rows after '*tie data' as an edge list"),
     Refused("LEMON", (".lgf",), _sign(rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b"), "keep its @arcs as an edge list"),
+)
+# Refused as well, but only if the first lines are not those of a format that is read.
+UNSURE = (
+    Refused("LGL", (".lgl",), _sign(rb"%b|%b" % (_HEADS, _STAR)), _IGRAPH.format("Read_Lgl")),
     Refused("TGF", (".tgf",), _sign(rb"(?:[^#%\s][^\n]*\n)++#[ \t]*\n"), "keep the rows after '#' as an edge list"),
-    Refused("SIF", (".sif",), _sign(rb"(?!)"), "leave out its second column: the ends are the first and the third"),
     Refused("Newick", (".nwk", ".newick"), _sign(rb"\([^\n]*\)[^\n()]*;\s*\Z"), "write its branches as an edge list"),
+    Refused("SIF", (".sif",), _sign(rb"(?!)"), "leave out its second column: the ends are the first and the third"),
 )
 
 
-def _refuse(file: GraphFile, suffix: str, head: bytes) -> None:
+def _refuse(file: GraphFile, head: bytes, formats: Sequence[Refused], by_suffix: Sequence[Refused] = ()) -> None:
     """Raise FormatError if the suffix or the first bytes are those of a format that is not read."""
-    found = next((one for one in REFUSED if suffix in one.suffixes), None)
-    found = found or next((one for one in REFUSED if one.sign.match(head)), None)
-    if found is not None:
-        sign = f"suffix {suffix}" if suffix in found.suffixes else "first lines"
-        hint = (
-            f"{found.fix.replace('PATH', repr(str(file.path)))}; if it is of another format, name that one with format="
-        )
-        message = f"{found.name} files are not read, and by its {sign} this is one"
-        raise file.problem(message, hint=hint, option=("format=", "--format"))
+    for found in (*by_suffix, *(one for one in formats if one.sign.match(head))):
+        sign = f"suffix {_suffix(file.path)}" if by_suffix else "first lines"
+        fix = found.fix.replace("PATH", repr(str(file.path)))
+        message, hint = f"{found.name} files are not read, and by its {sign} this is one", f"{fix}; if it is of another"
+        raise file.problem(message, hint=f"{hint} format, name that one with format=", option=("format=", "--format"))

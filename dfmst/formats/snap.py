@@ -106,12 +106,14 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts 
 def _is_heading(rows: list[Line]) -> bool:
     """Return whether the first line is a number of vertices or a line of column names.
 
-    Names hold no number. Below them, ids are numbers or another column is one of numbers, or the names are usual ones.
+    Names are no numbers and no ids. Below them, ids are numbers, or another column is one of numbers, or the names are
+    usual ones.
     """
     first, *others = (line.texts for line in rows)
     if len(first) == 1:
         return is_whole(first[0]) is not None and len(others[0]) > 1
-    if any(map(is_number, first)):
+    vertices = {word for row in others for word in row[:2]}
+    if any(map(is_number, first)) or not vertices.isdisjoint(first[:2]):
         return False
     numeric = [all(at < len(row) and is_number(row[at]) for row in others) for at in range(len(first))]
     return all(numeric[:2]) or any(numeric[2:]) or None not in _usual_places(first)

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from dfmst.errors import FormatError
-from dfmst.formats import FORMATS, detect_format, read_edges
-from dfmst.formats.detect import REFUSED as REFUSED_FORMATS
-from dfmst.formats.detect import Refused
+from dfmst.formats import FORMATS, detect, detect_format, read_edges
 
 CASES = [
     ("a.gr", "p sp 2 1\na 1 2 3\n", "dimacs"),
@@ -42,6 +40,8 @@ CASES = [
     ("a.txt", "a b {'x': 1, 'y': 2, 'z': 3}\n", "snap"),
     ("a.txt", "# friends\n1 2\n2 3\n", "snap"),
     ("a.txt", "# a\n# b\n# GMT\nann bob\n", "snap"),
+    ("a", "# a\nCreator x\n# b\ngraph [\n", "gml"),
+    ("a.txt", "c x\np sp 2 1\n#\na 1 2 3\n", "dimacs"),
     ("a.txt", "1 2\n# of\n2 3\n", "snap"),
     ("a.csv", "8\n16\n4 5 35\n", "csv"),
     ("A.TSV", "1\t2\n", "tsv"),
@@ -93,8 +93,8 @@ def test_a_format_that_is_not_read(tmp_path: Path, name: str, text: str, call: s
     assert "name that one with format=" in error.value.hint
 
 
-@pytest.mark.parametrize("format", REFUSED_FORMATS, ids=lambda format: format.name)
-def test_a_suffix_that_is_not_read(tmp_path: Path, format: Refused) -> None:
+@pytest.mark.parametrize("format", [*detect.REFUSED, *detect.UNSURE], ids=lambda format: format.name)
+def test_a_suffix_that_is_not_read(tmp_path: Path, format: detect.Refused) -> None:
     for suffix in format.suffixes:
         path = tmp_path / f"a{suffix}"
         path.write_text("1 2 3\n")

@@ -53,6 +53,7 @@ CASES = [
     # Plain text
     ("a.txt", "1 2 0.05\n3 10 007\n30 07 1\n", "line 3: zeros before the digits of an id, '07': a number, or a name"),
     ("a.txt", "#ann bob\ncy dan\n", "line 1: a comment, or a row whose first id has a mark: '#ann bob'"),
+    ("a.txt", "ann bob NA\nbob cy 3\n", "line 1: not a number in column 3 (weight), 'NA': 'ann bob NA'"),
     ("a.txt", "id from to\n1 2 3\n", "line 1: a heading whose ends are not the first two columns: 'id from to'"),
     ("a.txt", "from to km km\n1 2 3 4\n", "line 1: two columns of one name: 'from to km km'"),
     (
