@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
-from dfmst.errors import FormatError
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.node_files import HINTS, Edge, Graph, json_whole, open_nodes
 from dfmst.formats.text_rows import exact_real
@@ -59,7 +58,8 @@ def _parse(text: str, file: GraphFile) -> dict[str, Any]:
     key, end = "", 0
     while True:
         token = TOKEN.match(text, end)
-        kind = token.lastgroup if token else None
+        kind, begin = (token.lastgroup, token.start(token.lastgroup or 0)) if token else ("", end)
+        end = token.end() if token else end
         try:
             if token is None:
                 raise ValueError("a text without its closing quote")
@@ -69,18 +69,17 @@ def _parse(text: str, file: GraphFile) -> dict[str, Any]:
                 return records[0]
             if not key:
                 key = _next_key(token, records, keys)
-            elif kind == "open" and len(keys) < DEEPEST:
+                continue
+            if kind == "open" and len(keys) < DEEPEST:
                 records.append({})
                 keys.append(key)
-                key = ""
             else:
                 _add(records[-1], key, _value(token, key))
-                key = ""
+            key = ""
         except ValueError as error:
-            if isinstance(error, FormatError):
-                raise
-            raise _fault(file, text, token.start(token.lastgroup or 0) if token else end, error) from None
-        end = token.end()
+            line = text.rstrip().count("\n", 0, begin) + 1
+            quoted = Line(text.split("\n")[line - 1].strip().encode(), line)
+            raise file.problem(f"broken GML ({error})", quoted, HINTS["GML"]) from None
 
 
 def _next_key(token: re.Match[str], records: list[dict[str, Any]], keys: list[str]) -> str:
@@ -122,12 +121,6 @@ def _add(record: dict[str, Any], key: str, value: Any) -> None:
         record[key].append(value)
     else:
         record[key] = [record[key], value]
-
-
-def _fault(file: GraphFile, text: str, position: int, error: ValueError) -> FormatError:
-    lines = text[: text.find("\n", position) if "\n" in text[position:] else None].rstrip().split("\n")
-    line = min(text.count("\n", 0, position) + 1, len(lines))
-    return file.problem(f"broken GML ({error})", Line(lines[line - 1].strip().encode(), line), HINTS["GML"])
 
 
 open_gml = partial(open_nodes, "GML", _read_gml)
