@@ -81,7 +81,7 @@ def open_inputs(
     roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands)
     counts: Any = "ignore" if remembered("ignore_counts") else "check"
     shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
-    reader = open_table(paths, format_, roles, counts, remembered("labels"), **shown)
+    reader = open_table(paths, format_, roles, counts, remembered("node_labels"), **shown)
     for name, count in Counter(reader.schema.names).items():
         if count > 1:
             message = f"{paths[0]} has {count} columns named {name!r}"

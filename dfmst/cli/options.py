@@ -85,7 +85,7 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    if value or param.name == "labels":
+    if value or param.name == "node_labels":
         ctx.meta[f"dfmst.{param.name}"] = value
 
 
@@ -144,6 +144,20 @@ algorithm_option = click.option(
     callback=_known_algorithm,
     help="Name of the algorithm; all give the same rows.",
 )
+
+
+def _labels_option(command: Any) -> Any:
+    """Add --labels, or --node-labels if the command has an option of that name."""
+    taken = any(param.name == "labels" for param in getattr(command, "__click_params__", ()))
+    option = _remembered(
+        "node_labels",
+        "--node-labels/--no-node-labels" if taken else "--labels/--no-labels",
+        default=None,
+        help="Take labels, not ids, as the vertices of GML, GraphML, Pajek and JSON (default: ids, of one file).",
+    )
+    return option(command)
+
+
 format_option = several(
     click.option(
         "--format", "--from", "format", metavar="FORMAT", help="Format of IN (default: from its name and first bytes)."
@@ -154,11 +168,7 @@ format_option = several(
         callback=_remember,
         help="Read files whose number of rows differs from their header.",
     ),
-    _remembered(
-        "--labels/--no-labels",
-        default=None,
-        help="Take labels, not ids, as the vertices of GML, GraphML, Pajek and JSON (default: ids, of one file).",
-    ),
+    _labels_option,
     _remembered(
         "--text", multiple=True, metavar="COLUMN", help="Column of a text file that is text as it stands, digits too."
     ),
@@ -241,7 +251,7 @@ def demo_path(name: str) -> Path:
 #: Title of a group -> names of its parameters; other options come last.
 GROUPS = {
     "Input": (
-        *("format", "ignore_counts", "labels"),
+        *("format", "ignore_counts", "node_labels"),
         *("source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop", "text", "decimal", "thousands"),
     ),
     "Output": ("output", "to", "json", "trace", "report"),

@@ -231,7 +231,7 @@ def _ids(file: GraphFile, ids: list[Any], graph: Graph) -> pa.Array:
 
 LABELS_OPTION = (
     "labels=True, or the ids as they are with labels=False",
-    "--labels, or the ids as they are with --no-labels",
+    "--labels (of linkage: --node-labels), or the ids as they are with --no-labels",
 )
 
 

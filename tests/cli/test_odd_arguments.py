@@ -176,7 +176,7 @@ def test_labels_of_nodes(dfmst, rows):
     Path("a.gml").write_text(text.format("Ann", "Bob"))
     Path("b.gml").write_text(text.format("Bob", "Eve"))
     result = dfmst("forest", "a.gml", "b.gml", "-o", "out.csv", code=2)
-    assert result.stderr.endswith("take the labels as ids with --labels, or the ids as they are with --no-labels\n")
+    assert result.stderr.endswith("--labels (of linkage: --node-labels), or the ids as they are with --no-labels\n")
     dfmst("convert", "a.gml", "b.gml", "--no-labels", "-o", "ids.parquet")
     assert rows("ids.parquet")["target"] == [1, 1]
     dfmst("forest", "a.gml", "b.gml", "--labels", "-o", "out.parquet")
@@ -184,6 +184,8 @@ def test_labels_of_nodes(dfmst, rows):
     dfmst("verify", "a.gml", "--labels", "out.parquet", code=1)
     dfmst("forest", "a.gml", "--labels", "-o", "a.csv")
     dfmst("verify", "a.gml", "a.csv", "--labels")
+    dfmst("linkage", "a.gml", "b.gml", "--node-labels", "--labels", "names.parquet", "-o", "merges.csv")
+    assert rows("names.parquet")["vertex"] == ["Ann", "Bob", "Eve"]
 
 
 def test_what_is_skipped_among_the_rows_is_told(dfmst):
