@@ -150,7 +150,8 @@ def open_table(
         path = [path]
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
-    files = [GraphFile(Path(name), block_bytes, counts == "check", roles, str if note is None else note) for name in path]
+    note = str if note is None else note
+    files = [GraphFile(Path(name), block_bytes, counts == "check", roles, note) for name in path]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:
