@@ -107,7 +107,8 @@ def _batches(
         rows += batch.num_rows
         last_line = block.last_line
         last_row = last_line - block.blank_end if batch.num_rows else last_row
-        skip += newlines_in_quotes(block.data) if layout.quoted else 0
+        if layout.quoted and last_line - block.line + 1 > batch.num_rows:
+            skip += newlines_in_quotes(block.data)
         yield batch
     if last_row > skip + rows:
         file.note(f"{file.path}: skipped {last_row - skip - rows:,} comments or blank lines among the rows")

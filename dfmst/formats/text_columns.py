@@ -6,12 +6,10 @@ no parsing then, and columns that already have their widest type are skipped.
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +22,6 @@ from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
 from dfmst.formats.text_rows import (
     EXACT,
-    TEXT,
     WHOLE_DECIMAL,
     WHOLE_TYPES,
     Field,
@@ -35,8 +32,10 @@ from dfmst.formats.text_rows import (
     split_rows,
 )
 
-NEWLINE, ZERO = ord("\n"), ord("0")
+NEWLINE, MINUS, POINT, ZERO = b"\n-.0"
 SAFE_DIGITS = 15
+CANONICAL = r"^(0|-?[1-9][0-9]*)$"
+PIECE = 1 << 18  # bytes that fit in a processor's cache
 
 
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
@@ -75,20 +74,20 @@ def _suspects(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> dic
     """Return the columns of numbers that PyArrow cannot read as they are written."""
     # PyArrow reads 0x10 as 16; in an edge list it is a name or an error. A search for one byte is the fastest.
     hexadecimal = (b"x" in data and b"0x" in data) or (b"X" in data and b"0X" in data)
-    missing = bool(layout.missing) and layout.missing.encode() in data
+    numbers = {name: field for _, name, field in layout.named if types.get(name, pa.string()) != pa.string()}
+    read = any(field.named for field in numbers.values())
+    missing = read and bool(layout.missing) and layout.missing.encode() in data
     return {
         name: field
-        for _, name, field in layout.named
-        if (kind := types.get(name, pa.string())) != pa.string()
-        and ((hexadecimal and pa.types.is_integer(kind)) or (field.named and (missing or layout.localized)))
+        for name, field in numbers.items()
+        if (hexadecimal and pa.types.is_integer(types[name])) or (field.named and (missing or layout.localized))
     }
 
 
 def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArray:
     """Return numbers as PyArrow reads them, and nulls for the word of missing ones; raise ArrowInvalid for others."""
     words = pc.utf8_trim_whitespace(words)
-    if layout.quoted and field.named:
-        words = pc.if_else(pc.is_in(words, pa.array(["", layout.missing])), pa.scalar(None, pa.string()), words)
+    words = _without_missing(words, layout) if field.named else words
     if layout.localized and field.named and not field.kept:
         if not _all_match(words, f"^{layout.number_pattern}$"):
             raise pa.ArrowInvalid("another sign in a number")
@@ -97,6 +96,12 @@ def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedA
     elif pc.any(pc.match_substring(words, "x", ignore_case=True)).as_py():
         raise pa.ArrowInvalid("a hexadecimal number")
     return words
+
+
+def _without_missing(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
+    """Return words with nulls for those that stand for no number."""
+    missing = call_arrow("is_in", words, options=("SetLookupOptions", pa.array(["", layout.missing])))
+    return call_arrow("if_else", missing, pa.scalar(None, pa.string()), words)
 
 
 def _large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -210,40 +215,44 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     if plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker):
         return {}
     block = layout.tidied(block)
-    kept = [at for at, field in fields.items() if field.kept]
-    cells = Cells.of(block, layout) if kept else None
-    if cells is not None and cells.plain:
+    signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
+    if signs.plain:
         return {}
-    odd = _odd_by_row(block, layout, kept) if cells is None and kept else cells.odd(kept) if cells else set()
-    if odd:
-        return {at: len(fields[at].ladder) - 1 for at in odd}
-    table = _fit(block, layout, fields)
-    if table is not None:
-        rewritten = _rewritten(table, block, layout, fields)
-        return {at: len(fields[at].ladder) - 1 for at in rewritten}
+    rewritten = _quoted(block, layout, fields) if signs.quoted else []
+    more = _rewritten(block, layout, fields, signs.odd) if not rewritten else []
+    if rewritten or more is not None:
+        return {at: len(fields[at].ladder) - 1 for at in rewritten or more or ()}
     words = _words(block, layout, fields)
     steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words[at], field))}
     others = {at: field for at, field in fields.items() if at not in steps}
-    if _fit(block, layout, others) is None:
+    if _rewritten(block, layout, others, False) is None:
         for at, field in others.items():
             if not converts((word or "0" for word in words[at].unique().to_pylist()), field.type):
                 steps[at] = 1
     return steps
 
 
-def _fit(block: Block, layout: Layout, fields: dict[int, Field]) -> pa.Table | None:
-    """Return the columns in their types, or ``None`` if a value has none of them."""
-    with suppress(pa.ArrowInvalid):
-        return parse_columns(block, layout, {field.name or "": field.type for field in fields.values()})
-    return None
+def _rewritten(block: Block, layout: Layout, fields: dict[int, Field], odd: bool) -> list[int] | None:
+    """Return the columns whose numbers would not be written as they are read; ``None`` if a type holds no value.
 
-
-def _rewritten(table: pa.Table, block: Block, layout: Layout, fields: dict[int, Field]) -> list[int]:
-    """Return the columns of floats without a role that would be written in another way than they are read."""
-    floats = {at: field for at, field in fields.items() if field.kept and field.type == pa.float64()}
-    words = _words(block, layout, {at: replace(field, ladder=TEXT) for at, field in floats.items()}) if floats else {}
-    written = {at: table[field.name].cast(pa.string()) for at, field in floats.items()}
-    return [at for at in floats if not written[at].equals(words[at])]
+    Whole numbers are compared only if some may be `odd`.
+    """
+    kept = {at: field for at, field in fields.items() if field.kept and (odd or field.type == pa.float64())}
+    types = {field.name or "": field.type for field in fields.values()}
+    texts = {field.name or "": pa.string() for field in kept.values()}
+    rewritten = []
+    try:
+        # Text that is cast to floats saves a second look at the block; casts to whole numbers refuse +7.
+        table = parse_columns(block, layout, types if odd else types | texts)
+        read = parse_columns(block, layout, texts) if odd else table
+        for at, field in kept.items():
+            words = _without_missing(read[field.name], layout) if field.named else read[field.name]
+            numbers = call_arrow("cast", table[field.name], options=("CastOptions", field.type))
+            written = call_arrow("cast", numbers, options=("CastOptions", pa.string()))
+            rewritten += [] if written.equals(words) else [at]
+    except pa.ArrowInvalid:
+        return None if fields else []
+    return rewritten
 
 
 def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
@@ -266,61 +275,61 @@ def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, 
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """The bytes of a block, and where the values of its rows begin and end, a column each."""
+class Signs(NamedTuple):
+    """What the bytes of a block say about its numbers."""
 
-    text: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
+    plain: bool  # whether all values are whole numbers of at most 15 digits
+    odd: bool = False  # whether a number may have a plus, a needless zero or blanks around it
+    quoted: bool = False  # whether a number may be in quotes
 
     @classmethod
-    def of(cls, block: Block, layout: Layout) -> Self | None:
-        """Find the values; ``None`` if a row has another number of them, as a blank line has."""
-        separator, width = ord(layout.separator), len(layout.fields)
-        around = quotes_around(block.data, layout.separator.encode()) if layout.quoted else False
-        text = np.frombuffer(b"\n%b\n\n\n" % block.data.strip(b"\n"), np.uint8)
-        ends = np.flatnonzero((text[:-2] == separator) | (text[:-2] == NEWLINE))
-        if around:
-            ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
-        newlines = text[ends] == NEWLINE
-        if around is None or len(ends) % width != 1 % width or np.count_nonzero(newlines) != len(ends) // width + 1:
-            return None
-        if not newlines[::width].all():
-            return None
-        return cls(text, ends[:-1].reshape(-1, width) + 1, ends[1:].reshape(-1, width))
-
-    @property
-    def plain(self) -> bool:
-        """Whether all values are whole numbers of at most 15 digits, which every type of numbers holds."""
-        lengths = self.ends - self.starts
-        digits = np.count_nonzero(self.text - ZERO < 10)
-        leading = (self.text[self.starts] == ZERO) & (lengths > 1)
-        return digits == lengths.sum() and lengths.max(initial=0) <= SAFE_DIGITS and not leading.any()
-
-    def odd(self, columns: Sequence[int]) -> set[int]:
-        """Return those of the columns with a value in quotes, between blanks, with a plus, or with a needless zero."""
-        starts, ends = self.starts[:, columns], self.ends[:, columns]
-        first, second, third = self.text[starts], self.text[starts + 1], self.text[starts + 2]
-        zero = (first == ZERO) & (second - ZERO < 10)
-        minus = (first == ord("-")) & (second == ZERO) & (third != ord("."))
-        blank = ((first <= SPACE) | (self.text[ends - 1] <= SPACE)) & (ends > starts)
-        wrong = (zero | minus | blank | (first == QUOTE) | (first == ord("+"))).any(axis=0)
-        return {at for at, is_odd in zip(columns, wrong.tolist(), strict=True) if is_odd}
+    def of(cls, data: bytes, separator: str) -> Self:
+        """Look for the signs, with no regard to rows."""
+        text, mark = np.frombuffer(b"\n%b\n" % data, np.uint8), ord(separator)
+        plain, quoted, odd = True, False, b"+" in data or (b"-" in data and b"-0" in data)
+        blanks, quotes = separator != " " and b" " in data, b'"' in data
+        for start in range(0, len(text), PIECE):
+            piece = text[max(0, start - SAFE_DIGITS) : start + PIECE]
+            digit, end = piece - ZERO < 10, (piece == mark) | (piece == NEWLINE)
+            before, within, zero = piece[:-2], digit[1:-1], piece[1:-1] == ZERO
+            if not odd:
+                odd = bool((zero & digit[2:] & ~digit[:-2] & (before != POINT)).any())
+                if blanks and not odd:
+                    near = digit | (piece == SPACE) | (piece == MINUS) | (piece == POINT)
+                    between = (end[:-2] & near[2:]) | (near[:-2] & end[2:])
+                    odd = bool(((piece[1:-1] == SPACE) & between).any())
+            if quotes and not quoted:
+                quoted = bool(((before == QUOTE) & (within | (piece[1:-1] == MINUS))).any())
+            plain = plain and not odd and bool((digit | end).all()) and not _has_run(digit, SAFE_DIGITS + 1)
+        return cls(plain, odd, quoted)
 
 
-ODD = re.compile(r"[\s+].*|.*\s|-?0[0-9].*|-0", re.DOTALL)
+def _has_run(mask: npt.NDArray[np.bool_], length: int) -> bool:
+    """Return whether `length` entries in a row, a power of two, are true."""
+    step = 1
+    while step < length:
+        mask, step = mask[step:] & mask[:-step], 2 * step
+    return bool(mask.any())
 
 
-def _odd_by_row(block: Block, layout: Layout, columns: Sequence[int]) -> set[int]:
-    """Return the columns as :meth:`Cells.odd` does, row by row."""
-    rows = [words for _, words in split_rows(block, layout)]
-    return {at for at in columns if any(isinstance(row[at], Quoted) or ODD.fullmatch(row[at]) for row in rows)}
+def _quoted(block: Block, layout: Layout, fields: dict[int, Field]) -> list[int]:
+    """Return the columns whose numbers are to stay as they are written, and that have a value in quotes."""
+    columns, width = [at for at, field in fields.items() if field.kept], len(layout.fields)
+    text = np.frombuffer(b"\n%b\n" % block.data.strip(b"\n"), np.uint8)
+    around = quotes_around(block.data, layout.separator.encode())
+    ends = np.flatnonzero((text == ord(layout.separator)) | (text == NEWLINE))
+    ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
+    rows, newlines = ends[:-1].reshape(-1, width) if len(ends) % width == 1 % width else None, text[ends] == NEWLINE
+    if not around or rows is None or not newlines[::width].all() or newlines.sum() != len(rows) + 1:
+        words = [words for _, words in split_rows(block, layout)]
+        return [at for at in columns if any(isinstance(row[at], Quoted) for row in words)]
+    return [at for at in columns if (text[rows[:, at] + 1] == QUOTE).any()]
 
 
 def _steps_by_pattern(words: pa.ChunkedArray, field: Field) -> int:
     """Count the types of the ladder before the first that may hold words of this form, or before the last."""
-    if not _all_match(words, ANY_NUMBER):
+    signed = field.kept and _all_match(words, ANY_WHOLE) and not _all_match(words, CANONICAL)
+    if signed or not _all_match(words, ANY_NUMBER):
         suits = [kind == pa.string() for kind in field.ladder]
     elif field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
         suits = [kind not in WHOLE_TYPES for kind in field.ladder]

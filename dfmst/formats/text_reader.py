@@ -36,7 +36,7 @@ class Block:
     @property
     def blank_end(self) -> int:
         """Number of blank lines at the end."""
-        return max(0, len(self.data) - len(self.data.rstrip(b"\n")) - 1)
+        return len(self.data) - len(self.data.rstrip(b"\n")) - 1 if self.data.endswith(b"\n\n") else 0
 
 
 def newlines_in_quotes(data: bytes) -> int:
@@ -238,7 +238,9 @@ class LineEnds:
         text = text.removesuffix(self._pending)
         if not self._quoted:
             return with_newlines(text)
-        inside, self._inside = self._inside, self._inside ^ bool(text.count(b'"') % 2)
+        inside = self._inside
+        if b'"' in text:  # much faster than to count
+            self._inside ^= bool(text.count(b'"') % 2)
         if b"\r" not in text:
             return text
         parts = text.split(b'"')

@@ -39,7 +39,7 @@ def test_formats_by_name(dfmst):
 def test_standard_output(dfmst):
     Path("roads.gr").write_text(DIMACS)
     result = dfmst("convert", "roads.gr", "--to", "tsv")
-    assert result.stdout == '"source"\t"target"\t"weight"\n1\t2\t4\n2\t3\t5\n1\t3\t6\n'
+    assert result.stdout == "source\ttarget\tweight\n1\t2\t4\n2\t3\t5\n1\t3\t6\n"
     assert result.stderr.startswith("3 rows, ")
 
 
