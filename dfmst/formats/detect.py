@@ -134,7 +134,8 @@ def _networkx(call: str, options: str = "") -> str:
 _NO_WEIGHT = ", weight=None"
 _IGRAPH = "dfmst.minimum_spanning_forest(dfmst.from_igraph(igraph.Graph.{}(PATH)))"
 _HEADS = rb"#[ \t]+\S++\n(?:[^#\s]\S*+(?:[ \t]+\S++)?[ \t]*\n)++#[ \t]+\S++\s"
-_STAR = rb"#[ \t]+\S++\n(?:[^#\s\d]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n|\Z))++\Z"
+# One head: a number, or a name before rows of a name and a number.
+_STAR = rb"#[ \t]+(?:(?=\d++\n)|(?=\S++\n[^#\s\d]))\S++\n(?:[^#\s]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n|\Z))++\Z"
 _DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{}\n]*\s*\{"
 #: Formats that are recognized, and refused with the call that converts them.
 REFUSED = (

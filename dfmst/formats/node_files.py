@@ -55,7 +55,8 @@ LONGEST_REASON = 120
 HINTS = {
     "GML": "a GML file reads: graph [ node [ id 1 ] ... edge [ source 1 target 2 ] ... ]",
     "GraphML": "see the GraphML primer at graphml.graphdrawing.org",
-    "JSON": 'a node-link file reads: {"nodes": [{"id": 1}, ...], "edges": [{"source": 1, "target": 2}, ...]}',
+    "JSON": 'a node-link file reads: {"nodes": [{"id": 1}, ...], "edges": [{"source": 1, "target": 2}, ...]}; '
+    "networkx.adjacency_graph and networkx.cytoscape_graph read other JSON",
     "Pajek": 'a Pajek file reads: *Vertices 2, 1 "a", 2 "b", *Edges, 1 2 0.5; each on a line of its own',
 }
 

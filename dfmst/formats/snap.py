@@ -71,10 +71,10 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
 def _snap_fields(
     ends: tuple[Field, ...], columns: int, names: list[str], line: Line, file: GraphFile
 ) -> tuple[Field, ...]:
-    """Return the columns, with the names of a heading that a caller uses, or that follow the ends of a wider table."""
+    """Return the columns; names of a heading stay if a caller uses them, or if they name no end and no weight."""
     fields = list(fields_of_row((*ends, WEIGHT), columns, line.number, file))
     for at, name in enumerate(names if len(names) == columns else ()):
-        if name in file.roles.named or (at > 1 and columns > 3):
+        if name in file.roles.named or (at > 1 and (columns > 3 or name.lower() not in KNOWN_NAMES["weight"])):
             fields[at] = replace(fields[at], name=name, ladder=fields[at].ladder if at < 2 else NUMBER)
     numbers = file.roles.numbers or ("weight",)
     return (
@@ -162,7 +162,7 @@ LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes f
 
 def has_dictionary(row: bytes) -> bool:
     """Return whether a row ends in a dictionary, as NetworkX writes attributes."""
-    return b" {" in row and row.endswith(b"}")
+    return row.endswith(b"}") and re.search(rb"\s\{", row) is not None
 
 
 def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:

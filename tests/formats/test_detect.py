@@ -64,6 +64,7 @@ REFUSED = [
     ("LGL", "# a\nb 1\nc 2\n# b\nc 3\n", "igraph.Graph.Read_Lgl("),
     ("LGL", "# a\nb\n# c\nd\n", "igraph.Graph.Read_Lgl("),
     ("LGL", "# ann\nbob 5\neve 3\n", "igraph.Graph.Read_Lgl("),
+    ("LGL", "# 0\n1 5\n2 3e-1\n", "igraph.Graph.Read_Lgl("),
     ("LEDA", "LEDA.GRAPH\nstring\n", "networkx.read_leda("),
     ("UCINET DL", "dl n=4 format=edgelist1\ndata:\n1 2\n", "igraph.Graph.Read_DL("),
     ("UCINET DL", "DL\nN = 4\n", "igraph.Graph.Read_DL("),

@@ -249,7 +249,9 @@ def test_vertex_names_in_plain_text() -> None:
 
 TEXT_ROWS = [
     ("from to weight\na b 1\nb c 2\n", {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
-    ("x y z\na b 1\n", {"source": ["a"], "target": ["b"], "weight": [1]}),
+    ("x y Dist\na b 1\n", {"source": ["a"], "target": ["b"], "weight": [1]}),
+    ("x y year\n1 2 1999\n", {"source": [1], "target": [2], "year": [1999]}),
+    ("a\tb\t{'weight': 1, 'x': 2}\n", {"source": ["a"], "target": ["b"], "weight": [1], "x": [2]}),
     ("from to year km\na b 1999 5\n", {"source": ["a"], "target": ["b"], "year": [1999], "km": [5]}),
     ("from to\na b\n", {"source": ["a"], "target": ["b"]}),
     ("ann bob nan\nbob cy 3\n", {"source": ["ann", "bob"], "target": ["bob", "cy"], "weight": [math.nan, 3.0]}),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from dfmst.errors import FormatError
 from dfmst.formats import read_edges
 from tests.support.lanes import examples
 
-numpy = pytest.importorskip("numpy")
 networkx = pytest.importorskip("networkx")
 igraph = pytest.importorskip("igraph")
 io = pytest.importorskip("scipy.io")
@@ -177,11 +177,11 @@ def test_refused(name: str, rows: list[Row], tmp_path: Path) -> None:
 @pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric", "hermitian"])
 @pytest.mark.parametrize("dense", [False, True])
 def test_scipy(field: str, symmetry: str, dense: bool, tmp_path: Path) -> None:
-    path, matrix = tmp_path / "a.mtx", numpy.array([[0, 2, 0], [2, 0, 5], [0, 5, 1]])
+    path, matrix = tmp_path / "a.mtx", np.array([[0, 2, 0], [2, 0, 5], [0, 5, 1]])
     if symmetry == "general":
         matrix[0, 1] = 3
     elif symmetry == "skew-symmetric":
-        matrix = numpy.triu(matrix, 1) - numpy.triu(matrix, 1).T
+        matrix = np.triu(matrix, 1) - np.triu(matrix, 1).T
     if dense and field == "pattern":
         pytest.skip("SciPy has no pattern of a dense matrix")
     io.mmwrite(path, matrix if dense else sparse.coo_array(matrix), field=field, symmetry=symmetry)
