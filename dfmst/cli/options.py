@@ -146,7 +146,11 @@ algorithm_option = click.option(
 )
 format_option = several(
     click.option(
-        "--format", "--from", "format", metavar="FORMAT", help="Format of IN (default: from its name and first bytes)."
+        "--format",
+        "--from",
+        "format",
+        metavar="FORMAT",
+        help="Format of IN (default: from its name and first bytes); IN may be - for standard input.",
     ),
     _flag(
         "--ignore-counts",
