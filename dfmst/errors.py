@@ -186,9 +186,9 @@ def missing_columns(
     for name in sorted(missing, key=lambda name: arguments[name] != "weight"):
         free = [other for other in unused if other not in chosen.values()]
         free = [other for other in free if _suits(arguments[name], other, numbers)]
-        known = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]
+        usual = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]
         near = _nearest(name, free)
-        suggested = known[0] if known else near
+        suggested = usual[0] if usual else near
         start = start if near is not None and suggested == near else "name your columns, for example {}"
         if free:
             chosen[name] = free[0] if suggested is None else suggested

@@ -71,8 +71,7 @@ def open_inputs(
     paths: Sequence[Path], format_: str | None, progress: Progress | None, columns: Columns
 ) -> pa.RecordBatchReader:
     """Open files of equal columns as one stream."""
-    from dfmst.formats.files import Roles
-    from dfmst.formats.read import open_table
+    from dfmst.formats import Roles, open_table
 
     check_inputs(paths)
     decimal, thousands = remembered("decimal") or ".", remembered("thousands")

@@ -160,7 +160,11 @@ def _labels_option(command: Any) -> Any:
 
 format_option = several(
     click.option(
-        "--format", "--from", "format", metavar="FORMAT", help="Format of IN (default: from its name and first bytes)."
+        "--format",
+        "--from",
+        "format",
+        metavar="FORMAT",
+        help="Format of IN (default: from its name and first bytes); IN may be - for standard input.",
     ),
     _flag(
         "--ignore-counts",

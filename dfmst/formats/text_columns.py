@@ -86,7 +86,7 @@ def _suspects(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> dic
 
 def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArray:
     """Return numbers as PyArrow reads them, and nulls for the word of missing ones; raise ArrowInvalid for others."""
-    words = pc.utf8_trim_whitespace(words)
+    words = words if field.kept else pc.ascii_trim_whitespace(words)
     words = _without_missing(words, layout) if field.named else words
     if layout.localized and field.named and not field.kept:
         if not _all_match(words, f"^{layout.number_pattern}$"):

@@ -33,6 +33,8 @@ NAME = (*WHOLE_TYPES, pa.string())
 ANY = (*CSV_NUMBER, pa.string())
 AS_WRITTEN = (*WHOLE_TYPES, pa.float64(), pa.string())
 TEXT = (pa.string(),)
+#: Metadata of a column of floats that text has as 28.0, not as 28.
+POINTED = {b"written": b"28.0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Field:
     end_point: bool = False
     pair: int = 0  # end points of one pair have one type
     kept: bool = False  # a value that a number would rewrite makes the column text
+    pointed: bool = False  # whether whole numbers among fractions are written as 28.0
     named: bool = True  # whether the column has a role, so that the word for missing values is none of its values
 
     @property
@@ -77,8 +80,11 @@ class Layout:
     @property
     def schema(self) -> pa.Schema:
         """Schema of the result."""
-        types = {name: field.type for _, name, field in self.named}
-        return pa.schema([(name, types[name]) for name in self.order or types])
+        fields = {
+            name: pa.field(name, field.type, metadata=POINTED if field.pointed else None)
+            for _, name, field in self.named
+        }
+        return pa.schema([fields[name] for name in self.order or fields])
 
     @property
     def open_fields(self) -> list[tuple[int, str, Field]]:
@@ -301,11 +307,9 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
                 values.append(converter(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
-            hint, option = REPAIR, None
+            hint, option = _hint_for_number(word) if layout.quoted else (REPAIR, (REPAIR, REPAIR))
             if field.end_point and not layout.quoted:
                 hint, option = NAMES_HINT, ("format='csv'", "--format csv")
-            elif layout.quoted:
-                hint, option = _hint_for_number(word)
             raise block.file.problem(message, line, hint, option) from error
     return pa.array(values, field.type)
 

@@ -21,6 +21,7 @@ from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
+from dfmst.formats.text_rows import POINTED
 from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
 
 STREAM_SUFFIX = ".arrows"
@@ -202,6 +203,7 @@ class _Text:
     def __init__(self, separator: str, sink: Any, schema: pa.Schema, target: Path) -> None:
         self._separator, self._sink, self._target = separator, sink, target
         self._geometries = [name for name in geometry_fields(schema) if is_wkb(schema.field(name).type)]
+        self._pointed = [(field.metadata or {}).items() >= POINTED.items() for field in schema]
         for field in schema:
             if isinstance(field.type, pa.BaseExtensionType):
                 raise pa.ArrowInvalid(f"Unsupported Type:{field.type}")
@@ -216,6 +218,10 @@ class _Text:
 
     def _write(self, columns: list[pa.Array]) -> None:
         words = [self._quoted(_cast(column), column.type) for column in columns]
+        for at, column in enumerate(columns):
+            if self._pointed[at] and pa.types.is_floating(column.type):
+                whole = call_arrow("match_substring_regex", words[at], options=("MatchSubstringOptions", "^-?[0-9]+$"))
+                words[at] = call_arrow("if_else", whole, _joined(words[at], ".0", ""), words[at])
         words[-1] = _joined(words[-1], "\n", "")
         self._sink.write(_joined(*words, self._separator).buffers()[2])
 
