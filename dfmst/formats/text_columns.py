@@ -218,14 +218,15 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
     if signs.plain:
         return {}
-    rewritten = _quoted(block, layout, fields) if signs.quoted else []
-    more = _rewritten(block, layout, fields, signs.odd) if not rewritten else []
-    if rewritten or more is not None:
-        return {at: len(fields[at].ladder) - 1 for at in rewritten or more or ()}
+    rewritten = (signs.quoted and _quoted(block, layout, fields)) or _rewritten(block, layout, fields, signs.odd)
+    if rewritten is not None:
+        return {at: len(fields[at].ladder) - 1 for at in rewritten}
     words = _words(block, layout, fields)
     steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words[at], field))}
     others = {at: field for at, field in fields.items() if at not in steps}
-    if _rewritten(block, layout, others, False) is None:
+    rewritten = _rewritten(block, layout, others, False)
+    steps |= {at: len(fields[at].ladder) - 1 for at in rewritten or ()}
+    if rewritten is None:
         for at, field in others.items():
             if not converts((word or "0" for word in words[at].unique().to_pylist()), field.type):
                 steps[at] = 1
@@ -249,7 +250,8 @@ def _rewritten(block: Block, layout: Layout, fields: dict[int, Field], odd: bool
             words = _without_missing(read[field.name], layout) if field.named else read[field.name]
             numbers = call_arrow("cast", table[field.name], options=("CastOptions", field.type))
             written = call_arrow("cast", numbers, options=("CastOptions", pa.string()))
-            rewritten += [] if written.equals(words) else [at]
+            finite = call_arrow("all", call_arrow("is_finite", numbers)).as_py() is not False
+            rewritten += [] if finite and written.equals(words) else [at]
     except pa.ArrowInvalid:
         return None if fields else []
     return rewritten

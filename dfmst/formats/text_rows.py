@@ -118,7 +118,7 @@ class Layout:
         """Return whether a word of a quoted layout stands for no value."""
         if field.type == pa.string():
             return not word and not isinstance(word, Quoted)
-        return not word or (field.named and word == self.missing)
+        return not word or (field.named and (word if field.kept else word.strip(" ")) in ("", self.missing))
 
     @property
     def localized(self) -> bool:

@@ -57,6 +57,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
     ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
     ('a,b,km\n1,2,"1.5"\n2,3,NA\n3,4,""\n4,5,007\n', KM, {"km": [1.5, None, None, 7.0]}),
+    ("a,b,km\n1,2,1\n2,3,  \n3,4, NA\n4,5, 2 \n", KM, {"km": [1, None, None, 2]}),
     ("a;b;km\n1;2;1.200,5\n", {**KM, "decimal": ",", "thousands": "."}, {"km": [1200.5]}),
     ('a,b,km\n1,2,"1,200"\n2,3,NA\n', {**KM, "thousands": ","}, {"km": [1200, None]}),
     (f"a;b;km\n1;2;{2**53 + 1},5\n", {**KM, "decimal": ","}, {"km": [Decimal(f"{2**53 + 1}.5")]}),
@@ -66,6 +67,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("a,b,c\n1,2, x\n1,2,1e3\n1,2,NA\n", ENDS, {"c": [" x", "1e3", "NA"]}),
     ("a,b,c\n1,2,7\n1,2,\n", ENDS, {"c": [7, None]}),
     ('a,b,c\n1,2,""\n1,2,\n', ENDS, {"c": ["", None]}),
+    (f"a,b,c,n\n1,2,{'9' * 20},-1\n1,2,1e3,0.1\n1,2,1e3,03\n", ENDS, {"c": ["9" * 20, "1e3", "1e3"]}),
+    ("a,b,c\n1,2,inf\n1,2,nan\n", ENDS, {"c": ["inf", "nan"]}),
+    ("a,b,c\n1,2,0\x1f\n", ENDS, {"c": ["0\x1f"]}),
     ("a,b,c\n1,2,0.5\n1,2,2\n", ENDS, {"c": [0.5, 2.0]}),
     # Blanks around the separators of the first line are around all
     ('a, b, km\nx, "y, z", 1\n"y, z" , w,2\n', KM, {"a": ["x", "y, z"], "b": ["y, z", "w"], "km": [1, 2]}),
