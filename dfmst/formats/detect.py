@@ -133,9 +133,10 @@ def _networkx(call: str, options: str = "") -> str:
 
 _NO_WEIGHT = ", weight=None"
 _IGRAPH = "dfmst.minimum_spanning_forest(dfmst.from_igraph(igraph.Graph.{}(PATH)))"
-_HEADS = rb"#[ \t]+\S++\n(?:[^#\s]\S*+(?:[ \t]+\S++)?[ \t]*\n)++#[ \t]+\S++\s"
+_ROW = rb"[^#\s]\S*+(?:[ \t]+\S++)?"  # of one or two words
+_HEADS = rb"#[ \t]+\S++[ \t]*\n\s*+%b[ \t]*\n(?:(?:%b)?[ \t]*\n)*+#[ \t]+\S++\s" % (_ROW, _ROW)
 # One head: a number, or a name before rows of a name and a number.
-_STAR = rb"#[ \t]+(?:(?=\d++\n)|(?=\S++\n[^#\s\d]))\S++\n(?:[^#\s]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n|\Z))++\Z"
+_STAR = rb"#[ \t]+(?:(?=\d++\n)|(?=\S++\n[^#\s\d]))\S++\n(?:[^#\s]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n\s*+|\Z))++\Z"
 _DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{}\n]*\s*\{"
 #: Formats that are recognized, and refused with the call that converts them.
 REFUSED = (
