@@ -99,7 +99,9 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts 
             if len(rows) > 1 and number - rows[0].number > SAMPLE_ROWS:
                 break
     if not rows:
-        raise file.problem("no row", number, "the file holds no edges: fetch it again")
+        raise file.problem(
+            "no row", number, "lines that begin with # or % are comments: fetch it again, or remove marks"
+        )
     return comments, rows, counts
 
 
