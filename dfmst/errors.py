@@ -176,6 +176,12 @@ def missing_column(
     return ColumnNotFoundError(f"{start}: {_listed(names)}", did_you_mean(name, names, hint), option=option)
 
 
+#: Argument -> names of columns, in small letters, that are known for it.
+KNOWN_NAMES = {
+    "source": ("source", "src", "from", "u", "start", "tail", "left", "node1", "node_1", "fromnodeid"),
+    "target": ("target", "dst", "to", "v", "end", "head", "right", "node2", "node_2", "tonodeid"),
+    "weight": ("weight", "weights", "w", "distance", "dist", "length", "cost"),
+}
 #: Argument -> option of the command line, if that is not its own name.
 _OPTIONS = {"source": "-s", "target": "-t", "weight": "-w", "columns": "-c", "ids": "--id"}
 
@@ -184,7 +190,7 @@ def missing_columns(
     given: Iterable[tuple[str, Any]],
     columns: Iterable[object],
     place: object = None,
-    numbers: Collection[object] = (),
+    numbers: Collection[object] | None = None,
 ) -> ColumnNotFoundError | None:
     """Make the error for all columns that a frame, or another `place`, does not have; ``None`` if it has all.
 
@@ -200,13 +206,16 @@ def missing_columns(
     if not missing:
         return None
     unused = [name for name in names if name not in arguments]
-    chosen = {name: near for name in missing if (near := _nearest(name, unused)) is not None}
-    start = "did you mean {}?" if len(chosen) == len(missing) else "name your columns, for example {}"
-    for name in missing:
+    chosen, start = dict[Any, Any](), "did you mean {}?"
+    for name in sorted(missing, key=lambda name: arguments[name] != "weight"):
         free = [other for other in unused if other not in chosen.values()]
-        likely = [other for other in free if arguments[name] == "weight" and other in numbers]
-        if name not in chosen and free:
-            chosen[name] = (likely or free)[0]
+        free = [other for other in free if _suits(arguments[name], other, numbers)]
+        usual = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]
+        near = _nearest(name, free)
+        suggested = usual[0] if usual else near
+        start = start if near is not None and suggested == near else "name your columns, for example {}"
+        if free:
+            chosen[name] = free[0] if suggested is None else suggested
     pairs = [(arguments[name], chosen[name]) for name in missing if name in chosen]
     call = ", ".join(f"{argument}={name!r}" for argument, name in pairs)
     command = " ".join(
@@ -224,6 +233,13 @@ def missing_columns(
     wanted = f"columns {', '.join(first)} and {last}" if first else f"column {last}"
     frame = f"{wanted} not found; the frame's columns" if place is None else f"{place} has no {wanted}; its columns"
     return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words))
+
+
+def _suits(argument: str, name: object, numbers: Collection[object] | None) -> bool:
+    """Return whether an argument may mean a column: the weight no text, and none a known name for another argument."""
+    known = [other for other, names in KNOWN_NAMES.items() if str(name).lower() in names]
+    suitable = argument not in KNOWN_NAMES or not known or argument in known
+    return suitable and (argument != "weight" or numbers is None or name in numbers)
 
 
 def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) -> ColumnNotFoundError:

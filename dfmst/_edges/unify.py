@@ -180,7 +180,7 @@ def family_of(kind: pa.DataType) -> str:
         "integer": pa.types.is_integer,
         "decimal": pa.types.is_decimal,
         "float": pa.types.is_floating,
-        "text": lambda kind: kind in (pa.string(), pa.large_string(), pa.string_view()),
+        "text": {pa.string(), pa.large_string(), pa.string_view()}.__contains__,
         "binary": lambda kind: (
             kind in (pa.binary(), pa.large_binary(), pa.binary_view()) or pa.types.is_fixed_size_binary(kind)
         ),

@@ -48,11 +48,16 @@ def unsupported_weights(name: object, kind: object, texts: pa.Array | None = Non
     known = "integers, floats, decimals, booleans, durations, dates or times"
     odd, row, commas = ("", None, False) if texts is None else _odd_texts(texts)
     if commas:
-        hint = f"write decimal points for commas, and {hint}"
+        hint = f"read the file with decimal=',' or thousands=',' as the commas are meant, and {hint}"
     elif odd:
         hint = f"repair or remove those rows, and {hint}"
+    words = hint.replace("pass weight=None", "use --unweighted").replace(
+        "decimal=',' or thousands=','", "--decimal , or --thousands ,"
+    )
+    if texts is not None:
+        hint = hint.replace("number,", f"number (read_edges(path, weight={name!r}) reads one from text),")
     message = f"column {name!r} holds {kind} values{odd}; weights must be {known}"
-    return InvalidEdgesError(message, hint, row=row, option=("pass weight=None", "use --unweighted"))
+    return InvalidEdgesError(message, hint, row=row, option=(hint, words))
 
 
 def different_weights(name: object, edges: object, forest: object) -> InvalidEdgesError:

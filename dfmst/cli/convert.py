@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, plural, print_run
 from dfmst.cli.inputs import open_inputs
-from dfmst.cli.options import format_option, inputs_argument, json_option, output_options
+from dfmst.cli.options import column_options, format_option, inputs_argument, json_option, output_options
 from dfmst.cli.outputs import check_output, output_path, write_rows
 
 if TYPE_CHECKING:
@@ -36,14 +36,25 @@ class _WithFormats(click.Command):
 @inputs_argument
 @output_options
 @format_option
+@column_options
 @json_option
-def convert(inputs: tuple[Path, ...], output: Path | None, to: str | None, format: str | None, json: bool) -> None:
+def convert(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    json: bool,
+    **columns: Any,
+) -> None:
     """Write the rows of IN in another format, all columns in their order.
 
-    The rows are read in batches, so that files may be larger than memory. Several IN become one.
+    The rows are read in batches, so that files may be larger than memory. Several IN become one. In text, -s, -t and
+    --by name ids, which are whole numbers if all are written as such, and -w names numbers. Other columns become
+    numbers only if that loses nothing. If no column is named, the usual names in the header are known.
 
     \b
       dfmst convert USA-road-d.NY.gr.gz -o roads.parquet
+      dfmst convert roads.csv -s from_id -t to_id -w km -o roads.parquet
       dfmst convert part-*.csv -o all.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     watch = Stopwatch()
@@ -55,10 +66,10 @@ def convert(inputs: tuple[Path, ...], output: Path | None, to: str | None, forma
 
     sizes: list[int] = []
     with Progress() as progress:
-        reader = open_inputs(inputs, format, progress)
+        reader = open_inputs(inputs, format, progress, columns)
         write_rows(pa.RecordBatchReader.from_batches(reader.schema, _counted(reader, sizes)), path, to)
-    columns = {field.name: str(field.type) for field in reader.schema}
-    figures = {"input": inputs, "output": output, "rows": sum(sizes), "columns": columns}
+    types = {field.name: str(field.type) for field in reader.schema}
+    figures = {"input": inputs, "output": output, "rows": sum(sizes), "columns": types}
     print_run(json, figures, plural(sum(sizes), "row"), watch, path)
 
 

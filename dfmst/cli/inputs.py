@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from dfmst.cli.console import Progress, plural
-from dfmst.cli.options import flagged
+from dfmst.cli.options import remembered
 from dfmst.cli.program import OWN_PROCESS, remember_rows
-from dfmst.errors import DfmstError, InvalidEdgesError, missing_columns
+from dfmst.errors import DfmstError, InvalidEdgesError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+#: Columns that options name, by argument.
+Columns: TypeAlias = Mapping[str, str | Sequence[str] | None]
 
 
 def load_libraries() -> None:
@@ -42,7 +46,7 @@ def _refuse_pandas(name: str, path: object, target: object = None) -> None:
         raise ModuleNotFoundError(name)
 
 
-def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:
+def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, Any]:
     """Return the columns that a command needs by the argument that names them."""
     if source == target:
         raise click.UsageError(f"--source and --target both name the column {source!r}.")
@@ -56,34 +60,37 @@ def check_inputs(paths: Sequence[Path]) -> None:
             raise DfmstError(f"{path}: no such file or directory", "check the name, and the directory you are in")
 
 
-def read_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
-) -> pa.Table:
-    """Read files of equal columns into one table, one after the other."""
+def read_inputs(paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns) -> pa.Table:
+    """Read files of equal columns into one table, one after the other; the columns are those that options name."""
     table = open_inputs(paths, format_, progress, columns).read_all()
     remember_rows(paths, table.num_rows)
     return table
 
 
 def open_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None] | None = None
+    paths: Sequence[Path], format_: str | None, progress: Progress | None, columns: Columns
 ) -> pa.RecordBatchReader:
     """Open files of equal columns as one stream."""
-    from dfmst.formats import open_edges
+    from dfmst.formats import Roles, open_table
 
     check_inputs(paths)
-    reader = open_edges(
-        paths, format_, counts="ignore" if flagged("ignore_counts") else "check", progress=progress.bar()
-    )
-    check_columns(paths[0], reader.schema, columns or {})
+    decimal, thousands = remembered("decimal") or ".", remembered("thousands")
+    if decimal == thousands:
+        raise click.UsageError(f"--decimal and --thousands are both {decimal!r}.")
+    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands)
+    counts: Any = "ignore" if remembered("ignore_counts") else "check"
+    shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
+    reader = open_table(paths, format_, roles, counts, remembered("node_labels"), **shown)
+    for name, count in Counter(reader.schema.names).items():
+        if count > 1:
+            message = f"{paths[0]} has {count} columns named {name!r}"
+            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
     return reader
 
 
-def read_on_device(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
-) -> Any:
+def read_on_device(paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns) -> Any:
     """Read Parquet files of equal columns into one cuDF frame."""
-    from dfmst.formats import detect_format, open_edges
+    from dfmst.formats import detect_format
 
     check_inputs(paths)
     for path in paths:
@@ -93,92 +100,23 @@ def read_on_device(
         from dfmst.cudf import read_parquet
     except ImportError:
         return None
-    check_columns(paths[0], open_edges(paths, format_).schema, columns)
+    open_inputs(paths, format_, None, columns)
     progress.show(f"reading {plural(len(paths), 'file')} onto the GPU")
     return read_parquet(paths)
 
 
-def check_columns(
-    path: Path, schema: pa.Schema, columns: Mapping[str, str | None], coordinates: Sequence[str] = ()
-) -> None:
-    """Raise if a file lacks columns that options name."""
-    for name, count in Counter(schema.names).items():
-        if count > 1:
-            message = f"{path} has {count} columns named {name!r}"
-            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
-    given = [(argument, name) for argument, name in columns.items() if name is not None]
-    given += [("columns", name) for name in coordinates]
-    missing = missing_columns(given, schema.names, path, _numbers(schema, set(columns.values())))
-    if missing is not None:
-        raise missing
-
-
-def _numbers(schema: pa.Schema, ends: Container[str | None]) -> list[str]:
-    """Return the columns of numbers next to those of the ends."""
-    import pyarrow.types as kinds
-
-    known = kinds.is_integer, kinds.is_floating, kinds.is_decimal
-    return [field.name for field in schema if field.name not in ends and any(test(field.type) for test in known)]
-
-
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
-
-
-def text_delimiter(path: Path, format_: str | None = None) -> str | None:
-    """Return the delimiter of a text file; ``None`` for other formats."""
-    from dfmst.formats import format_of_suffix
-
-    return _DELIMITERS.get(format_ or format_of_suffix(path) or "")
-
-
-def read_text_table(path: Path, delimiter: str, *ids: str | int) -> pa.Table:
-    """Read text with a header by PyArrow; ids stay as they are written."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(delimiter=delimiter)
-    try:
-        with csv.open_csv(path, parse_options=parse) as reader:
-            texts = [reader.schema.names[name] if isinstance(name, int) else name for name in ids]
-        types = dict.fromkeys(texts, pa.string())
-        return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types=types))
-    except (pa.ArrowException, OSError) as error:
-        message = f"{path}: no table of points ({error})"
-        raise DfmstError(message, "give it a header and a row for each point") from error
-
-
-def read_point_files(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Sequence[str], ids: Sequence[str]
-) -> pa.Table:
-    """Read files of equal columns into one table of points."""
+def retyped(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast columns to the types of another table if no value changes: in a text file the weight 1.0 is an integer."""
     import pyarrow as pa
 
-    check_inputs(paths)
-    delimiter = text_delimiter(paths[0], format_)
-    if delimiter is None:
-        tables = [read_inputs(paths, format_, progress, {})]
-    else:
-        tables = [read_text_table(path, delimiter, *ids) for path in paths]
-    for path, part in zip(paths, tables, strict=False):
-        for name in (None, *ids):
-            check_columns(path, part.schema, {"ids": name}, columns)
-        if part.column_names != tables[0].column_names:
-            raise DfmstError(f"{path} has other columns than {paths[0]}", "name files of equal columns")
-    if delimiter is None:
-        return tables[0]
-    table = pa.concat_tables(tables, promote_options="permissive")
-    for name in ids:
-        table = table.set_column(table.column_names.index(name), name, _whole_numbers(table[name]))
-    remember_rows(paths, table.num_rows)
+    for at, field in enumerate(table.schema):
+        if field.name not in schema.names or schema.field(field.name).type == field.type:
+            continue
+        column = table.column(at)
+        try:
+            cast = column.cast(schema.field(field.name).type)
+            same = cast.cast(field.type).equals(column)
+        except pa.ArrowException:
+            continue
+        table = table.set_column(at, field.name, cast) if same else table
     return table
-
-
-def _whole_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return text as integers if every value is written as one; a leading zero means text."""
-    import pyarrow as pa
-
-    try:
-        numbers = text.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return text
-    return numbers if numbers.cast(pa.string()).equals(text) else text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, aligned, figure, note, on_terminal, plural, print_json, standard_output
-from dfmst.cli.inputs import check_inputs, columns_by_option, read_inputs, read_text_table, text_delimiter
+from dfmst.cli.inputs import columns_by_option, read_inputs
 from dfmst.cli.outputs import check_output
 
 if TYPE_CHECKING:
@@ -72,10 +72,12 @@ class ForestJob:
         asked = {"--scheduler": self.scheduler, "--workers": self.workers, "--gpus": self.gpus or None}
         return next((name for name, value in asked.items() if value is not None), None)
 
-    def columns(self) -> dict[str, str | None]:
+    def columns(self) -> dict[str, Any]:
         """Return the columns that the job needs, by the argument that names them."""
         columns = columns_by_option(self.source, self.target, self.weight)
-        return columns | {"by": next(iter(self.by), None), "keep": self.keep, "drop": self.drop}
+        drawn = [*(self.coordinates or () if self.points is None else ()), *filter(None, [self.color])]
+        ordered = [name for each in drawn for name in (each, f"{self.source}_{each}", f"{self.target}_{each}")]
+        return columns | {"by": self.by, "keep": self.keep, "drop": self.drop, "ordered": ordered}
 
     def check_driver(self) -> None:
         """Raise if options exclude each other, or two of them name the same column."""
@@ -116,11 +118,8 @@ class ForestJob:
         """Read the table of coordinates that ``--points`` names, if any."""
         if self.points is None:
             return None
-        delimiter = text_delimiter(self.points)
-        if delimiter is None:
-            return read_inputs((self.points,), None, progress, {"ids": self.id})
-        check_inputs((self.points,))
-        return read_text_table(self.points, delimiter, self.id or 0)  # text is compared in the type of the edges' ids
+        ordered = [*(self.coordinates or ()), *filter(None, [self.color])]
+        return read_inputs((self.points,), None, progress, {"ids": self.id, "ordered": ordered})
 
 
 def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:

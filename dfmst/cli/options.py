@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,8 +22,10 @@ from dfmst.errors import DfmstError, did_you_mean
 DIRECTORIES = "dfmst.directories"
 
 
-#: Key of the context's ``meta``: whether standard input was read.
-STANDARD_INPUT = "dfmst.standard_input"
+#: Key of the context's ``meta``: the pipes that were read.
+PIPES = "dfmst.pipes"
+#: Names of standard input.
+STANDARD_INPUTS = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 #: Parameters that name files to read.
 _READ = ("inputs", "edges", "forest", "points")
 
@@ -35,12 +38,14 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         return tuple(to_path(ctx, param, name) for name in value)
     if not value:
         raise click.BadParameter("the name is empty.", ctx, param)
-    if value == "-" and param.name in _READ:
-        return _standard_input(ctx, param)
+    if param.name in _READ and value in STANDARD_INPUTS:
+        return _copied(ctx, param, value)
     if param.name in ("inputs", "edges", "points") and value.startswith(DEMO) and not Path(value).exists():
         return demo_path(value)
     try:
         Path(value).lstat()
+        if param.name in _READ and Path(value).is_fifo():
+            return _copied(ctx, param, value)
     except (OSError, ValueError) as error:
         # The command itself reports other faults, which depend on whether it reads or writes the file.
         if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
@@ -51,16 +56,18 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     return Path("-" if value == "/dev/stdout" and param.name == "output" else value)
 
 
-def _standard_input(ctx: click.Context, param: click.Parameter) -> Path:
-    """Copy standard input to a file, as readers look at its first bytes and may read it twice."""
-    stream = sys.stdin.buffer
-    if stream.isatty() or ctx.meta.get(STANDARD_INPUT):
-        reason = "it is a terminal" if stream.isatty() else "it can be read once"
-        raise click.BadParameter(f"standard input cannot be read: {reason}. Name a file.", ctx, param)
-    ctx.meta[STANDARD_INPUT] = True
+def _copied(ctx: click.Context, param: click.Parameter, name: str) -> Path:
+    """Copy standard input, or a named pipe, to a file, as readers look at its first bytes and may read it twice."""
+    is_input = name in STANDARD_INPUTS
+    title = "standard input" if is_input else name
+    read: set[str] = ctx.meta.setdefault(PIPES, set())
+    if title in read or (is_input and sys.stdin.buffer.isatty()):
+        reason = "it can be read once" if title in read else "it is a terminal"
+        raise click.BadParameter(f"{title} cannot be read: {reason}. Name a file.", ctx, param)
+    read.add(title)
     folder: str = ctx.find_root().with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
-    path = Path(folder) / "standard-input"
-    with path.open("wb") as file:
+    path = Path(folder) / (Path(name).name if not is_input else "standard-input")
+    with path.open("wb") as file, nullcontext(sys.stdin.buffer) if is_input else Path(name).open("rb") as stream:
         shutil.copyfileobj(stream, file, 1 << 20)
     return path
 
@@ -77,15 +84,15 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
     return value
 
 
-def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.meta[f"dfmst.{param.name}"] = True
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value or param.name == "node_labels":
+        ctx.meta[f"dfmst.{param.name}"] = value
 
 
-def flagged(name: str) -> bool:
-    """Return whether the current command was called with a flag that its function does not receive."""
+def remembered(name: str) -> Any:
+    """Return the value of an option that the current command's function does not receive, if it is given."""
     ctx = click.get_current_context(silent=True)
-    return ctx is not None and f"dfmst.{name}" in ctx.meta
+    return None if ctx is None else ctx.meta.get(f"dfmst.{name}")
 
 
 def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -113,6 +120,7 @@ def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
 debug_option = _flag(
     "--debug", expose_value=False, callback=_remember, help="Show the traceback of an error (so does DFMST_DEBUG=1)."
 )
+_remembered = partial(click.option, expose_value=False, callback=_remember)
 inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)
 json_option = _flag(
     "--json", help="Print one JSON object about the run to standard output; without -o the rows are then not written."
@@ -136,15 +144,44 @@ algorithm_option = click.option(
     callback=_known_algorithm,
     help="Name of the algorithm; all give the same rows.",
 )
+
+
+def _labels_option(command: Any) -> Any:
+    """Add --labels, or --node-labels if the command has an option of that name."""
+    taken = any(param.name == "labels" for param in getattr(command, "__click_params__", ()))
+    option = _remembered(
+        "node_labels",
+        "--node-labels/--no-node-labels" if taken else "--labels/--no-labels",
+        default=None,
+        help="Take labels, not ids, as the vertices of GML, GraphML, Pajek and JSON (default: ids, of one file).",
+    )
+    return option(command)
+
+
 format_option = several(
     click.option(
-        "--format", "--from", "format", metavar="FORMAT", help="Format of IN (default: from its name and first bytes)."
+        "--format",
+        "--from",
+        "format",
+        metavar="FORMAT",
+        help="Format of IN (default: from its name and first bytes); IN may be - for standard input.",
     ),
     _flag(
         "--ignore-counts",
         expose_value=False,
         callback=_remember,
         help="Read files whose number of rows differs from their header.",
+    ),
+    _labels_option,
+    _remembered(
+        "--text", multiple=True, metavar="COLUMN", help="Column of a text file that is text as it stands, digits too."
+    ),
+    _remembered("--decimal", type=click.Choice((".", ",")), help="Decimal sign of weights and coordinates in text."),
+    _remembered(
+        "--thousands",
+        metavar="SIGN",
+        type=click.Choice((",", ".", " ", "'", "_")),
+        help="Sign between thousands in weights and coordinates in text: , . ' _ or a blank.",
     ),
 )
 output_options = several(
@@ -156,6 +193,12 @@ output_options = several(
 vertex_options = several(
     _column("-s", "--source", default="source", show_default=True, help="Column with the vertex at one end."),
     _column("-t", "--target", default="target", show_default=True, help="Column with the vertex at the other end."),
+)
+column_options = several(
+    _column("-s", "--source", help="Column with the vertex at one end."),
+    _column("-t", "--target", help="Column with the vertex at the other end."),
+    _column("-w", "--weight", help="Column with the weight."),
+    _column("--by", multiple=True, help="Column of groups or keys."),
 )
 weight_options = several(
     _column("-w", "--weight", help="Column with the weight.  [default: weight]"),
@@ -217,7 +260,10 @@ def demo_path(name: str) -> Path:
 
 #: Title of a group -> names of its parameters; other options come last.
 GROUPS = {
-    "Input": ("format", "ignore_counts", "source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop"),
+    "Input": (
+        *("format", "ignore_counts", "node_labels"),
+        *("source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop", "text", "decimal", "thousands"),
+    ),
     "Output": ("output", "to", "json", "trace", "report"),
     "Picture of the report": ("points", "id", "coordinates", "color", "title"),
     "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),

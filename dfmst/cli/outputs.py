@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, plural, print_run, standard_output
-from dfmst.cli.inputs import load_libraries, read_inputs, read_point_files
+from dfmst.cli.inputs import Columns, load_libraries, read_inputs
 from dfmst.cli.options import DIRECTORIES, format_option, inputs_argument, json_option, output_options
 from dfmst.errors import OutputError, did_you_mean
 
@@ -77,17 +77,13 @@ class TableJob:
 
     def run(
         self,
-        columns: dict[str, str | None],
+        columns: Columns,
         doing: str,
         compute: Callable[[pa.Table], Any],
         summarize: Callable[[Any], tuple[dict[str, Any], str]],
         write: Callable[[Any, Path | None, str | None], None] = write_rows,
-        points: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> None:
-        """Read the inputs, compute the result, write it, and print its figures.
-
-        Inputs that hold `points` are read by the columns of their coordinates and of their ids.
-        """
+        """Read the inputs, compute the result, write it, and print its figures."""
         watch = Stopwatch()
         path = output_path(self.output, self.json)
         with watch.step("import"):
@@ -95,10 +91,7 @@ class TableJob:
             load_libraries()
         with Progress() as progress:
             with watch.step("read"):
-                if points is None:
-                    table = read_inputs(self.inputs, self.format, progress, columns)
-                else:
-                    table = read_point_files(self.inputs, self.format, progress, *points)
+                table = read_inputs(self.inputs, self.format, progress, columns)
             progress.show(f"{doing} {plural(table.num_rows, 'row')}")
             with watch.step("solve"):
                 result = _noting(compute, table, progress)

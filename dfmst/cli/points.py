@@ -35,7 +35,7 @@ def points(
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     span = call("points_forest", list(columns) or None, ids=list(ids) or None, box=box or None, **options)
-    job.run({}, "finding the tree of", span, _tree_summary, points=(columns, ids))
+    job.run({"ids": ids, "columns": columns}, "finding the tree of", span, _tree_summary)
 
 
 def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
@@ -71,7 +71,7 @@ def neighbors(
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     join = call("knn_edges", list(columns) or None, ids=list(ids) or None, box=box or None, **options)
-    job.run({}, "finding the neighbors of", join, _pair_summary, points=(columns, ids))
+    job.run({"ids": ids, "columns": columns}, "finding the neighbors of", join, _pair_summary)
 
 
 def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
@@ -135,7 +135,7 @@ def hdbscan(
         cluster = call(
             "hdbscan", columns=list(columns), ids=list(ids) or None, metric=metric, box=box or None, **options
         )
-        job.run({}, "clustering", cluster, _summary, points=(columns, ids))
+        job.run({"ids": ids, "columns": columns}, "clustering", cluster, _summary)
     else:
         cluster = call("hdbscan", source, target, weight, **options)
         try:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 
 from dfmst.cli.console import note
-from dfmst.cli.options import debug_option, flagged
+from dfmst.cli.options import debug_option, remembered
 from dfmst.errors import (
     CapacityError,
     ClusterError,
@@ -93,7 +93,7 @@ def _shown_safely() -> Iterator[None]:
 
 
 def _fail(ctx: click.Context, error: Exception) -> NoReturn:
-    if flagged("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
+    if remembered("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         note(*traceback.format_exc().splitlines())
     message, hint = _words(error)
     if isinstance(error, InvalidEdgesError) and error.row is not None:

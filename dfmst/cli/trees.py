@@ -275,9 +275,10 @@ def dedupe(
         if is_streamed(job.inputs, memory_limit):
             _dedupe_stream(job, on, memory_limit=memory_bytes(memory_limit), **options)
         else:
-            job.run(
-                {}, "linking", call("linked_rows", on, **options), lambda rows: _group_summary(rows.schema, len(rows))
-            )
+            ordered = None if keep in ("first", "all") else options["keep"][0]
+            columns = {"on": [column for key in keys for column in key.split(",")], "ordered": ordered}
+            link = call("linked_rows", on, **options)
+            job.run(columns, "linking", link, lambda rows: _group_summary(rows.schema, len(rows)))
 
 
 def _dedupe_stream(job: TableJob, on: list[Any], **options: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -12,14 +12,11 @@ from click.core import ParameterSource
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
 from dfmst.cli.drivers import is_streamed, memory_bytes
-from dfmst.cli.inputs import check_columns, check_inputs, columns_by_option, load_libraries, read_inputs
+from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs, retyped
 from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import check_output, output_path, write_rows
 from dfmst.cli.program import FAILURE
 from dfmst.errors import InvalidEdgesError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
@@ -66,12 +63,12 @@ def verify(
     with watch.step("import"):
         load_libraries()
         import dfmst
-        from dfmst.formats import open_edges, read_provenance
+        from dfmst.formats import detect_format, open_edges, read_provenance
     streamed = is_streamed((edges,), memory_limit)
     with Progress() as progress:
         with watch.step("read"):
-            claimed = open_edges(forest) if streamed else read_inputs((forest,), None, progress, {})
-            record = read_provenance(claimed.schema, None if streamed else claimed.num_rows)
+            columnar = detect_format(forest) in ("arrow", "parquet")
+            record = read_provenance(open_edges(forest).schema, None) if columnar else None
         names: list[Any] = [source, target, column]
         if record is not None:  # it names the columns that no option names
             given = [ctx.get_parameter_source(end) == ParameterSource.COMMANDLINE for end in ("source", "target")]
@@ -80,7 +77,8 @@ def verify(
                 name if named else recorded for name, named, recorded in zip(names, given, record.names, strict=True)
             ]
             maximum = maximum or record.maximum
-        columns = {} if any(isinstance(name, list) for name in names) else columns_by_option(*names)
+        columns = columns_by_option(*names)
+        columns |= {"by": by, "keep": options["keep"], "drop": options["drop"]}
         asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
         if streamed:
             with watch.step("verify"):
@@ -89,10 +87,10 @@ def verify(
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)
-                check_columns(forest, claimed.schema, columns)
+                claimed = retyped(read_inputs((forest,), None, progress, columns), table.schema)
             progress.show("verifying")
             with watch.step("verify"):
-                certificate = dfmst.verify(table, _alike(claimed, table.schema), *names, **asked)
+                certificate = dfmst.verify(table, claimed, *names, **asked)
     violation = None if certificate.first_violation is None else certificate.first_violation.message
     if json or violation is None:
         total = certificate.total_weight
@@ -104,21 +102,6 @@ def verify(
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
         ctx.exit(FAILURE)
-
-
-def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast columns to the types of the edges if no value changes: in a text file the weight 1.0 is an integer."""
-    import pyarrow as pa
-
-    for at, field in enumerate(forest.schema):
-        if field.name not in schema.names or schema.field(field.name).type == field.type:
-            continue
-        try:
-            column = forest.column(at).cast(schema.field(field.name).type)
-        except pa.ArrowException:
-            continue
-        forest = forest.set_column(at, field.name, column)
-    return forest
 
 
 @click.command(short_help="Add new rows to a forest.")
@@ -164,7 +147,8 @@ def update(
             if record is None:
                 message = f"{forest} does not say how it was made"
                 raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
-            new = read_inputs(inputs, format, progress, {})
+            columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
+            new = retyped(read_inputs(inputs, format, progress, columns), old.schema)
             check_same_columns(forest, old.schema, inputs[0], new.schema)
         progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
         with watch.step("solve"):

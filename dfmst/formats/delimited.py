@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
+import shlex
 from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from itertools import islice, zip_longest
 
+import numpy as np
 import pyarrow as pa
 
-from dfmst._common.number_patterns import is_number
+from dfmst._common.deferred import pc
+from dfmst._common.number_patterns import ANY_NUMBER, is_number
+from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_comment, stream_rows
-from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
-from dfmst.formats.text_reader import TextReader, cut_outside_quotes
-from dfmst.formats.text_rows import ANY, CSV_NUMBER, NAME, Field, Layout
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, Roles
+from dfmst.formats.text_reader import SPACE, Block, TextReader, cut_outside_quotes
+from dfmst.formats.text_rows import ANY, AS_WRITTEN, CSV_NUMBER, NAME, TEXT, Field, Layout, split_words
 
 SEPARATORS = (",", "\t", ";")
 SAMPLE_ROWS = 100
@@ -32,25 +37,25 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     skip, counts = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
-        data = next(reader.blocks(partial(cut_outside_quotes, separators="".join(SEPARATORS).encode()))).data
-    text = data.decode("utf-8", errors="replace")
-    separator = separator or find_separator(text)
-    if separator == " ":
-        # Rows are split at ASCII blanks. Splitting text would also split at Unicode blanks.
-        lines = (line.split() for line in data.split(b"\n", SAMPLE_ROWS)[:SAMPLE_ROWS])
-        rows, first_lines = [[word.decode("utf-8", errors="replace") for word in words] for words in lines if words], 1
-    else:
-        rows, first_lines = _read_quoted_rows(text, separator, skip, file)
-    columns = len(rows[0])
-    if columns < 2:
+        block = next(reader.blocks(partial(cut_outside_quotes, separators="".join(SEPARATORS).encode())))
+    separator = separator or find_separator(block.data.decode("utf-8", errors="replace"))
+    layout = Layout((), separator, spaced=separator == " ", quoted=separator != " ", missing="NA")
+    layout = replace(layout, trimmed=_is_spaced(block, layout))
+    rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
+    (line, first), *_ = rows
+    roles, words = file.roles, [words for _, words in rows]
+    if len(first) < 2 and (roles.ids or not (roles.named or roles.others)):
         hint = "separate the columns with commas, tabs, semicolons or blanks"
-        line = Line(rows[0][0].encode(), skip + 1)
         raise file.problem("too few columns: an edge needs two vertices", line, hint)
-    check_width(columns, skip + 1, file)
-    header = has_header(rows)
-    fields, spaced = name_columns(rows, header, file, skip + 1), separator == " "
-    layout = Layout(fields, separator, spaced=spaced, quoted=not spaced)
-    return stream_rows(file, layout, skip + (first_lines if header else 0), counts)
+    check_width(len(first), line.number, file)
+    header = not roles.named.isdisjoint(word.strip() for word in first) or has_header(words)
+    names = name_columns(words, header, file, line.number)
+    samples = dict(zip(names, zip_longest(*words[header:], fillvalue=""), strict=False))
+    roles = roles if roles.named or roles.others else _known_roles(names, samples)
+    _check_roles(samples, names, roles, file)
+    layout = replace(layout, fields=_fields(names, roles, samples), decimal=roles.decimal, thousands=roles.thousands)
+    skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
+    return _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
 
 
 open_tsv = partial(open_csv, separator="\t")
@@ -69,25 +74,13 @@ def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
     raise file.problem("no row", max(1, skip), "the file holds no edges: fetch it again")
 
 
-def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> tuple[list[list[str]], int]:
-    """Return the first rows, and how many lines the first one takes."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    rows: list[list[str]] = []
-    first_lines = 0
-    try:
-        for row in reader:
-            first_lines = first_lines or reader.line_num
-            rows += [row] if row else []
-            if len(rows) == SAMPLE_ROWS:
-                break
-    except csv.Error as error:
-        raise file.problem(str(error), skip + reader.line_num, "repair or remove the line") from error
-    return rows, first_lines
+def _is_spaced(block: Block, layout: Layout) -> bool:
+    """Return whether each separator of the first row has a blank next to it, which is then no part of a value."""
+    first = re.sub(rb'"[^"]*"', b'""', block.data).lstrip(b"\n").partition(b"\n")[0]
+    separator = re.escape(layout.separator.encode())
+    return layout.quoted and separator in first and not re.search(rb"(?<! )" + separator + rb"(?! )", first)
 
 
-SOURCES = frozenset({"source", "src", "from", "u", "start", "tail", "left", "node1", "node_1", "fromnodeid"})
-TARGETS = frozenset({"target", "dst", "to", "v", "end", "head", "right", "node2", "node_2", "tonodeid"})
-WEIGHTS = frozenset({"weight", "weights", "w", "distance", "dist", "length", "cost"})
 WITHOUT_HEADER = ("source", "target", "weight")
 
 
@@ -101,7 +94,7 @@ def has_header(rows: list[list[str]]) -> bool:
     first, rest = rows[0], rows[1:]
     if any(map(is_number, first)):
         return False
-    if _position(first, SOURCES) is not None and _position(first, TARGETS) is not None:
+    if None not in _known_ends(first):
         return True
     if not rest:
         return len(first) > 2
@@ -110,9 +103,9 @@ def has_header(rows: list[list[str]]) -> bool:
     return any(numeric) or vertices.isdisjoint(first[:2])
 
 
-def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int) -> tuple[Field, ...]:
-    """Return the columns; those of vertices and of the weight are marked."""
-    first, example = rows[0], rows[header] if len(rows) > header else []
+def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int) -> list[str]:
+    """Return the names of the columns."""
+    first = rows[0]
     if header:
         names = [name.strip() or f"column_{at}" for at, name in enumerate(first, 1)]
         twice = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -122,17 +115,128 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
     else:
         names = [f"column_{at}" for at in range(1, len(first) + 1)]
         known = 3 if len(first) > 2 and (is_number(first[2]) or not first[2]) else 2
-        names[:known] = WITHOUT_HEADER[:known]
-    source, target = _position(names, SOURCES), _position(names, TARGETS)
-    ends = {0, 1} if source is None or target is None else {source, target}
-    weight = next((at for at, name in enumerate(names) if name.lower() in WEIGHTS and at not in ends), None)
-    if weight is not None and weight < len(example) and not (is_number(example[weight]) or not example[weight]):
-        weight = None
+        names[:known] = WITHOUT_HEADER[: min(known, len(first))]
+    return names
+
+
+def _known_ends(names: list[str]) -> list[str | None]:
+    """Return the columns with known names for the ends of edges."""
+    ends = (KNOWN_NAMES["source"], KNOWN_NAMES["target"])
+    return [next((name for name in names if name.strip().lower() in known), None) for known in ends]
+
+
+def _known_roles(names: list[str], samples: dict[str, tuple[str, ...]]) -> Roles:
+    """Return the roles of columns by their names; a weight begins with a number."""
+    ends = [name for name in _known_ends(names) if name is not None]
+    weights = [name for name in names if name.lower() in KNOWN_NAMES["weight"] and name not in ends]
+    numbers = (name for name in weights[:1] if not samples.get(name, ("",))[0] or is_number(samples[name][0]))
+    return Roles(ids=(tuple(ends),) if len(ends) == 2 else (), numbers=tuple(numbers))
+
+
+#: Whether a word is a whole number as Python writes floats.
+_is_pointed = re.compile(r"-?[0-9]+\.0", re.ASCII).fullmatch
+
+
+def _fields(names: list[str], roles: Roles, samples: dict[str, tuple[str, ...]]) -> tuple[Field, ...]:
+    """Return the columns, each with the types for its role."""
+    pairs = {name: pair for pair, ends in enumerate(roles.ids) for name in ends}
+    texts = {other for name in roles.text for other in (name, *(roles.ids[pairs[name]] if name in pairs else ()))}
+    fields = (_field(name, roles, pairs.get(name), name in texts) for name in names)
     return tuple(
-        Field(name, NAME, end_point=True) if at in ends else Field(name, CSV_NUMBER if at == weight else ANY)
-        for at, name in enumerate(names)
+        replace(field, pointed=not field.kept and any(map(_is_pointed, samples.get(name, ()))))
+        for name, field in zip(names, fields, strict=True)
     )
 
 
-def _position(names: list[str], known: frozenset[str]) -> int | None:
-    return next((at for at, name in enumerate(names) if name.strip().lower() in known), None)
+def _field(name: str, roles: Roles, pair: int | None, is_text: bool) -> Field:
+    if is_text:
+        return Field(name, TEXT)
+    if pair is not None:
+        return Field(name, NAME, end_point=True, pair=pair, kept=True)
+    if name in roles.keys:
+        return Field(name, NAME, kept=True)
+    if name in roles.numbers:
+        return Field(name, CSV_NUMBER)
+    return (
+        Field(name, ANY) if name in roles.ordered or roles.others else Field(name, AS_WRITTEN, kept=True, named=False)
+    )
+
+
+#: Whether a word may be a number, perhaps with other signs.
+_like_number = re.compile(rf"{ANY_NUMBER}|[-+0-9.,'_ eE]*[0-9][-+0-9.,'_ eE]*\Z", re.ASCII).match
+
+
+def _check_roles(samples: dict[str, tuple[str, ...]], names: list[str], roles: Roles, file: GraphFile) -> None:
+    """Raise if the file lacks a named column, or the first rows of one for numbers have none."""
+    words = {name: [word for word in column if word not in ("", "NA")] for name, column in samples.items()}
+    numbers = [name for name, column in words.items() if column and all(map(is_number, column))]
+    file.check_named(names, numbers)
+    for name in roles.numbers:
+        column = words.get(name)
+        if column and not any(map(_like_number, column)):
+            others = sorted(set(numbers) - roles.named, key=lambda other: other.lower() not in KNOWN_NAMES["weight"])
+            hint = "name a column of numbers" + (f", for example {others[0]!r}" if others else "")
+            raise file.problem(f"column {name!r} must hold numbers, and holds {column[0][:40]!r}", hint=hint)
+
+
+def _refusing_twins(
+    stream: Callable[[Layout], pa.RecordBatchReader], layout: Layout, file: GraphFile
+) -> pa.RecordBatchReader:
+    """Stream the rows; refuse an id, key or group of text that differs from another one only in blanks around it."""
+    reader = stream(layout)
+    texts = [
+        (name, field)
+        for _, name, field in layout.named
+        if field.kept and field.named and reader.schema.field(name).type == pa.string()
+    ]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        found: dict[int | str, set[str]] = {}
+        for batch in reader:
+            for name, field in texts:
+                if blank := _between_blanks(batch.column(name)):
+                    found.setdefault(field.pair if field.end_point else name, set()).update(blank)
+            yield batch
+        for key, words in found.items():
+            columns = {name for name, field in texts if key == (field.pair if field.end_point else name)}
+            _refuse_twin(words, columns, stream, layout, file)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches()) if layout.quoted and texts else reader
+
+
+def _between_blanks(words: pa.Array) -> list[str]:
+    """Return the texts that begin or end with a blank."""
+    _, offsets, data = words.buffers()
+    if data is None:
+        return []
+    ends = np.frombuffer(offsets, np.int32)[words.offset : words.offset + len(words) + 1]
+    text = np.append(np.frombuffer(data, np.uint8), np.uint8(0))
+    blank = ((text[ends[:-1]] == SPACE) | (text[ends[1:] - 1] == SPACE)) & (ends[1:] > ends[:-1])
+    return words.filter(pa.array(blank)).unique().to_pylist() if blank.any() else []
+
+
+def _refuse_twin(
+    words: set[str],
+    columns: set[str],
+    stream: Callable[[Layout], pa.RecordBatchReader],
+    layout: Layout,
+    file: GraphFile,
+) -> None:
+    """Read columns again, and raise if they hold one of the words without its blanks."""
+    twins = {_unquoted(word.strip(" ")): word for word in words}
+    fields = (Field(field.name if field.name in columns else None, TEXT) for field in layout.fields)
+    rows = 0
+    for batch in stream(replace(layout, fields=tuple(fields))):
+        for name in batch.schema.names:
+            at = pc.index(pc.is_in(batch.column(name), pa.array(twins, pa.string())), True).as_py()
+            if at >= 0:
+                word = batch.column(name)[at].as_py()
+                message = f"{file.path}: {twins[word]!r} and {word!r} differ only in the blanks around them"
+                option = f"text={sorted(columns)!r}", " ".join(f"--text {shlex.quote(one)}" for one in sorted(columns))
+                hint = f"remove the blanks next to the separators, or keep both as they are with {option[0]}"
+                raise FormatError(f"{message}, in column {name!r}, row {rows + at}", hint, row=rows + at, option=option)
+        rows += batch.num_rows
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1].replace('""', '"') if len(word) > 1 and word[0] == word[-1] == '"' else word

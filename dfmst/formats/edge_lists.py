@@ -1,4 +1,4 @@
-"""Edge lists in text, a row an edge: SNAP, DIMACS, KONECT, MatrixMarket, .cedge and .ewg.
+"""Edge lists in text, a row an edge: DIMACS, KONECT, MatrixMarket, .cedge and .ewg.
 
 Rows are checked against the counts of the header.
 """
@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.number_patterns import is_number, is_whole, read_count
+from dfmst._common.number_patterns import read_count
 from dfmst.errors import FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
-from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
+from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes, newlines_in_quotes
 from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
@@ -69,6 +70,7 @@ def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
 MOST_COLUMNS = 100_000
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
 WEIGHT = Field("weight", NUMBER)
+CSV_OPTION = "format='csv'", "--format csv"
 
 
 def check_width(columns: int, line: int, file: GraphFile) -> None:
@@ -78,38 +80,77 @@ def check_width(columns: int, line: int, file: GraphFile) -> None:
         raise file.problem(message, line, "check that the file is a table of edges, a row an edge")
 
 
-def _fields(known: tuple[Field, ...], columns: int, line: int, file: GraphFile) -> tuple[Field, ...]:
+def fields_of_row(known: tuple[Field, ...], columns: int, line: int, file: GraphFile) -> tuple[Field, ...]:
     """Return the columns of a row: the known ones, then numbers that are named by their position."""
     check_width(columns, line, file)
     return (*known[:columns], *(Field(f"column_{at}", NUMBER) for at in range(len(known) + 1, columns + 1)))
 
 
 def stream_rows(
-    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None
+    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None, *, padded: bool = True
 ) -> pa.RecordBatchReader:
-    """Stream the rows of a text table."""
+    """Stream the rows of a text table; without `padded`, zeros before the digits of an id are an error."""
     layout = infer_types(partial(_blocks, file, layout, skip), layout)
     checked = counts if counts is not None and file.check_counts else HeaderCounts()
-    return pa.RecordBatchReader.from_batches(layout.schema, _batches(file, layout, skip, checked))
+    return pa.RecordBatchReader.from_batches(layout.schema, _batches(file, layout, skip, checked, padded))
 
 
-def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -> Iterator[pa.RecordBatch]:
-    rows, last_line = 0, skip
+def _batches(
+    file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts, padded: bool
+) -> Iterator[pa.RecordBatch]:
+    rows, last_line, last_row = 0, skip, skip
     for block in _blocks(file, layout, skip):
         batch = parse(block, layout)
+        if not padded:
+            _refuse_padded(block, layout)
         counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
         last_line = block.last_line
+        last_row = last_line - block.blank_end if batch.num_rows else last_row
+        if layout.quoted and last_line - block.line + 1 > batch.num_rows:
+            skip += newlines_in_quotes(block.data)
         yield batch
+    if last_row > skip + rows:
+        file.note(f"{file.path}: skipped {last_row - skip - rows:,} comments or blank lines among the rows")
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
 
 
+def _has_padded(data: bytes) -> bool:
+    """Return whether a word of a text begins with a zero before another digit."""
+    if data[:1] == b"0" and data[1:2].isdigit():
+        return True
+    text = np.frombuffer(data, np.uint8)
+    for start in range(0, len(text), CACHED_BYTES):
+        part = text[max(start - 1, 0) : start + CACHED_BYTES + 1]
+        zeros = part[1:-1] == ord("0")
+        zeros &= part[:-2] <= ord(" ")
+        if zeros.any() and (part[np.flatnonzero(zeros) + 2] >= ord("0")).any():
+            return True
+    return False
+
+
+CACHED_BYTES = 1 << 17  # of arrays that stay in a processor's cache
+
+
+def _refuse_padded(block: Block, layout: Layout) -> None:
+    """Raise FormatError for an id such as 07: it may be the vertex 7, or the name of another one."""
+    if not _has_padded(block.data):
+        return
+    for line, words in split_rows(block, layout):
+        for word, field in zip(words, layout.fields, strict=True):
+            if field.end_point and len(word) > 1 and word.startswith("0"):
+                message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
+                raise block.file.problem(
+                    message, line, "read names with format='csv'; remove such zeros of numbers", CSV_OPTION
+                )
+
+
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        outside = partial(cut_outside_quotes, separators=layout.separator.encode())
+        outside = partial(cut_outside_quotes, separators=layout.marks)
         yield from reader.blocks(outside if layout.quoted else cut_at_newline)
 
 
@@ -136,52 +177,6 @@ def open_ewg(file: GraphFile) -> pa.RecordBatchReader:
     return stream_rows(file, Layout((*END_POINTS, WEIGHT)), 2, header)
 
 
-COMMENTS = b"#%"
-
-
-def open_snap(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream an edge list between blanks, with ``#`` comments; ``# Nodes: N Edges: M`` promises M rows.
-
-    A line of column names, or one that holds only the number of vertices, may come first.
-    """
-    (first, *others), counts = _first_lines(file)
-    skip = first.number - 1
-    if others and _is_heading(first, others[0]):
-        first, skip = others[0], others[0].number - 1
-    columns = len(first.words)
-    if columns < 2:
-        raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
-    numbered = all(map(is_whole, first.texts[:2]))
-    ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
-    layout = Layout(_fields((*ends, WEIGHT), columns, first.number, file), comments=COMMENTS)
-    return stream_rows(file, layout, skip, counts)
-
-
-def _first_lines(file: GraphFile) -> tuple[list[Line], HeaderCounts | None]:
-    """Return the first two rows, and the counts of a comment before them."""
-    rows: list[Line] = []
-    number, counts = 1, None
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            number = line.number
-            if line.text and line.text[0] not in COMMENTS:
-                rows.append(line)
-            elif not rows:
-                counts = counts or counts_of_comment(line.text, number)
-            if len(rows) == 2:
-                break
-    if not rows:
-        raise file.problem("no row", number, "the file holds no edges: fetch it again")
-    return rows, counts
-
-
-def _is_heading(first: Line, second: Line) -> bool:
-    """Return whether the first line is a number of vertices or a line of column names."""
-    if len(first.words) == 1:
-        return is_whole(first.texts[0]) is not None and len(second.words) > 1
-    return not any(map(is_number, first.texts)) and any(map(is_number, second.texts))
-
-
 MARKERS = (b"a", b"e")
 
 
@@ -204,14 +199,23 @@ def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
         raise file.problem("no p line and no row", max(skip, 1), "the file is empty: fetch it again")
     marked = first[:1] if first and first[0] in MARKERS else []
     known = (*(Field(None, ()) for _ in marked), *END_POINTS, WEIGHT)
-    fields = _fields(known, max(len(first), 2), skip + 1, file)
+    fields = fields_of_row(known, max(len(first), 2), skip + 1, file)
     return stream_rows(file, Layout(fields, comments=b"c", marker=b"".join(marked)), skip, counts)
 
 
+#: Kinds of problems whose rows are edges, with or without a weight.
+DIMACS_KINDS = frozenset(b"sp edge edges col tw td tww ds cep vc fvs".split())
+
+
 def _dimacs_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> HeaderCounts:
+    words = line.words
+    if len(words) > 1 and words[1] not in DIMACS_KINDS:
+        # Of a flow, the third number is a capacity or a bound; of other kinds, rows may be no edges.
+        kind = words[1][:20].decode(errors="replace")
+        hint = "write 'p sp' in its place if rows read: a SOURCE TARGET WEIGHT"
+        raise file.problem(f"a problem of the kind {kind!r}, whose rows are not edges with a weight", line, hint)
     if not file.check_counts:
         return HeaderCounts(line=line.number)
-    words = line.words
     vertices, rows = (read_count(word) for word in (*words[2:4], b"", b"")[:2])
     message = ""
     if vertices is None or rows is None:
@@ -252,7 +256,7 @@ def open_konect(file: GraphFile) -> pa.RecordBatchReader:
     if columns < 2:
         raise file.problem("too few columns", skip + 1, "an edge needs two vertices")
     third = Field(None if weights == b"unweighted" else "weight", NUMBER)
-    fields = _fields((*END_POINTS, third, Field("timestamp", NUMBER)), columns, skip + 1, file)
+    fields = fields_of_row((*END_POINTS, third, Field("timestamp", NUMBER)), columns, skip + 1, file)
     return stream_rows(file, Layout(fields, comments=b"%"), skip, counts)
 
 
@@ -268,10 +272,11 @@ def _konect_weights(line: Line, file: GraphFile) -> bytes:
     return words[1]
 
 
-BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
+BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|hermitian"
 MATRIX_WEIGHTS = {
     "pattern": (),
     "integer": (Field("weight", WHOLE),),
+    "unsigned-integer": (Field("weight", (pa.uint64(),)),),
     "real": (Field("weight", REAL),),
     "double": (Field("weight", REAL),),
 }
@@ -302,12 +307,20 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     if thing != "matrix" or symmetry not in SYMMETRIES:
         raise refuse("an unknown kind of matrix")
     if storage != "coordinate":
-        raise refuse(f"{storage} storage does not list the entries", hint="save the matrix in coordinate format")
+        raise refuse(
+            f"{storage} storage does not list the entries",
+            hint="save it as a sparse matrix: scipy.io.mmwrite(path, scipy.sparse.coo_array(matrix))",
+        )
     if field == "complex":
         message = "complex numbers have no order, so they cannot be weights"
         raise refuse(message, hint="save their absolute values as real")
     if field not in MATRIX_WEIGHTS:
         raise refuse("an unknown kind of numbers")
+    if symmetry == "skew-symmetric" and field != "pattern":
+        message = "a skew-symmetric matrix has every edge with two weights, of both signs"
+        raise refuse(
+            message, f"dfmst.from_sparse(scipy.io.mmread({str(file.path)!r})) has both; or save absolute values"
+        )
     return MATRIX_WEIGHTS[field]
 
 

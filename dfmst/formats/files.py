@@ -8,16 +8,19 @@ import lzma
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from dfmst.errors import FormatError, MissingFileError, printable
+from dfmst._common.arguments import check_choice
+from dfmst.errors import FormatError, MissingFileError, missing_columns, printable
 
+FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10
@@ -37,6 +40,68 @@ ACCEPT = "or read it as it is with counts='ignore'"
 ACCEPT_OPTION = "counts='ignore'", "--ignore-counts"
 
 
+#: Signs between thousands.
+THOUSANDS = (",", ".", " ", "'", "_", "\u00a0", "\u202f")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the columns of a text table are, as far as a caller says; the others stay as they stand in the file."""
+
+    ids: tuple[tuple[str, ...], ...] = ()  # columns of one kind of vertices, which have one type
+    keys: tuple[str, ...] = ()  # keys, groups, and ids of points
+    numbers: tuple[str, ...] = ()  # weights and coordinates
+    ordered: tuple[str, ...] = ()  # numbers if all values are
+    text: tuple[str, ...] = ()
+    others: bool = False  # whether the other columns are like `ordered`
+    decimal: str = "."
+    thousands: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()  # arguments and the columns that they name, which must be there
+
+    @property
+    def named(self) -> frozenset[str]:
+        """All columns that have a role."""
+        pairs = (name for pair in self.ids for name in pair)
+        return frozenset((*pairs, *self.keys, *self.numbers, *self.ordered, *self.text))
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], decimal: str = ".", thousands: str | None = None) -> Self:
+        """Return the roles of columns that are named by the arguments of calls, by argument."""
+        check_choice(decimal, (".", ","), f"decimal must be '.' or ',', not {decimal!r}")
+        if thousands is not None:
+            check_choice(thousands, THOUSANDS, f"thousands must be one of {THOUSANDS}, not {thousands!r}")
+        if decimal == thousands:
+            raise ValueError(f"decimal and thousands are both {decimal!r}")
+        named = {argument: _names(value) for argument, value in columns.items()}
+        ends = zip_longest(named.get("source", ()), named.get("target", ()))
+        return cls(
+            ids=tuple(tuple(name for name in pair if name is not None) for pair in ends),
+            keys=(*named.get("by", ()), *named.get("on", ()), *named.get("ids", ())),
+            numbers=(*named.get("weight", ()), *named.get("columns", ())),
+            ordered=named.get("ordered", ()),
+            text=named.get("text", ()),
+            others="columns" in named and not named["columns"],
+            decimal=decimal,
+            thousands=thousands or "",
+            arguments=tuple(
+                (argument, name)
+                for argument, names in named.items()
+                if argument not in ("on", "ordered")
+                for name in names
+            ),
+        )
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    names = (value,) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{name!r} is no name of a column")
+    return names
+
+
 @dataclass(frozen=True, slots=True)
 class GraphFile:
     """A file that holds edges."""
@@ -44,6 +109,16 @@ class GraphFile:
     path: Path
     block_bytes: int = BLOCK_BYTES
     check_counts: bool = True
+    roles: Roles = Roles()
+    note: Callable[[str], object] = str  # called with a line of text about lines that were skipped
+    labels: bool | None = None  # whether labels of nodes are ids; None: no, but refuse local ids of several files
+    several: bool = False  # whether it is one of several files
+
+    def check_named(self, names: Iterable[str], numbers: Collection[str]) -> None:
+        """Raise if a column that a caller names is none of the file's; `numbers` may be weights."""
+        missing = missing_columns(self.roles.arguments, names, self.path, numbers)
+        if missing is not None:
+            raise missing
 
     @property
     def compression(self) -> str | None:

@@ -49,7 +49,7 @@ def _read_block(block: Block, vertices: int) -> MetisBlock:
         rows = [at for at, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
         data, numbers = b"".join(lines[at] + b"\n" for at in rows), numbers[rows]
     counts = _words_in_lines(data)
-    whole = MetisBlock(data, numbers, counts, _values(data, numbers, block.file))
+    whole = MetisBlock(data, numbers, counts, whole_numbers(data, numbers, block.file))
     extra = (counts > 0) & (np.arange(len(counts)) >= vertices)
     hint = f"correct the number of vertices in the header, {ACCEPT}"
     whole.refuse(block.file, extra, "more lines than the header promises vertices", hint)
@@ -65,7 +65,8 @@ def _words_in_lines(data: bytes) -> Whole:
     return np.diff(np.searchsorted(np.flatnonzero(starts), ends), prepend=0)
 
 
-def _values(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
+def whole_numbers(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
+    """Return the whole numbers of a text, whose lines have these `numbers` in their file."""
     words, layout = Block(data.translate(AS_LINES), 1, file), Layout((Field("value", WHOLE),))
     with suppress(pa.ArrowInvalid):
         return parse_columns(words, layout, {"value": pa.int64()})["value"].to_numpy()  # type: ignore[no-any-return]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -12,13 +11,12 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.arguments import check_choice, whole_number, yes_or_no
 from dfmst._common.progress import showing
-from dfmst._edges.unify import CommonSchema
-from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
-from dfmst.formats.delimited import find_separator
-from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path
-from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
+from dfmst._edges.unify import CommonSchema, family_of
+from dfmst.errors import KNOWN_NAMES, FormatError, InvalidEdgesError, did_you_mean
+from dfmst.formats.detect import format_of_file
+from dfmst.formats.files import BLOCK_BYTES, FileName, GraphFile, Roles, existing_path
 
 #: Module and function that open each format; imported at first use.
 _OPENERS = {
@@ -27,20 +25,24 @@ _OPENERS = {
     "csv": "delimited.open_csv",
     "dimacs": "edge_lists.open_dimacs",
     "ewg": "edge_lists.open_ewg",
-    "gml": "networkx_files.open_gml",
-    "graphml": "networkx_files.open_graphml",
-    "json": "networkx_files.open_node_link",
+    "gml": "gml.open_gml",
+    "graphml": "graphml.open_graphml",
+    "json": "node_files.open_node_link",
     "konect": "edge_lists.open_konect",
     "matrix-market": "edge_lists.open_matrix_market",
     "metis": "metis.open_metis",
+    "pajek": "gml.open_pajek",
     "parquet": "parquet.open_parquet",
-    "snap": "edge_lists.open_snap",
+    "snap": "snap.open_snap",
     "tsplib": "tsplib.open_tsplib",
     "tsv": "delimited.open_tsv",
 }
 FORMATS = tuple(_OPENERS)
 
-FileName: TypeAlias = str | os.PathLike[str]
+#: Names of columns.
+Columns: TypeAlias = str | Sequence[str] | None
+#: Formats with columns of any name, and those of which the file says the types.
+_ANY_COLUMNS = ("csv", "tsv", "arrow", "parquet")
 #: Whether the rows of a file are compared with the counts of its header.
 Counts: TypeAlias = Literal["check", "ignore"]
 #: Called with the current file and the number of rows so far, earlier files included.
@@ -51,31 +53,56 @@ def open_edges(
     path: FileName | Sequence[FileName],
     format: str | None = None,
     *,
+    source: Columns = None,
+    target: Columns = None,
+    weight: Columns = None,
+    by: Columns = None,
+    text: Columns = None,
+    decimal: str = ".",
+    thousands: str | None = None,
     counts: Counts = "check",
+    labels: bool | None = None,
     block_bytes: int = BLOCK_BYTES,
     progress: bool | ReadProgress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> pa.RecordBatchReader:
     r"""Open graph files as a stream of batches; a whole file is never in memory.
 
-    GML, GraphML and node-link JSON are the exceptions: NetworkX reads them (``pip install 'dfmst[networkx]'``), and
-    their edges are known only when the file has been read.
+    GML, GraphML, Pajek and node-link JSON are the exceptions: their edges are known only when the file has been read.
 
     Parameters
     ----------
     path
         The file, plain or compressed with gzip, xz, zstd or bzip2 (by its bytes, not its
         name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
-        other. Types that differ become one that holds all values, or the type of the first file if a file is text.
+        other. Types that differ become one that holds all values.
     format
         One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
+    source, target, weight
+        Columns of a CSV or TSV file that are the ends and the weight of edges; a list of names, if several form one.
+        Ids are whole numbers if each of them is written as one, as 7 is and 007 is not, and else text. Weights are
+        numbers. Without any name, the usual names in the header are known.
+    by
+        Columns of groups or keys, which get their types as ids do.
+    text
+        Columns that are text as it stands in the file. Columns without a name here become numbers only if that loses
+        nothing: 7 does, and 007, 4477.0 and "7" in quotes stay text.
+    decimal, thousands
+        Decimal sign of the weights, a point or a comma, and the sign between thousands.
     counts
         ``"check"``: refuse a file whose rows or vertices differ from the counts of its header, because it may be cut.
         ``"ignore"``: do not compare them.
+    labels
+        For GML, GraphML, Pajek and node-link JSON. True: vertices are the labels of the nodes (their names, if none
+        has a label), as text. False: the ids. ``None``: the ids, but an error if several files are read and the ids
+        of one only count its own nodes.
     block_bytes
         Bytes of uncompressed text in a batch.
     progress
         True for a bar, or a function that is called after every batch with the file and the number of rows read so
         far, of all files.
+    note
+        Called with a line of text for every file that has comments or blank lines among its rows.
 
     Returns
     -------
@@ -91,8 +118,8 @@ def open_edges(
         A file breaks its format, here or while the batches are read; the message names the file and the line.
     InvalidEdgesError
         A file has other columns than the first, or values that have no type in common with it.
-    EngineUnavailableError
-        The file is GML, GraphML or JSON, and NetworkX is not installed.
+    ColumnNotFoundError
+        A file has no column of a name that is given.
 
     Examples
     --------
@@ -103,11 +130,30 @@ def open_edges(
     ...     [batch.num_rows for batch in open_edges([path, path])]
     [2, 2]
     """
+    columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
+    roles = Roles.of(columns, decimal, thousands)
+    return open_table(path, format, roles, counts, labels, block_bytes=block_bytes, progress=progress, note=note)
+
+
+def open_table(
+    path: FileName | Sequence[FileName],
+    format: str | None,
+    roles: Roles,
+    counts: Counts = "check",
+    labels: bool | None = None,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    progress: bool | ReadProgress | None = None,
+    note: Callable[[str], object] | None = None,
+) -> pa.RecordBatchReader:
+    """Open files as :func:`open_edges` does, by the roles of their columns."""
     if isinstance(path, (str, os.PathLike)):
         path = [path]
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
-    files = [GraphFile(Path(name), block_bytes, counts == "check") for name in path]
+    labels = None if labels is None else yes_or_no("labels", labels)
+    checks, several, told = counts == "check", len(path) > 1, str if note is None else note
+    files = [GraphFile(Path(name), block_bytes, checks, roles, told, labels, several) for name in path]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:
@@ -115,24 +161,36 @@ def open_edges(
         if not (file.path.is_file() or file.path.is_dir()):
             raise file.problem("neither a file nor a directory", hint="write the stream to a file first")
     first = _open(files[0], format)
+    if len(set(first.schema.names)) == len(first.schema.names):
+        numbers = [field.name for field in first.schema if family_of(field.type) in ("integer", "float", "decimal")]
+        files[0].check_named(first.schema.names, numbers)
     if len(files) == 1 and not progress:
         return first
-    common = _common_schema(first, files, format)
-    return pa.RecordBatchReader.from_batches(common.schema, _batches(first, common, files, format, progress))
+    joined = _Joined(first, files, format)
+    return pa.RecordBatchReader.from_batches(joined.schema, joined.batches(progress))
 
 
 def read_edges(
     path: FileName | Sequence[FileName],
     format: str | None = None,
     *,
+    source: Columns = None,
+    target: Columns = None,
+    weight: Columns = None,
+    by: Columns = None,
+    text: Columns = None,
+    decimal: str = ".",
+    thousands: str | None = None,
     counts: Counts = "check",
+    labels: bool | None = None,
     progress: bool | ReadProgress | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
     Parameters
     ----------
-    path, format, counts, progress
+    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, progress, note
         As for :func:`open_edges`.
 
     Returns
@@ -142,7 +200,7 @@ def read_edges(
 
     Raises
     ------
-    FormatError, InvalidEdgesError, EngineUnavailableError
+    FormatError, InvalidEdgesError, ColumnNotFoundError
         As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
 
     Examples
@@ -153,53 +211,80 @@ def read_edges(
     ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
     ...     read_edges(path).to_pydict()
     {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.csv"
+    ...     count = path.write_text("a,b,km,zip\n07,7,40,01067\n")
+    ...     read_edges(path, source="a", target="b", weight="km").to_pydict()
+    {'a': ['07'], 'b': ['7'], 'km': [40], 'zip': ['01067']}
     """
-    return open_edges(path, format, counts=counts, progress=progress).read_all()
+    columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
+    roles = Roles.of(columns, decimal, thousands)
+    return open_table(path, format, roles, counts, labels, progress=progress, note=note).read_all()
 
 
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")
         raise FormatError(f"the format {format!r} is unknown", hint)
-    # Detection also refuses empty files and archives.
-    detected = format_of_file(file)
-    name = format or detected
+    name = format_of_file(file, format)
     if file.path.is_dir() and name != "parquet":
         raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
     module, function = _OPENERS[name].split(".")
+    if name not in _ANY_COLUMNS and (file.roles.decimal != "." or file.roles.thousands):
+        raise file.problem(f"{name} has one way to write numbers", hint="leave out decimal and thousands")
     opened: pa.RecordBatchReader = getattr(import_module(f"dfmst.formats.{module}"), function)(file)
     return opened
 
 
-def _common_schema(first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> CommonSchema:
-    """Return the columns of all files; if any is text, whose types are not known, those of the first with nulls."""
-    tables = [(files[0].path, first.schema)]
-    for file in files[1:]:
-        if (format or format_of_file(file)) not in ("arrow", "parquet"):
-            fields = [field.with_nullable(True) for field in first.schema]
-            return CommonSchema([(files[0].path, pa.schema(fields, first.schema.metadata))])
-        with _open(file, format) as reader:
+class _Joined:
+    """Several files as one table."""
+
+    def __init__(self, first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> None:
+        self._files, self._format = files, format
+        self._readers = {0: first}  # text is read for its types, so that it stays open
+        schemas = [first.schema]
+        texts = [(format or format_of_file(file)) in ("csv", "tsv") for file in files]
+        for number, file in enumerate(files[1:], 1):
+            reader = _open(file, format)
             check_same_names(files[0].path, first.schema, file.path, reader.schema)
-            tables.append((file.path, reader.schema))
-    return CommonSchema(tables)
+            schemas.append(reader.schema)
+            if (format or format_of_file(file)) in ("arrow", "parquet"):
+                reader.close()
+            else:
+                self._readers[number] = reader
+        self._schemas = _with_text(schemas, texts, files[0].roles)
+        self._common = CommonSchema([(file.path, one) for file, one in zip(files, self._schemas, strict=True)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of all files."""
+        return self._common.schema
+
+    def batches(self, progress: bool | ReadProgress | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, file by file."""
+        rows = 0
+        with _progress(progress, self._files) as tell:
+            for number, (file, schema) in enumerate(zip(self._files, self._schemas, strict=True)):
+                with self._readers.pop(number, None) or _open(file, self._format) as reader:
+                    for batch in reader:
+                        rows += batch.num_rows
+                        tell(file.path, rows)
+                        yield self._common.fit(batch.cast(schema), file.path)
 
 
-def _batches(
-    first: pa.RecordBatchReader,
-    common: CommonSchema,
-    files: Sequence[GraphFile],
-    format: str | None,
-    progress: bool | ReadProgress | None,
-) -> Iterator[pa.RecordBatch]:
-    rows = 0
-    with _progress(progress, files) as tell:
-        for index, file in enumerate(files):
-            with first if index == 0 else _open(file, format) as reader:
-                check_same_names(files[0].path, common.schema, file.path, reader.schema)
-                for batch in reader:
-                    rows += batch.num_rows
-                    tell(file.path, rows)
-                    yield common.fit(batch, file.path)
+def _with_text(schemas: list[pa.Schema], texts: list[bool], roles: Roles) -> list[pa.Schema]:
+    """Return the schemas of files; a column that is text in one of them is text in all tables of text.
+
+    Its numbers there are written as they are read, so that nothing is lost.
+    """
+    numbers = {*roles.numbers, *roles.ordered, *(() if roles.named else KNOWN_NAMES["weight"])}
+    words = {field.name for schema in schemas for field in schema if family_of(field.type) == "text"} - numbers
+    return [
+        pa.schema([field.with_type(pa.string()) if field.name in words else field for field in schema], schema.metadata)
+        if is_text and not words.isdisjoint(schema.names)
+        else schema
+        for schema, is_text in zip(schemas, texts, strict=True)
+    ]
 
 
 @contextmanager
@@ -258,99 +343,3 @@ def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schem
 def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
     message = f"{path} has other columns than {first}: {difference}"
     return InvalidEdgesError(message, "give all files the same columns, of the same types")
-
-
-COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
-ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
-WORKBOOKS = (".xlsx", ".xlsm", ".ods")
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-SUFFIXES = {
-    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
-    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
-    **dict.fromkeys((".mtx", ".mm"), "matrix-market"),
-    **{f".{name}": name for name in ("csv", "tsv", "metis", "gml", "graphml", "json", "cedge")},
-    ".tsp": "tsplib",
-}
-# Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
-NOTHING = re.compile(rb"(?!)")
-SIGNS = (
-    ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
-    ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
-    ("graphml", NOTHING, re.compile(rb"<")),
-    ("json", NOTHING, re.compile(rb"[{\[]")),
-    ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
-    ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
-    ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
-)
-# Suffixes that mostly belong to one format; used if no sign matches.
-LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
-
-
-def detect_format(path: FileName) -> str:
-    r"""Return the name of a file's format, one of ``FORMATS``.
-
-    Its first bytes decide, then its name, then its first lines; a directory holds Parquet files.
-
-    Raises
-    ------
-    FormatError
-        If the file is empty, an archive or UTF-16 text, or does not exist (then also a ``FileNotFoundError``).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "roads.txt"
-    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
-    ...     detect_format(path)
-    'dimacs'
-    """
-    return format_of_file(GraphFile(existing_path(path)))
-
-
-def format_of_file(file: GraphFile) -> str:
-    """Return the name of a file's format, as :func:`detect_format`."""
-    if file.path.is_dir():
-        return "parquet"
-    head = file.head()
-    if not head.strip():
-        raise file.problem("the file is empty", 1, "fetch or write the file again")
-    archive = next((name for magic, name in ARCHIVES.items() if head.startswith(magic)), None)
-    if archive and file.path.suffix.lower() in WORKBOOKS:
-        raise file.problem("a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
-    if archive:
-        raise file.problem(f"a {archive} archive", hint="unpack it first")
-    if head.startswith(UTF_16):
-        raise file.problem("text in UTF-16", hint="save the file as UTF-8")
-    binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)
-
-
-def format_of_suffix(path: FileName) -> str | None:
-    """Return the format of a file by its name, or ``None`` if several formats fit; the file is not opened.
-
-    Examples
-    --------
-    >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
-    ('matrix-market', None)
-    """
-    return SUFFIXES.get(_suffix(Path(path)))
-
-
-def _suffix(path: Path) -> str:
-    suffixes = map(str.lower, reversed(path.suffixes))
-    return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
-
-
-def _format_of_text(head: bytes, path: Path) -> str:
-    lines = [line for line in map(bytes.strip, with_newlines(head.removeprefix(BYTE_ORDER_MARK)).split(b"\n")) if line]
-    for name, skipped, sign in SIGNS:
-        first = next((line for line in lines if not skipped.match(line)), b"")
-        if sign.match(first):
-            return name
-    if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
-        return "ewg"
-    rows = [line for line in lines if not line.startswith((b"#", b"%"))]
-    separator = find_separator(rows[0].decode("utf-8", errors="replace")) if rows else " "
-    return LIKELY.get(_suffix(path)) or ("csv" if separator in ",;" else "snap")

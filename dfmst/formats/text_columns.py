@@ -6,17 +6,36 @@ no parsing then, and columns that already have their widest type are skipped.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import NamedTuple, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
-from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block, quotes_around
-from dfmst.formats.text_rows import EXACT, WHOLE_DECIMAL, WHOLE_TYPES, Field, Layout, converts, parse_rows, split_rows
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
+from dfmst.formats.text_rows import (
+    EXACT,
+    WHOLE_DECIMAL,
+    WHOLE_TYPES,
+    Field,
+    Layout,
+    Quoted,
+    converts,
+    parse_rows,
+    split_rows,
+)
+
+NEWLINE, MINUS, POINT, ZERO = b"\n-.0"
+SAFE_DIGITS = 15
+CANONICAL = r"^(0|-?[1-9][0-9]*)$"
+PIECE = 1 << 18  # bytes that fit in a processor's cache
 
 
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
@@ -41,19 +60,48 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
         around = quotes_around(block.data, layout.separator.encode())
         if around is None or (around and block.data.count(b'"') % 2):
             raise pa.ArrowInvalid("pyarrow reads a value behind a closed quote, and one that is never closed")
-    # PyArrow reads 0x10 as 16; in an edge list it is a name or an error. A search for one byte is the fastest.
-    hexadecimal = (b"x" in block.data and b"0x" in block.data) or (b"X" in block.data and b"0X" in block.data)
-    suspects = {name: kind for name, kind in types.items() if hexadecimal and pa.types.is_integer(kind)}
+    suspects = _suspects(block.data, layout, types)
     table = _read_csv(block.data, layout, types | dict.fromkeys(suspects, pa.string()))
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    for name, kind in suspects.items():
-        column = pc.utf8_trim_whitespace(columns[name])
-        if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():
-            raise pa.ArrowInvalid("a hexadecimal number")
-        columns[name] = column.cast(kind)
+    for name, field in suspects.items():
+        columns[name] = cleaned(columns[name], field, layout).cast(types[name])
     table = pa.table(columns) if suspects else table
-    _refuse_inexact(block, layout, table)
+    _refuse_inexact(block, layout, table, suspects)
     return table
+
+
+def _suspects(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> dict[str, Field]:
+    """Return the columns of numbers that PyArrow cannot read as they are written."""
+    # PyArrow reads 0x10 as 16; in an edge list it is a name or an error. A search for one byte is the fastest.
+    hexadecimal = (b"x" in data and b"0x" in data) or (b"X" in data and b"0X" in data)
+    numbers = {name: field for _, name, field in layout.named if types.get(name, pa.string()) != pa.string()}
+    read = any(field.named for field in numbers.values())
+    missing = read and bool(layout.missing) and layout.missing.encode() in data
+    return {
+        name: field
+        for name, field in numbers.items()
+        if (hexadecimal and pa.types.is_integer(types[name])) or (field.named and (missing or layout.localized))
+    }
+
+
+def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArray:
+    """Return numbers as PyArrow reads them, and nulls for the word of missing ones; raise ArrowInvalid for others."""
+    words = words if field.kept else pc.ascii_trim_whitespace(words)
+    words = _without_missing(words, layout) if field.named else words
+    if layout.localized and field.named and not field.kept:
+        if not _all_match(words, f"^{layout.number_pattern}$"):
+            raise pa.ArrowInvalid("another sign in a number")
+        words = pc.replace_substring(words, layout.thousands, "") if layout.thousands else words
+        words = pc.replace_substring(words, layout.decimal, ".")
+    elif pc.any(pc.match_substring(words, "x", ignore_case=True)).as_py():
+        raise pa.ArrowInvalid("a hexadecimal number")
+    return words
+
+
+def _without_missing(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
+    """Return words with nulls for those that stand for no number."""
+    missing = call_arrow("is_in", words, options=("SetLookupOptions", pa.array(["", layout.missing])))
+    return call_arrow("if_else", missing, pa.scalar(None, pa.string()), words)
 
 
 def _large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -66,13 +114,17 @@ def _large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return pc.fill_null(pc.greater_equal(pc.abs(column), EXACT), False)
 
 
-def _refuse_inexact(block: Block, layout: Layout, table: pa.Table) -> None:
+def _refuse_inexact(block: Block, layout: Layout, table: pa.Table, suspects: dict[str, Field]) -> None:
     """Raise ArrowInvalid for 1.0 in a column of whole decimals, and for floats that round a whole number."""
     whole = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == WHOLE_DECIMAL]
     large = {name: mask for name in table.column_names if (mask := _large_floats(table[name])) is not None}
     if not (whole or large):
         return
-    words = _read_csv(block.data, layout, dict.fromkeys([*whole, *large], pa.string()))
+    texts = _read_csv(block.data, layout, dict.fromkeys([*whole, *large], pa.string()))
+    words = {
+        name: cleaned(texts[name], suspects[name], layout) if name in suspects else texts[name]
+        for name in texts.column_names
+    }
     if not all(_all_match(words[name], ANY_WHOLE) for name in whole):
         raise pa.ArrowInvalid("a number that is not whole")
     rounded = (word for name, mask in large.items() for word in words[name].filter(mask).to_pylist())
@@ -115,10 +167,10 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
     for block in blocks() if unclear else ():
         for at in sorted(unclear):
             column = _words(layout.tidied(block), layout, {at: layout.fields[at]})[at]
-            words = [word for word in column.unique().to_pylist() if word]
+            words = [word for word in column.unique().to_pylist() if word and word != layout.missing]
             if not all(map(is_number, words)):
                 unclear.discard(at)
-            elif at not in suspects and not converts(words, WHOLE_DECIMAL):
+            elif at not in suspects and not all(map(is_whole, words)):
                 suspects[at] = _refusal(block, layout, at)
         if not unclear:
             return
@@ -128,15 +180,13 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
 
 def _refusal(block: Block, layout: Layout, at: int) -> FormatError:
     """Build the error for the first word of a column that is a number and no id."""
-    rows = ((line, words[at]) for line, words in split_rows(block, layout) if words[at])
-    line, word = next((line, word) for line, word in rows if not converts([word], WHOLE_DECIMAL))
-    column = f"column {at + 1} ({layout.fields[at].name})"
-    if is_whole(word):
-        message, hint = f"a whole number beyond 38 digits in {column}", "put a letter before such ids: they are names"
-    else:
-        message = f"{column} holds numbers that are not whole, {word[:40]!r}; vertex ids must be integers or strings"
-        hint = "write whole numbers without a fraction, 1 for 1.0 (pandas turns integer ids with gaps into floats)"
-    return block.file.problem(message, line, hint)
+    rows = ((line, words[at]) for line, words in split_rows(block, layout))
+    line, word = next((line, word) for line, word in rows if is_number(word) and not is_whole(word))
+    name = layout.fields[at].name
+    message = f"column {at + 1} ({name}) holds numbers that are not whole, {str(word)[:40]!r}; "
+    hint = "write whole numbers without a fraction, 1 for 1.0 (pandas turns integer ids with gaps into floats), "
+    option = f"or keep them as text with text=[{name!r}]", f"or keep them as text with --text {shlex.quote(str(name))}"
+    return block.file.problem(f"{message}vertex ids must be integers or strings", line, hint + option[0], option)
 
 
 DIGITS_AND_SPACES = b"0123456789- \t\n"
@@ -165,38 +215,123 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     if plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker):
         return {}
     block = layout.tidied(block)
-    if _fit(block, layout, fields):
+    signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
+    if signs.plain:
         return {}
+    rewritten = (signs.quoted and _quoted(block, layout, fields)) or _rewritten(block, layout, fields, signs.odd)
+    if rewritten is not None:
+        return {at: len(fields[at].ladder) - 1 for at in rewritten}
     words = _words(block, layout, fields)
     steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words[at], field))}
     others = {at: field for at, field in fields.items() if at not in steps}
-    if not _fit(block, layout, others):
+    rewritten = _rewritten(block, layout, others, False)
+    steps |= {at: len(fields[at].ladder) - 1 for at in rewritten or ()}
+    if rewritten is None:
         for at, field in others.items():
             if not converts((word or "0" for word in words[at].unique().to_pylist()), field.type):
                 steps[at] = 1
     return steps
 
 
-def _fit(block: Block, layout: Layout, fields: dict[int, Field]) -> bool:
-    with suppress(pa.ArrowInvalid):
-        parse_columns(block, layout, {field.name or "": field.type for field in fields.values()})
-        return True
-    return not fields
+def _rewritten(block: Block, layout: Layout, fields: dict[int, Field], odd: bool) -> list[int] | None:
+    """Return the columns whose numbers would not be written as they are read; ``None`` if a type holds no value.
+
+    Whole numbers are compared only if some may be `odd`.
+    """
+    kept = {at: field for at, field in fields.items() if field.kept and (odd or field.type == pa.float64())}
+    types = {field.name or "": field.type for field in fields.values()}
+    texts = {field.name or "": pa.string() for field in kept.values()}
+    rewritten = []
+    try:
+        # Text that is cast to floats saves a second look at the block; casts to whole numbers refuse +7.
+        table = parse_columns(block, layout, types if odd else types | texts)
+        read = parse_columns(block, layout, texts) if odd else table
+        for at, field in kept.items():
+            words = _without_missing(read[field.name], layout) if field.named else read[field.name]
+            numbers = call_arrow("cast", table[field.name], options=("CastOptions", field.type))
+            written = call_arrow("cast", numbers, options=("CastOptions", pa.string()))
+            finite = call_arrow("all", call_arrow("is_finite", numbers)).as_py() is not False
+            rewritten += [] if finite and written.equals(words) else [at]
+    except pa.ArrowInvalid:
+        return None if fields else []
+    return rewritten
 
 
 def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
-    """Return columns as text, with nulls for empty words of a quoted layout."""
+    """Return columns as text; words for no value are nulls in a quoted layout."""
     try:
         table = parse_columns(block, layout, {field.name or "": pa.string() for field in fields.values()})
+        words = dict(zip(fields, table.columns, strict=True))
     except pa.ArrowInvalid:  # the row parser splits more rows than PyArrow, or raises a better error
         rows = [words for _, words in split_rows(block, layout)]
-        return {at: pa.chunked_array([[words[at] or None for words in rows]], pa.string()) for at in fields}
-    return dict(zip(fields, table.columns, strict=True))
+        words = {
+            at: pa.chunked_array(
+                [[None if layout.is_missing(field, row[at]) else row[at] for row in rows]], pa.string()
+            )
+            for at, field in fields.items()
+        }
+    for at, field in fields.items():
+        if layout.quoted and field.type != pa.string():
+            with suppress(pa.ArrowInvalid):
+                words[at] = cleaned(words[at], field, layout)
+    return words
+
+
+class Signs(NamedTuple):
+    """What the bytes of a block say about its numbers."""
+
+    plain: bool  # whether all values are whole numbers of at most 15 digits
+    odd: bool = False  # whether a number may have a plus, a needless zero or blanks around it
+    quoted: bool = False  # whether a number may be in quotes
+
+    @classmethod
+    def of(cls, data: bytes, separator: str) -> Self:
+        """Look for the signs, with no regard to rows."""
+        text, mark = np.frombuffer(b"\n%b\n" % data, np.uint8), ord(separator)
+        plain, quoted, odd = True, False, b"+" in data or (b"-" in data and b"-0" in data)
+        blanks, quotes = separator != " " and b" " in data, b'"' in data
+        for start in range(0, len(text), PIECE):
+            piece = text[max(0, start - SAFE_DIGITS) : start + PIECE]
+            digit, end = piece - ZERO < 10, (piece == mark) | (piece == NEWLINE)
+            before, within, zero = piece[:-2], digit[1:-1], piece[1:-1] == ZERO
+            if not odd:
+                odd = bool((zero & digit[2:] & ~digit[:-2] & (before != POINT)).any())
+                if blanks and not odd:
+                    near = digit | (piece == SPACE) | (piece == MINUS) | (piece == POINT)
+                    between = (end[:-2] & near[2:]) | (near[:-2] & end[2:])
+                    odd = bool(((piece[1:-1] == SPACE) & between).any())
+            if quotes and not quoted:
+                quoted = bool(((before == QUOTE) & (within | (piece[1:-1] == MINUS))).any())
+            plain = plain and not odd and bool((digit | end).all()) and not _has_run(digit, SAFE_DIGITS + 1)
+        return cls(plain, odd, quoted)
+
+
+def _has_run(mask: npt.NDArray[np.bool_], length: int) -> bool:
+    """Return whether `length` entries in a row, a power of two, are true."""
+    step = 1
+    while step < length:
+        mask, step = mask[step:] & mask[:-step], 2 * step
+    return bool(mask.any())
+
+
+def _quoted(block: Block, layout: Layout, fields: dict[int, Field]) -> list[int]:
+    """Return the columns whose numbers are to stay as they are written, and that have a value in quotes."""
+    columns, width = [at for at, field in fields.items() if field.kept], len(layout.fields)
+    text = np.frombuffer(b"\n%b\n" % block.data.strip(b"\n"), np.uint8)
+    around = quotes_around(block.data, layout.separator.encode())
+    ends = np.flatnonzero((text == ord(layout.separator)) | (text == NEWLINE))
+    ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
+    rows, newlines = ends[:-1].reshape(-1, width) if len(ends) % width == 1 % width else None, text[ends] == NEWLINE
+    if not around or rows is None or not newlines[::width].all() or newlines.sum() != len(rows) + 1:
+        words = [words for _, words in split_rows(block, layout)]
+        return [at for at in columns if any(isinstance(row[at], Quoted) for row in words)]
+    return [at for at in columns if (text[rows[:, at] + 1] == QUOTE).any()]
 
 
 def _steps_by_pattern(words: pa.ChunkedArray, field: Field) -> int:
     """Count the types of the ladder before the first that may hold words of this form, or before the last."""
-    if not _all_match(words, ANY_NUMBER):
+    signed = field.kept and _all_match(words, ANY_WHOLE) and not _all_match(words, CANONICAL)
+    if signed or not _all_match(words, ANY_NUMBER):
         suits = [kind == pa.string() for kind in field.ladder]
     elif field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
         suits = [kind not in WHOLE_TYPES for kind in field.ladder]

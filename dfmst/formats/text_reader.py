@@ -33,6 +33,16 @@ class Block:
         """Number of the last line."""
         return self.line + self.data.count(b"\n") - self.data.endswith(b"\n")
 
+    @property
+    def blank_end(self) -> int:
+        """Number of blank lines at the end."""
+        return len(self.data) - len(self.data.rstrip(b"\n")) - 1 if self.data.endswith(b"\n\n") else 0
+
+
+def newlines_in_quotes(data: bytes) -> int:
+    """Count the newlines in quoted values."""
+    return sum(part.count(b"\n") for part in data.split(b'"')[1::2]) if b'"' in data else 0
+
 
 def cut_at_newline(data: bytes) -> int:
     """Return the length of the complete lines in ``data``."""
@@ -83,8 +93,11 @@ def _cut_by_values(data: bytes, separators: bytes) -> int:
     return max((value.end() for value in values if value[1] == b"\n"), default=0)
 
 
-def tidy(data: bytes, comments: bytes) -> bytes:
-    """Make single spaces the only separators and empty the comment lines; no line is lost."""
+def tidy(data: bytes, comments: bytes, words: int = 0) -> bytes:
+    """Make single spaces the only separators and empty the comment lines, but those of `words` words.
+
+    No line is lost.
+    """
     if any(blank in data for blank in (b"\t", b"\f", b"\v")):
         data = data.translate(SPACES)
     # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
@@ -97,8 +110,17 @@ def tidy(data: bytes, comments: bytes) -> bytes:
     # Searching for one byte is many times faster than for two; most files have no comment among their rows.
     marks = (mark.to_bytes() for mark in comments)
     if any(mark in data and (data.startswith(mark) or b"\n" + mark in data) for mark in marks):
-        data = re.sub(rb"(?m)^[" + re.escape(comments) + rb"].*$", b"", data)
+        rows = rb"(?![^ \n]++(?: [^ \n]++){%d}$)" % (words - 1) if words else b""
+        data = re.sub(rb"(?m)^" + rows + rb"[" + re.escape(comments) + rb"].*$", b"", data)
     return data
+
+
+def trim(data: bytes, separator: bytes) -> bytes:
+    """Remove the blanks around the separators and at the ends of lines, except in quotes."""
+    ends = rb"[" + re.escape(separator) + rb"\n]|\Z"
+    quoted = rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+    letters = rb"(?:[^ " + re.escape(separator) + rb"\n]++| ++(?!" + ends + rb"))*+"
+    return re.sub(rb" *+((?:" + quoted + rb")?+" + letters + rb") *+(" + ends + rb")", rb"\1\2", data)
 
 
 class TextReader:
@@ -216,7 +238,9 @@ class LineEnds:
         text = text.removesuffix(self._pending)
         if not self._quoted:
             return with_newlines(text)
-        inside, self._inside = self._inside, self._inside ^ bool(text.count(b'"') % 2)
+        inside = self._inside
+        if b'"' in text:  # much faster than to count
+            self._inside ^= bool(text.count(b'"') % 2)
         if b"\r" not in text:
             return text
         parts = text.split(b'"')

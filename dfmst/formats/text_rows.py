@@ -5,8 +5,9 @@ No number is rounded except fractions, and no finite number becomes infinite.
 
 from __future__ import annotations
 
-import csv
 import math
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.formats.files import Line
-from dfmst.formats.text_reader import Block, tidy
+from dfmst.formats.text_reader import Block, tidy, trim
 
 WHOLE_DECIMAL = pa.decimal128(38, 0)
 WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
@@ -30,6 +31,10 @@ NUMBER = (pa.int64(), pa.float64())
 CSV_NUMBER = (*WHOLE_TYPES, pa.float64(), *DECIMALS)
 NAME = (*WHOLE_TYPES, pa.string())
 ANY = (*CSV_NUMBER, pa.string())
+AS_WRITTEN = (*WHOLE_TYPES, pa.float64(), pa.string())
+TEXT = (pa.string(),)
+#: Metadata of a column of floats that text has as 28.0, not as 28.
+POINTED = {b"written": b"28.0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,10 @@ class Field:
     name: str | None  # None: the column is not in the result
     ladder: tuple[pa.DataType, ...]  # types from narrow to wide
     end_point: bool = False
+    pair: int = 0  # end points of one pair have one type
+    kept: bool = False  # a value that a number would rewrite makes the column text
+    pointed: bool = False  # whether whole numbers among fractions are written as 28.0
+    named: bool = True  # whether the column has a role, so that the word for missing values is none of its values
 
     @property
     def type(self) -> pa.DataType:
@@ -53,9 +62,14 @@ class Layout:
     fields: tuple[Field, ...]
     separator: str = " "
     comments: bytes = b""  # letters that start a comment line
+    words: int = 0  # a line of this many words is no comment; 0: every line with its letters is one
     marker: bytes = b""  # first word of every row
     spaced: bool = True  # any blanks separate columns
     quoted: bool = False
+    trimmed: bool = False  # blanks around the separators are not part of values
+    missing: str = ""  # word for a missing number
+    decimal: str = "."
+    thousands: str = ""
     order: tuple[str, ...] = ()  # of the columns in the result; empty: that of the file
 
     @property
@@ -66,24 +80,66 @@ class Layout:
     @property
     def schema(self) -> pa.Schema:
         """Schema of the result."""
-        types = {name: field.type for _, name, field in self.named}
-        return pa.schema([(name, types[name]) for name in self.order or types])
+        fields = {
+            name: pa.field(name, field.type, metadata=POINTED if field.pointed else None)
+            for _, name, field in self.named
+        }
+        return pa.schema([fields[name] for name in self.order or fields])
 
     @property
     def open_fields(self) -> list[tuple[int, str, Field]]:
         """The columns of ``named`` that may still get a wider type."""
         return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
+    @property
+    def marks(self) -> bytes:
+        """The bytes that stand before a quote that opens a value."""
+        return self.separator.encode() + (b" " if self.trimmed else b"")
+
     def tidied(self, block: Block) -> Block:
-        """Put single spaces between the columns and empty the comment lines, if blanks separate the columns."""
-        return replace(block, data=tidy(block.data, self.comments)) if self.spaced else block
+        """Put nothing but one separator between the columns, and empty the comment lines."""
+        if self.trimmed:
+            return replace(block, data=trim(block.data, self.separator.encode()))
+        return replace(block, data=tidy(block.data, self.comments, self.words)) if self.spaced else block
 
     def widened(self, steps: dict[int, int]) -> Layout:
         """Return the layout with wider types: `steps` further by position, the same for both columns of vertices."""
-        ends = max((step for at, step in steps.items() if self.fields[at].end_point), default=0)
-        further = (ends if field.end_point else steps.get(at, 0) for at, field in enumerate(self.fields))
+        ends: dict[int, int] = {}
+        for at, step in steps.items():
+            if (field := self.fields[at]).end_point:
+                ends[field.pair] = max(step, ends.get(field.pair, 0))
+        further = (
+            ends.get(field.pair, 0) if field.end_point else steps.get(at, 0) for at, field in enumerate(self.fields)
+        )
         fields = (replace(field, ladder=field.ladder[step:]) for field, step in zip(self.fields, further, strict=True))
         return replace(self, fields=tuple(fields))
+
+    def is_missing(self, field: Field, word: str) -> bool:
+        """Return whether a word of a quoted layout stands for no value."""
+        if field.type == pa.string():
+            return not word and not isinstance(word, Quoted)
+        return not word or (field.named and (word if field.kept else word.strip(" ")) in ("", self.missing))
+
+    @property
+    def localized(self) -> bool:
+        """Whether numbers are written with another decimal sign, or with a sign between thousands."""
+        return self.decimal != "." or bool(self.thousands)
+
+    def number(self, word: str) -> str:
+        """Return a number as Python writes it; raise ValueError if its signs are not those of the layout."""
+        if not self.localized:
+            return word
+        if not re.fullmatch(self.number_pattern, word, re.ASCII):
+            raise ValueError("not a number")
+        return word.replace(self.thousands, "").replace(self.decimal, ".") if self.thousands else word.replace(",", ".")
+
+    @property
+    def number_pattern(self) -> str:
+        """Pattern of a number with the signs of the layout."""
+        mark, point = re.escape(self.thousands), re.escape(self.decimal)
+        whole = rf"[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+|[0-9]+" if mark else r"[0-9]+"
+        fraction = rf"(?:{whole})(?:{point}[0-9]*)?|{point}[0-9]+"
+        return rf"\s*[+-]?(?:(?:{fraction})(?:[eE][+-]?[0-9]+)?|(?i:inf|infinity|nan))\s*"
 
 
 DIGITS = 38
@@ -129,10 +185,15 @@ REPAIR = "repair or remove the line"
 NAMES_HINT = f"{REPAIR}; if vertices have names, read the file with format='csv'"
 
 
+def split_words(block: Block, layout: Layout) -> Iterator[Row]:
+    """Yield the rows of a block, each with its line and any number of words."""
+    return (_split_quoted if layout.quoted else _split_plain)(layout.tidied(block), layout)
+
+
 def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a block, each with its line."""
     marker = layout.marker.decode()
-    for line, words in (_split_quoted if layout.quoted else _split_plain)(layout.tidied(block), layout):
+    for line, words in split_words(block, layout):
         if marker and words[0] != marker:
             raise block.file.problem(f"a line that does not start with {marker!r}", line, REPAIR)
         if len(words) != len(layout.fields):
@@ -146,19 +207,35 @@ def _split_plain(block: Block, layout: Layout) -> Iterator[Row]:
     return ((line, _decode(line, block).split(layout.separator)) for line in lines if line.text)
 
 
+class Quoted(str):
+    """A value that stands in quotes."""
+
+    __slots__ = ()
+
+
 def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
+    mark = re.escape(layout.separator)
+    # Quotes enclose a value that starts with one; elsewhere they are letters.
+    value = re.compile(rf'(?:"((?:[^"]++|"")*+)("?)|([^{mark}\n]*+))({mark}|\n|\Z|)')
     texts = block.data.split(b"\n")
-    decoded = (_decode(Line(text, number), block) + "\n" for number, text in enumerate(texts, block.line))
-    start = 0
-    reader = csv.reader(decoded, delimiter=layout.separator, strict=True)
-    try:
-        for words in reader:
-            if words:
-                yield Line(texts[start], block.line + start), words
-            start = reader.line_num
-    except csv.Error as error:
-        line = min(start, len(texts) - 1)
-        raise block.file.problem(str(error), Line(texts[line], block.line + line), REPAIR) from error
+    decoded = [_decode(Line(text, number), block) for number, text in enumerate(texts, block.line)]
+    text = "\n".join(decoded).removesuffix("\n")
+    words, place, row, line = list[str](), 0, 0, 0  # `row`: line of the row's first value
+    while place <= len(text):
+        found = value.match(text, place)
+        assert found is not None
+        enclosed, closed, letters, end = found.groups()
+        if enclosed is not None and not (closed and (end or found.end() == len(text))):
+            reason = f"{layout.separator!r} expected after '\"'" if closed else "unexpected end of data"
+            raise block.file.problem(reason, Line(texts[row], block.line + row), REPAIR)
+        words.append(letters if enclosed is None else Quoted(enclosed.replace('""', '"')))
+        line += 0 if enclosed is None else enclosed.count("\n")
+        place = found.end()
+        if end != layout.separator:
+            if words != [""] or isinstance(words[0], Quoted):
+                yield Line(texts[row], block.line + row), words
+            words, row, line = [], line + 1, line + 1
+            place += not end
 
 
 def _decode(line: Line, block: Block) -> str:
@@ -219,13 +296,45 @@ def parse_rows(block: Block, layout: Layout) -> pa.RecordBatch:
 
 def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout, block: Block) -> pa.Array:
     converter = CONVERTERS[field.type]
+    localized = layout.localized and not field.kept and field.type != pa.string()
     values: list[Any] = []
     for line, words in rows:
         word = words[position]
         try:
-            values.append(None if layout.quoted and not word else converter(word, field.type))
+            if layout.quoted and layout.is_missing(field, word):
+                values.append(None)
+            else:
+                values.append(converter(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
-            hint = NAMES_HINT if field.end_point and not layout.quoted else REPAIR
-            raise block.file.problem(message, line, hint, ("format='csv'", "--format csv")) from error
+            hint, option = _hint_for_number(word) if layout.quoted else (REPAIR, (REPAIR, REPAIR))
+            if field.end_point and not layout.quoted:
+                hint, option = NAMES_HINT, ("format='csv'", "--format csv")
+            raise block.file.problem(message, line, hint, option) from error
     return pa.array(values, field.type)
+
+
+_GROUPED = re.compile(r"\s*[+-]?[0-9]{1,3}(?:([,. '_\u00a0\u202f])[0-9]{3})(?:\1[0-9]{3})*(?:([.,])[0-9]*)?\s*")
+_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*")
+
+
+def _hint_for_number(word: str) -> tuple[str, tuple[str, str]]:
+    """Return the fix for a value that is no number, and its words for the command line."""
+    hints = [f"{REPAIR}, leave a missing number empty, or name a column of numbers"] * 2
+    grouped, decimal = _GROUPED.fullmatch(word), {"decimal": ","}
+    for at, written in enumerate((_arguments, _options)):
+        if grouped and grouped[1] != grouped[2]:
+            signs = {"thousands": grouped[1]} | (decimal if grouped[2] == "," or grouped[1] == "." else {})
+            hints[at] = f"if {grouped[1]!r} separates thousands, read the file with {written(signs)}"
+        if _COMMA.fullmatch(word):
+            more = f"if ',' is the decimal sign, read the file with {written(decimal)}"
+            hints[at] = f"{hints[at]}; {more}" if grouped else more
+    return hints[0], (hints[0], hints[1])
+
+
+def _arguments(signs: dict[str, str]) -> str:
+    return ", ".join(f"{name}={sign!r}" for name, sign in signs.items())
+
+
+def _options(signs: dict[str, str]) -> str:
+    return " ".join(f"--{name} {shlex.quote(sign)}" for name, sign in signs.items())

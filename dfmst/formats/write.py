@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 
+from dfmst._common.deferred import call_arrow, pc
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
-from dfmst.formats.read import format_of_suffix
+from dfmst.formats.text_rows import POINTED
 from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
 
 STREAM_SUFFIX = ".arrows"
+ROWS_AT_A_TIME = 1 << 16  # of text
 _PLAIN = pyarrow.ipc.IpcWriteOptions(compression="zstd")
 _DELTAS = pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=True)
 
@@ -57,7 +59,7 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_edges(edges, Path(folder) / "edges.csv")
     ...     print((Path(folder) / "edges.csv").read_text())
-    "source","target","weight"
+    source,target,weight
     1,2,0.5
     2,3,1.5
     <BLANKLINE>
@@ -195,38 +197,64 @@ class _OneDictionary:
                         file.write_batch(self._unified(batch))
 
 
-def _separated(separator: str, sink: Any, schema: pa.Schema, target: Path) -> Any:
-    options = pyarrow.csv.WriteOptions(delimiter=separator)
-    names = [name for name in geometry_fields(schema) if is_wkb(schema.field(name).type)]
-    if names:
-        return _Text(sink, schema, target, names, options)
-    return pyarrow.csv.CSVWriter(sink, schema, write_options=options)
-
-
 class _Text:
-    """Writes separated text, geometries as WKT."""
+    """Writes separated text, geometries as WKT, and quotes around values that need them alone."""
 
-    def __init__(self, sink: Any, schema: pa.Schema, target: Path, names: list[str], options: Any) -> None:
-        self._names, self._target = names, target
-        for name in names:
-            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
-        self._writer = pyarrow.csv.CSVWriter(sink, schema, write_options=options)
+    def __init__(self, separator: str, sink: Any, schema: pa.Schema, target: Path) -> None:
+        self._separator, self._sink, self._target = separator, sink, target
+        self._geometries = [name for name in geometry_fields(schema) if is_wkb(schema.field(name).type)]
+        self._pointed = [(field.metadata or {}).items() >= POINTED.items() for field in schema]
+        for field in schema:
+            if isinstance(field.type, pa.BaseExtensionType):
+                raise pa.ArrowInvalid(f"Unsupported Type:{field.type}")
+            _cast(pa.nulls(0, field.type))  # refuses types that text cannot store
+        self._write([pa.array([name], pa.large_string()) for name in schema.names])
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
-        self._writer.write_batch(with_text(batch, self._names, self._target))
+        batch = with_text(batch, self._geometries, self._target) if self._geometries else batch
+        for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
+            self._write(batch.slice(start, ROWS_AT_A_TIME).columns)
+
+    def _write(self, columns: list[pa.Array]) -> None:
+        words = [self._quoted(_cast(column), column.type) for column in columns]
+        for at, column in enumerate(columns):
+            if self._pointed[at] and pa.types.is_floating(column.type):
+                whole = call_arrow("match_substring_regex", words[at], options=("MatchSubstringOptions", "^-?[0-9]+$"))
+                words[at] = call_arrow("if_else", whole, _joined(words[at], ".0", ""), words[at])
+        words[-1] = _joined(words[-1], "\n", "")
+        self._sink.write(_joined(*words, self._separator).buffers()[2])
+
+    def _quoted(self, words: pa.Array, kind: pa.DataType) -> pa.Array:
+        if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
+            return words
+        marks = f'["\r\n{self._separator}]|^$'
+        needed = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", marks))
+        if not call_arrow("any", needed).as_py():
+            return words
+        return pc.if_else(needed, _joined('"', pc.replace_substring(words, '"', '""'), '"', ""), words)
 
     def __enter__(self) -> _Text:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._writer.close()
+        """Leave the sink open: whoever opened it closes it."""
+
+
+def _cast(column: pa.Array) -> pa.Array:
+    return call_arrow("cast", column, options=("CastOptions", pa.large_string()))
+
+
+def _joined(*words: pa.Array | str) -> pa.Array:
+    """Join texts one by one, the last between the others; nulls are empty."""
+    words = tuple(pa.scalar(word, pa.large_string()) if isinstance(word, str) else word for word in words)
+    return call_arrow("binary_join_element_wise", *words, options=("JoinOptions", "replace"))
 
 
 WRITERS: dict[str, Callable[[Any, pa.Schema, Path], Any]] = {
     "arrow": _arrow,
-    "csv": partial(_separated, ","),
+    "csv": partial(_Text, ","),
     "parquet": _parquet,
-    "tsv": partial(_separated, "\t"),
+    "tsv": partial(_Text, "\t"),
 }
 WRITABLE_FORMATS = tuple(WRITERS)

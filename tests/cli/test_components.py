@@ -38,7 +38,7 @@ def test_json(dfmst, roads):
 def test_standard_output(dfmst, parquet):
     parquet("in.parquet", {"a": [7, 3], "b": [5, 3]})
     result = dfmst("components", "in.parquet", "-s", "a", "-t", "b")
-    assert result.stdout == '"vertex","component"\n3,3\n5,5\n7,5\n'
+    assert result.stdout == "vertex,component\n3,3\n5,5\n7,5\n"
 
 
 def test_self_loops_are_vertices(dfmst, parquet, rows):

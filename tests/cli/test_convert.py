@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
+import pytest
 
 DIMACS = "c a triangle\np sp 3 3\na 1 2 4\na 2 3 5\na 1 3 6\n"
 COLUMNS = {"source": [1, 2, 1], "target": [2, 3, 3], "weight": [4, 5, 6]}
@@ -39,7 +42,7 @@ def test_formats_by_name(dfmst):
 def test_standard_output(dfmst):
     Path("roads.gr").write_text(DIMACS)
     result = dfmst("convert", "roads.gr", "--to", "tsv")
-    assert result.stdout == '"source"\t"target"\t"weight"\n1\t2\t4\n2\t3\t5\n1\t3\t6\n'
+    assert result.stdout == "source\ttarget\tweight\n1\t2\t4\n2\t3\t5\n1\t3\t6\n"
     assert result.stderr.startswith("3 rows, ")
 
 
@@ -80,3 +83,75 @@ def test_rows_pass_in_batches(dfmst, parquet, monkeypatch):
     dfmst("convert", "in.parquet", "-o", "out.csv")
     assert sum(sizes) == 600_000
     assert len(sizes) > 1
+
+
+PHONES = "name,city,phone\nAnn,x,0170\nBob,y,170\n"
+ROADS = "km,a,b\n1.5,x,y\n2,y,z\n3,x,z\n"
+NAMED = ("-s", "a", "-t", "b", "-w", "km")
+BY_ROLE = [
+    (PHONES, ("dedupe", "in.csv", "-k", "phone"), "name,city,phone,group\nAnn,x,0170,0\nBob,y,170,1\n"),
+    (
+        "score,email\n1.5,a@x\n2,a@x\n",
+        ("dedupe", "in.csv", "-k", "email", "--keep", "max:score"),
+        "score,email,group\n2,",
+    ),
+    (
+        "id,email\n9,a@x\n10,a@x\n",
+        ("dedupe", "in.csv", "-k", "email", "--keep", "max:id"),
+        "id,email,group\n10,a@x,0\n",
+    ),
+    ("a,b,note\n07,8,9.50\n", ("convert", "in.csv"), "a,b,note\n07,8,9.50\n"),
+    ('id,lat,"a,b"\n1,4.50,""\n2,5,\n', ("convert", "in.csv"), 'id,lat,"a,b"\n1,4.50,""\n2,5,\n'),
+    ("a,b,km\nx,y,28.0\ny,z,0.5\n", ("forest", "in.csv", *NAMED), "a,b,km\nx,y,28.0\ny,z,0.5\n"),
+    (ROADS, ("forest", "in.csv", *NAMED, "--verify"), "km,a,b\n1.5,x,y\n2,y,z\n"),
+    (
+        "a,b,km,grp,zip\n1,2,3,07,01\n1,2,3,7,02\n",
+        ("forest", "in.csv", *NAMED, "--by", "grp"),
+        "1,2,3,07,01\n1,2,3,7,02\n",
+    ),
+    ('a, b, km\nx, y, 1\n"x", "y", 2\n', ("forest", "in.csv", *NAMED), "a,b,km\nx,y,1\n"),
+    ("a;b;km\nx;y;1.200,5\n", ("forest", "in.csv", *NAMED, "--decimal", ",", "--thousands", "."), "x,y,1200.5\n"),
+    ("a,b,km\nx,y,NA\ny,z,1\n", ("forest", "in.csv", *NAMED, "--invalid", "drop"), "a,b,km\ny,z,1\n"),
+    ("a,b\n1,2\n01,3\n", ("components", "in.csv", "-s", "a", "-t", "b"), "vertex,component\n01,01\n1,1\n2,1\n3,01\n"),
+    ("a,b\n1,10\n", ("components", "in.csv", "-s", "a", "-t", "b", "--text", "a"), "vertex,component\n1,1\n10,1\n"),
+    ("id,x\n01,0\n1,3\n", ("points", "in.csv", "-c", "x", "--id", "id"), "source,target,distance\n01,1,3\n"),
+    ("a,b,yes\n1,2,true\n2,3,false\n", ("convert", "in.csv", "-s", "a", "-t", "b"), "a,b,yes\n1,2,true\n2,3,false\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "arguments", "expected"), BY_ROLE)
+def test_columns_by_role(dfmst, text, arguments, expected):
+    Path("in.csv").write_text(text)
+    assert expected in dfmst(*arguments).stdout
+
+
+def test_types_of_named_columns(dfmst):
+    Path("in.csv").write_text("from_id,name,km\n1,2,3.0\n")
+    for options, types in (
+        ((), ["int64", "int64", "string"]),
+        (("-w", "km", "--text", "name"), ["int64", "string", "double"]),
+    ):
+        summary = json.loads(dfmst("convert", "in.csv", "-o", "out.parquet", "--json", *options).stdout)
+        assert list(summary["columns"].values()) == types
+
+
+def test_new_rows_get_the_types_of_the_old_ones(dfmst):
+    Path("old.csv").write_text("a,b,km,zip\n1,2,1.5,x\n")
+    Path("new.csv").write_text("a,b,km,zip\n2,3,2,7\n")
+    dfmst("forest", "old.csv", *NAMED, "-o", "old.parquet")
+    assert dfmst("update", "old.parquet", "new.csv").stdout == "a,b,km,zip\n1,2,1.5,x\n2,3,2,7\n"
+    Path("new.csv").write_text("a,b,km,zip\n02,3,2,7\n")
+    assert "'a' is string instead of int64" in dfmst("update", "old.parquet", "new.csv", code=2).stderr
+
+
+@pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="this system has no /dev/stdin")
+def test_pipes():
+    command = [sys.executable, "-m", "dfmst", "forest", *NAMED]
+    for path in ("/dev/stdin", "-", "/dev/fd/0"):
+        run = subprocess.run([*command, path], input=ROADS, capture_output=True, text=True, check=True)
+        assert run.stdout == "km,a,b\n1.5,x,y\n2,y,z\n", path
+    Path("in.csv").write_text(ROADS)
+    os.mkfifo("pipe")
+    writer = subprocess.Popen(["cp", "in.csv", "pipe"])
+    run = subprocess.run([*command, "pipe"], capture_output=True, text=True, check=True)
+    assert (run.stdout, writer.wait()) == ("km,a,b\n1.5,x,y\n2,y,z\n", 0)

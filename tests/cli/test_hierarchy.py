@@ -24,7 +24,7 @@ def test_number_of_clusters(dfmst, edges, rows):
 
 def test_several_distances(dfmst, edges):
     result = dfmst("clusters", edges, "-d", "1", "-d", "2.5")
-    assert result.stdout == '"vertex","d1","d2.5"\n1,1,1\n2,1,1\n3,3,3\n4,4,3\n5,5,5\n'
+    assert result.stdout == "vertex,d1,d2.5\n1,1,1\n2,1,1\n3,3,3\n4,4,3\n5,5,5\n"
     assert result.stderr.startswith("4 clusters (d1), 3 clusters (d2.5) of 5 vertices, ")
 
 
@@ -44,7 +44,7 @@ def test_labels_of_a_dendrogram(dfmst, parquet):
     parquet("roads.parquet", {"source": ["b", "c"], "target": ["a", "b"], "weight": [2.0, 1.0]})
     merges = dfmst("linkage", "roads.parquet", "--labels", "vertices.csv").stdout.splitlines()
     assert merges[1:] == ["1,2,1,2", "0,3,2,3"]
-    assert Path("vertices.csv").read_text().splitlines() == ['"number","vertex"', '0,"a"', '1,"b"', '2,"c"']
+    assert Path("vertices.csv").read_text().splitlines() == ["number,vertex", "0,a", "1,b", "2,c"]
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,30 @@ def test_counts_can_be_ignored(dfmst):
     dfmst("verify", "a.txt", "forest.csv", "--ignore-counts")
 
 
+def test_labels_of_nodes(dfmst, rows):
+    text = 'graph [ node [ id 0 label "{}" ] node [ id 1 label "{}" ] edge [ source 0 target 1 weight 5 ] ]'
+    Path("a.gml").write_text(text.format("Ann", "Bob"))
+    Path("b.gml").write_text(text.format("Bob", "Eve"))
+    result = dfmst("forest", "a.gml", "b.gml", "-o", "out.csv", code=2)
+    assert result.stderr.endswith("--labels (of linkage: --node-labels), or the ids as they are with --no-labels\n")
+    dfmst("convert", "a.gml", "b.gml", "--no-labels", "-o", "ids.parquet")
+    assert rows("ids.parquet")["target"] == [1, 1]
+    dfmst("forest", "a.gml", "b.gml", "--labels", "-o", "out.parquet")
+    assert rows("out.parquet")["target"] == ["Bob", "Eve"]
+    dfmst("verify", "a.gml", "--labels", "out.parquet", code=1)
+    dfmst("forest", "a.gml", "--labels", "-o", "a.csv")
+    dfmst("verify", "a.gml", "a.csv", "--labels")
+    dfmst("linkage", "a.gml", "b.gml", "--node-labels", "--labels", "names.parquet", "-o", "merges.csv")
+    assert rows("names.parquet")["vertex"] == ["Ann", "Bob", "Eve"]
+
+
+def test_what_is_skipped_among_the_rows_is_told(dfmst):
+    Path("a.txt").write_text("# a comment\n1 2 5\n#2 3 5\n3 4 5\n")
+    for command in ("forest", "convert"):
+        result = dfmst(command, "a.txt", "-o", f"{command}.csv")
+        assert result.stderr.startswith("a.txt: skipped 1 comments or blank lines among the rows\n")
+
+
 def test_unsigned_weights_go_through_csv(dfmst, parquet, rows):
     import pyarrow as pa
 

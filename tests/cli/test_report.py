@@ -78,7 +78,7 @@ def test_points_of_integer_and_of_padded_ids(dfmst, parquet):
         dfmst("report", edges, "-o", "map.html", "--points", "p.tsv", "--coordinates", "x", "y")
         assert "have no coordinates" not in page("map.html")
     Path("p.tsv").write_text("")
-    assert "p.tsv: no table of points" in dfmst("report", edges, "--points", "p.tsv", code=2).stderr
+    assert "p.tsv, line 1: the file is empty" in dfmst("report", edges, "--points", "p.tsv", code=2).stderr
 
 
 def test_beside_a_run_in_memory(dfmst, roads):

@@ -132,7 +132,7 @@ def test_text_forgets_types(dfmst, parquet):
     columns = {"source": pa.array([1, 2, 1], pa.uint32()), "target": pa.array([2, 3, 3], pa.uint32())}
     parquet("edges.parquet", {**columns, "weight": [3.5, 1.0, 2.0]})
     dfmst("forest", "edges.parquet", "-o", "forest.csv")
-    assert Path("forest.csv").read_text() == '"source","target","weight"\n2,3,1\n1,3,2\n'
+    assert Path("forest.csv").read_text() == "source,target,weight\n2,3,1\n1,3,2\n"
     dfmst("verify", "edges.parquet", "forest.csv")
 
 

@@ -159,7 +159,7 @@ def test_weights_without_an_order_or_a_sum(weight: Any, kind: str) -> None:
     [
         (["1", "2.5e3", "two"], "1 of 3 is not a number: 'two' in row 2", "repair or remove those rows, and cast"),
         (["1", "", "x"], "", "cast"),
-        (["1,5", "-2,5", "3"], "2 of 3 are not numbers: the first '1,5' in row 0", "write decimal"),
+        (["1,5", "-2,5", "3"], "2 of 3 are not numbers: the first '1,5' in row 0", "read the file with decimal"),
         (["1", "2", "3"], "", "cast"),
     ],
 )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dfmst.formats import FORMATS, detect_format
+from dfmst.errors import FormatError
+from dfmst.formats import FORMATS, detect, detect_format, read_edges
 
 CASES = [
     ("a.gr", "p sp 2 1\na 1 2 3\n", "dimacs"),
@@ -34,6 +35,17 @@ CASES = [
     ("a", "graph\n[\n", "gml"),
     ("a", '{"nodes": []}', "json"),
     ("a", '<?xml version="1.0"?><graphml/>', "graphml"),
+    ("a.net", "% c\n*Vertices 2\n", "pajek"),
+    ("a", "\n*network x\n*vertices 2\n", "pajek"),
+    ("a.txt", "a b {'x': 1, 'y': 2, 'z': 3}\n", "snap"),
+    ("a.txt", "# friends\n1 2\n2 3\n", "snap"),
+    ("a.txt", "# from to\n1 2\n# x\n3 4\n", "snap"),
+    ("a.txt", "# 3\n1 2 3 4\n", "snap"),
+    ("a.txt", "# friends\n\n# of\nann bob\n", "snap"),
+    ("a.txt", "# a\n# b\n# GMT\nann bob\n", "snap"),
+    ("a", "# a\nCreator x\n# b\ngraph [\n", "gml"),
+    ("a.txt", "c x\np sp 2 1\n#\na 1 2 3\n", "dimacs"),
+    ("a.txt", "1 2\n# of\n2 3\n", "snap"),
     ("a.csv", "8\n16\n4 5 35\n", "csv"),
     ("A.TSV", "1\t2\n", "tsv"),
     ("a.cedge", "0 1 2 0.5\n", "cedge"),
@@ -46,6 +58,54 @@ def test_format(tmp_path: Path, name: str, text: str, expected: str) -> None:
     (tmp_path / name).write_text(text)
     assert detect_format(tmp_path / name) == expected
     assert expected in FORMATS
+
+
+REFUSED = [
+    ("GEXF", "<?xml version='1.0'?>\n<!-- > -->\n<gexf>", "networkx.read_gexf("),
+    ("DOT", "graph { a -- b; b -- c }", "networkx.nx_pydot.read_dot("),
+    ("DOT", '// roads\n/* { */ strict digraph "x"\n{', "networkx.nx_pydot.read_dot("),
+    ("LGL", "# a\nb 1\nc 2\n# b\nc 3\n", "igraph.Graph.Read_Lgl("),
+    ("LGL", "# a\n\nb 1.5\nc 2\n\n# b\nc 3\n", "igraph.Graph.Read_Lgl("),
+    ("LGL", "# a\nb\n# c\nd\n", "igraph.Graph.Read_Lgl("),
+    ("LGL", "# ann\nbob 5\neve 3\n", "igraph.Graph.Read_Lgl("),
+    ("LGL", "# 0\n1 5\n2 3e-1\n", "igraph.Graph.Read_Lgl("),
+    ("LEDA", "LEDA.GRAPH\nstring\n", "networkx.read_leda("),
+    ("UCINET DL", "dl n=4 format=edgelist1\ndata:\n1 2\n", "igraph.Graph.Read_DL("),
+    ("UCINET DL", "DL\nN = 4\n", "igraph.Graph.Read_DL("),
+    ("sparse6", ">>sparse6<<:BcN\n", "networkx.read_sparse6("),
+    ("sparse6", ":BcN\n", "networkx.read_sparse6("),
+    ("graph6", ">>graph6<<Bw\n", "networkx.read_graph6("),
+    ("adjacency list", "#x.py\n# GMT Thu Nov 26 14:28:00 2026\n# \n1 2 3\n2 3 1\n", "networkx.read_adjlist("),
+    ("adjacency list", "#x.py\n# GMT Thu\n# \n1 1\n2 {}\n2 0\n", "networkx.read_multiline_adjlist"),
+    ("SteinLib", "33D32945 STP File, STP Format Version 1.0\n", "grep -i"),
+    ("SteinLib", "\nSECTION Graph\nNodes 2\n", "grep -i"),
+    ("GDF", "nodedef>name VARCHAR\ns1\n", "'edgedef>'"),
+    ("VNA", "*Node data\nid name\n", "'*tie data'"),
+    ("LEMON", "@nodes\nlabel\n1\n", "@arcs"),
+    ("TGF", "1 10\n2 20\n#\n1 2\n", "the rows after '#'"),
+    ("Newick", "(a:1,b:2);\n", "its branches"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "call"), REFUSED)
+def test_a_format_that_is_not_read(tmp_path: Path, name: str, text: str, call: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    with pytest.raises(FormatError) as error:
+        read_edges(path)
+    assert error.value.message == f"{path}: {name} files are not read, and by its first lines this is one"
+    assert call in error.value.hint
+    assert "name that one with format=" in error.value.hint
+
+
+@pytest.mark.parametrize("format", [*detect.REFUSED, *detect.UNSURE], ids=lambda format: format.name)
+def test_a_suffix_that_is_not_read(tmp_path: Path, format: detect.Refused) -> None:
+    for suffix in format.suffixes:
+        path = tmp_path / f"a{suffix}"
+        path.write_text("1 2 3\n")
+        with pytest.raises(FormatError, match=f"by its suffix {suffix} this is one"):
+            read_edges(path)
+        assert read_edges(path, "snap").num_rows == 1
 
 
 def test_the_import_is_light() -> None:

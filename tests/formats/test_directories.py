@@ -192,7 +192,7 @@ def test_an_output_keeps_mode_and_owner(tmp_path, mode, through_link):
     write_edges(TABLE, tmp_path / "link.csv" if through_link else path)
     after = path.stat()
     assert (stat.S_IMODE(after.st_mode), after.st_uid, after.st_gid) == (mode, *owner)
-    assert path.read_text().startswith('"source"')
+    assert path.read_text().startswith("source")
 
 
 def test_an_output_directory_keeps_its_mode(tmp_path):

@@ -95,7 +95,8 @@ def test_csv_numbers_are_not_rounded(
     tmp_path: Path, words: list[str], kind: pa.DataType, values: list[Any], column: str, block_bytes: int
 ) -> None:
     rows = "".join(f"{at},{at + 1},{word}\n" for at, word in enumerate(words))
-    table = read(tmp_path, "a.csv", f"source,target,{column}\n{rows}", block_bytes)
+    (tmp_path / "a.csv").write_text(f"source,target,{column}\n{rows}")
+    table = open_edges(tmp_path / "a.csv", weight=column, block_bytes=block_bytes).read_all()
     assert table[column].type == kind
     assert table[column].to_pylist() == values
 
@@ -125,7 +126,6 @@ REFUSED = [
     ("a.csv", "source,target\n1,Rome\n2.5,Bari\n", "line 3: column 1 (source) holds numbers that are not whole"),
     ("a.csv", "source,target\n1,2\n,1e3\n", "line 3: column 2 (target) holds numbers that are not whole, '1e3'"),
     ("a.csv", f"{2**64},-1\n1.0,3\n", "line 2: column 1 (source) holds numbers that are not whole, '1.0'"),
-    ("a.csv", f"1,{'7' * 39}\n", "line 1: a whole number beyond 38 digits in column 2 (target)"),
     ("a.txt", "1.0 2 5\n1 3 5\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'"),
 ]
 

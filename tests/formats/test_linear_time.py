@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("networkx")
-
 from dfmst.errors import CapacityError, DfmstError, FormatError
 from dfmst.formats import open_edges, read_edges
 
 NOISE = 0.3  # seconds; where a text of size n took quadratic time, 4 n took more than a second
 GRAPHML = '<?xml version="1.0"?>{}<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}<graph>{}</graph></graphml>'
 GML = "graph [ node [ id 1 ] edge [ source 1 target 1 value {} ] ]"
+MATRIX = "DIMENSION: 9\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n"
 POINTS = "DIMENSION: 1\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
 
 
@@ -56,6 +55,21 @@ TEXTS: dict[str, tuple[str, int, Callable[[int], str]]] = {
     "digits and a letter in a.gr": ("a.gr", 4_000, digits("a 1 2 3\na 1 2 {}\n")),
     "digits and a letter in a.tsp": ("a.tsp", 4_000, digits(POINTS + "1 0 {}\n")),
     "digits in a.gml": ("a.gml", 20_000, lambda n: GML.format("9" * n)),
+    "digits in a.net": ("a.net", 20_000, digits("*Vertices 2\n*Edges\n1 2 {}\n")),
+    "digits in an attribute": ("a.txt", 20_000, digits("1 2 {{'weight': {} }}\n")),
+    "lists in a.gml": ("a.gml", 20_000, lambda n: "graph [ " + "x [ " * n),
+    "comments in a.gml": ("a.gml", 60_000, lambda n: "graph [ " + "# x\n" * n + "]"),
+    "a key with many values": ("a.gml", 40_000, lambda n: "graph [ " + "x 1 " * n + "]"),
+    "quotes in a.net": ("a.net", 40_000, lambda n: "*Vertices 2\n1 " + '"a" ' * n + '"'),
+    "many vertices": ("a.net", 60_000, lambda n: "*Vertices 9" + "\n*Edges" * n),
+    "marks at the start of rows": ("a.txt", 20_000, lambda n: "a b 1\n" + "# b\n#a b 1\n" * n),
+    "heads of LGL": ("a", 60_000, lambda n: "# a\n" * n + "# b"),
+    "rows of LGL": ("a", 10_000, lambda n: "# a\n" + "b c\n" * n),
+    "comments of DOT": ("a", 60_000, lambda n: "/**/" * n + "/*" * n),
+    "processing instructions": ("a", 60_000, lambda n: "<?x?>" * n + "<!--" * n),
+    "rows of TGF": ("a", 15_000, lambda n: "1 2\n" * n + " #"),
+    "brackets of Newick": ("a", 30_000, lambda n: "(" * n + ")" * n),
+    "numbers of a matrix": ("a.tsp", 90_000, lambda n: MATRIX + "1 " * n),
     "columns": ("a.csv", 5_000, columns("1")),
     "a line without an end": ("a.csv", 8_000_000, lambda n: "x" * n),
     "a header without an end": ("a.txt", 8_000_000, lambda n: "# " + "x" * n),

@@ -13,6 +13,7 @@ from dfmst.formats import open_edges, read_edges
 
 BANNER = "%%MatrixMarket matrix coordinate"
 POINTS = "NAME: x\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+EXPLICIT = "DIMENSION: 3\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: {}\nEDGE_WEIGHT_SECTION\n"
 
 FORCED = {".ewg": "ewg"}
 CASES = [
@@ -32,7 +33,35 @@ CASES = [
     ("a.gr", "hello\n", "line 1: neither a comment (c), a p line nor a row: 'hello'"),
     ("a.gr", "p tw 3 1\n1 2\n\n2 3\n", "line 4: more rows than the 1 that line 1 promises: '2 3'"),
     ("a.gr", f"a 1 {2**63} 4\n", f"line 1: a whole number beyond 64 bits in column 3 (target), '{2**63}'"),
+    *(
+        (f"a.{kind}", f"p {kind} 3 1\na 1 2 4\n", f"line 1: a problem of the kind '{kind}'")
+        for kind in ("min", "max", "cnf")
+    ),
+    # Pajek
+    ("a.txt", "*Vertices\n", "line 1: *Vertices without a count: '*Vertices'"),
+    ("a.txt", "*Vertices 2\n1 a\n1 b\n", "line 3: a vertex given twice: '1 b'"),
+    ("a.txt", "*Vertices 2\n*Edges\n1 3\n", "line 3: a vertex outside the range 1 to 2 of *Vertices: '1 3'"),
+    ("a.txt", "*Vertices 2\n*Edges\n1\n", "line 3: too few columns: an edge needs two vertices: '1'"),
+    ("a.txt", "*Vertices 2\n*Edges\n1 b\n", "line 3: 'b' is not the number of a vertex: '1 b'"),
+    ("a.txt", "*Vertices 2\n*Edges\n1 2 far\n", "line 3: a row whose weight or names of values are unclear: '1 2 far'"),
+    ("a.txt", "*Vertices 2\n*Edges\n1 2 1 c\n", "line 3: a row whose weight or names of values are unclear"),
+    ("a.txt", "*Vertices 2\n*Edges\n1 2 1 weight 2\n", "line 3: two values of one name"),
+    ("a.txt", "*Vertices 2\n*Matrix\n0 1\n", "line 2: a section that is not read: '*Matrix'"),
+    ("a.txt", "*Vertices 2\n*Vertices 2\n", "line 2: a second network: '*Vertices 2'"),
+    ("a.txt", '*Vertices 2\n1 "a\n', "line 2: quotes within a word, or that do not close: '1 \"a'"),
+    ("a.txt", "*Network x\n*Edges\n1 2\n", "line 3: a vertex outside the range 1 to None of *Vertices: '1 2'"),
     # Plain text
+    ("a.txt", "1 2 0.05\n3 10 007\n30 07 1\n", "line 3: zeros before the digits of an id, '07': a number, or a name"),
+    ("a.txt", "#ann bob\ncy dan\n", "line 1: a comment, or a row whose first id has a mark: '#ann bob'"),
+    ("a.txt", "ann bob NA\nbob cy 3\n", "line 1: not a number in column 3 (weight), 'NA': 'ann bob NA'"),
+    ("a.txt", "id from to\n1 2 3\n", "line 1: a heading whose ends are not the first two columns: 'id from to'"),
+    ("a.txt", "from to km km\n1 2 3 4\n", "line 1: two columns of one name: 'from to km km'"),
+    (
+        "a.txt",
+        "ann bob {'weight': 1}\nbob {'weight': 1}\n",
+        'line 2: not two ids and a dictionary of attributes: "bob {',
+    ),
+    ("a.txt", "ann bob {'weight': open('x')}\n", "line 1: not two ids and a dictionary of attributes"),
     ("a.txt", "1 2\n3\n", "line 2: too few columns: 1 instead of 2: '3'"),
     ("a.txt", "1\n", "line 1: too few columns: an edge needs two vertices: '1'"),
     ("a.txt", "# only\n# comments\n", "line 2: no row"),
@@ -48,6 +77,7 @@ CASES = [
     ("a.mtx", "1 2 3\n", "line 1: not a MatrixMarket banner: '1 2 3'"),
     ("a.mtx", f"{BANNER} complex general\n", "line 1: complex numbers have no order, so they cannot be weights"),
     ("a.mtx", "%%MatrixMarket matrix array real general\n", "line 1: array storage does not list the entries"),
+    ("a.mtx", f"{BANNER} real skew-symmetric\n", "line 1: a skew-symmetric matrix has every edge with two weights"),
     ("a.mtx", f"{BANNER} real lopsided\n", "line 1: an unknown kind of matrix"),
     ("a.mtx", f"{BANNER} odd general\n", "line 1: an unknown kind of numbers"),
     ("a.mtx", f"{BANNER} real general\n% x\n", "line 3: no line of sizes"),
@@ -81,9 +111,13 @@ CASES = [
     ("a.tsp", POINTS + "1 0 0\n1 0 1\n", "line 6: a number given twice: '1 0 1'"),
     (
         "a.tsp",
-        "DIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n",
-        "line 2: an unknown EDGE_WEIGHT_TYPE: 'GEO'",
+        "DIMENSION: 2\nEDGE_WEIGHT_TYPE: XRAY1\nNODE_COORD_SECTION\n",
+        "line 2: an unknown EDGE_WEIGHT_TYPE: 'XRAY1'",
     ),
+    ("a.tsp", EXPLICIT.format("UPPER_ROW") + "1 2\n", "line 5: 2 weights, and DIMENSION in line 1 promises 3"),
+    ("a.tsp", EXPLICIT.format("UPPER_ROW") + "1 2 3 4\nEOF\n", "line 6: 4 weights, and DIMENSION in line 1 promises 3"),
+    ("a.tsp", EXPLICIT.format("LOWER_ROW") + "1\n2 x\n", "line 6: not a whole number, 'x': '2 x'"),
+    ("a.tsp", EXPLICIT.format("FUNCTION"), "line 3: an unknown EDGE_WEIGHT_FORMAT: 'FUNCTION'"),
     ("a.tsp", "EDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n", "line 1: no DIMENSION"),
     ("a.tsp", "NAME: x\n", "line 1: no NODE_COORD_SECTION"),
     # CSV

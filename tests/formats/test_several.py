@@ -72,14 +72,19 @@ def test_other_columns(tmp_path: Path, other: pa.Table, difference: str) -> None
         read_edges([tmp_path / "a.parquet", tmp_path / "b.parquet"])
 
 
-def test_text_takes_the_first_files_types(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("source,target,weight\n1,2,0.5\n")
-    (tmp_path / "b.csv").write_text("target,source,weight\n3,2,7\n")
-    assert read_edges([tmp_path / "a.csv", tmp_path / "b.csv"])["weight"].to_pylist() == [0.5, 7.0]
-    with pytest.raises(
-        InvalidEdgesError, match=r"'weight' is int64 in .*b\.csv and double in .*a\.csv, and int64 does"
-    ):
-        read_edges([tmp_path / "b.csv", tmp_path / "a.csv"])
+def test_one_type_for_all_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("source,target,weight,zip\n1,2,0.5,170\n")
+    (tmp_path / "b.csv").write_text("target,source,weight,zip\n3,07,7,0170\n")
+    expected = [("1", "2", 0.5, "170"), ("07", "3", 7.0, "0170")]
+    for names in (["a.csv", "b.csv"], ["b.csv", "a.csv"]):
+        table = read_edges([tmp_path / name for name in names])
+        rows = list(zip(*table.select(["source", "target", "weight", "zip"]).to_pydict().values(), strict=True))
+        assert sorted(rows) == sorted(expected)
+    write_edges(ROADS.append_column("zip", [["9", "8"]]), tmp_path / "c.parquet")
+    (tmp_path / "d.csv").write_text("source,target,weight,zip\n5,6,7,42\n")
+    assert read_edges([tmp_path / "c.parquet", tmp_path / "d.csv"])["zip"].to_pylist() == ["9", "8", "42"]
+    with pytest.raises(InvalidEdgesError, match=r"'(source|target)' is int64 in .*c\.parquet and string in .*b\.csv"):
+        read_edges([tmp_path / "c.parquet", tmp_path / "b.csv"])
 
 
 def test_every_file_must_be_there(tmp_path: Path) -> None:
@@ -95,3 +100,75 @@ def test_a_later_file_that_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("3 4\nx y\n")
     with pytest.raises(FormatError, match=r"b\.txt, line 2: not a whole number"):
         read_edges([tmp_path / "a.txt", tmp_path / "b.txt"])
+
+
+GRAPHML = (
+    '<graphml><key id="k" for="node" attr.name="{key}" attr.type="string"/><graph>'
+    '<node id="{0}"><data key="k">{2}</data></node><node id="{1}"><data key="k">{3}</data></node>'
+    '<edge source="{0}" target="{1}"/></graph></graphml>'
+)
+NODES = '{{"nodes": [{{"{key}": {2}}}, {{"{key}": {3}}}], "links": [{{"source": 0, "target": 1}}]}}'
+#: Files whose ids only count their nodes: ids and labels are to be filled in.
+LOCAL = {
+    "a.gml": 'graph [ node [ id {0} label "{2}" ] node [ id {1} label "{3}" ] edge [ source {0} target {1} ] ]',
+    "b.gml": 'graph [ node [ id {0} name "{2}" ] node [ id {1} name "{3}" ] edge [ source {0} target {1} ] ]',
+    "a.net": '*Vertices 9\n{0} "{2}"\n{1} {3}\n*Edges\n{0} {1}\n',
+    "a.graphml": GRAPHML.replace("{key}", "label"),
+    "n.graphml": GRAPHML.replace("{key}", "name").replace('"{0}', '"n{0}').replace('"{1}', '"n{1}'),
+    "a.json": NODES.replace("{key}", "name").replace("{2}", '"{2}"').replace("{3}", '"{3}"'),
+}
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_ids_that_count_the_nodes_of_a_file(tmp_path: Path, name: str) -> None:
+    path, other = tmp_path / name, tmp_path / f"other-{name}"
+    first, second = (0, 1) if name == "a.json" else (1, 2)
+    path.write_text(LOCAL[name].format(first, second, "Ann", "Bob"))
+    other.write_text(LOCAL[name].format(first, second, "Bob", "Eve"))
+    with pytest.raises(FormatError, match=r"its ids count its own nodes .* 'Ann'\), and other files") as error:
+        read_edges([path, other])
+    assert "labels=True" in error.value.hint
+    assert read_edges([path, other], labels=True).to_pydict() == {"source": ["Ann", "Bob"], "target": ["Bob", "Eve"]}
+    ids = ["n1", "n2"] if name == "n.graphml" else [first, second]
+    for table in (read_edges([path, other], labels=False).slice(1), read_edges(path)):
+        assert table.to_pydict() == {"source": ids[:1], "target": ids[1:]}
+    path.write_text(LOCAL[name].format(first, second, "Ann", "Ann"))
+    with pytest.raises(FormatError, match=r"have the same label 'Ann'"):
+        read_edges(path, labels=True)
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_labels_that_are_the_ids(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    first, second = (0, 1) if name == "a.json" else (1, 2)
+    ids = ("n1", "n2") if name == "n.graphml" else (first, second)
+    path.write_text(LOCAL[name].format(first, second, *ids))
+    assert read_edges([path, path]).num_rows == 2
+
+
+def test_ids_of_the_user_next_to_names(tmp_path: Path) -> None:
+    (tmp_path / "a.graphml").write_text(LOCAL["a.graphml"].format("BER", "CDG", "Berlin", "Paris"))
+    (tmp_path / "b.graphml").write_text(LOCAL["a.graphml"].format(1700, 2600, "Berlin", "Paris"))
+    (tmp_path / "a.csv").write_text("source,target\nBER,LHR\n")
+    assert read_edges([tmp_path / "a.graphml", tmp_path / "a.csv"])["source"].to_pylist() == ["BER", "BER"]
+    assert read_edges([tmp_path / "b.graphml", tmp_path / "b.graphml"])["source"].to_pylist() == [1700, 1700]
+
+
+def test_a_node_without_a_label(tmp_path: Path) -> None:
+    (tmp_path / "a.gml").write_text('graph [ node [ id 1 label "Ann" ] node [ id 2 name "Bob" ] ]')
+    with pytest.raises(FormatError, match="node 2 has no label"):
+        read_edges(tmp_path / "a.gml", labels=True)
+
+
+def test_one_type_of_text(tmp_path: Path) -> None:
+    kinds = (pa.string_view(), pa.large_string(), pa.string(), pa.binary_view(), pa.large_binary())
+    for at, kind in enumerate(kinds):
+        schema = pa.schema({"source": kind, "target": kind})
+        table = pa.table({"source": [b"a"], "target": [b"b"]}).cast(
+            pa.schema({"source": pa.large_binary(), "target": pa.large_binary()})
+        )
+        write_edges(table.cast(schema), tmp_path / f"{at}.arrow")
+    for names, common in (((0, 1), "large_string"), ((2, 0, 1), "large_string"), ((3, 4), "large_binary")):
+        table = read_edges([tmp_path / f"{at}.arrow" for at in names])
+        assert set(map(str, table.schema.types)) == {common}
+        assert table.num_rows == len(names)

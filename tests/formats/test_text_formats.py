@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -164,6 +165,49 @@ def test_tsplib(points: list[tuple[int, int]]) -> None:
     assert read(text, "p.tsp").to_pydict() == table_of(expected)
 
 
+MATRIX = [[0, 7, 9, 4], [7, 0, 3, 8], [9, 3, 0, 6], [4, 8, 6, 0]]
+HALVES = {
+    "FULL_MATRIX": [(a, b) for a in range(4) for b in range(4)],
+    "UPPER_ROW": [(a, b) for a in range(4) for b in range(a + 1, 4)],
+    "LOWER_ROW": [(a, b) for a in range(4) for b in range(a)],
+    "UPPER_DIAG_ROW": [(a, b) for a in range(4) for b in range(a, 4)],
+    "LOWER_DIAG_ROW": [(a, b) for a in range(4) for b in range(a + 1)],
+    "UPPER_COL": [(a, b) for b in range(4) for a in range(b)],
+    "LOWER_COL": [(a, b) for b in range(4) for a in range(b + 1, 4)],
+    "UPPER_DIAG_COL": [(a, b) for b in range(4) for a in range(b + 1)],
+    "LOWER_DIAG_COL": [(a, b) for b in range(4) for a in range(b, 4)],
+}
+
+
+@pytest.mark.parametrize("order", HALVES)
+@pytest.mark.parametrize("block_bytes", [8, 1 << 20])
+def test_a_matrix_of_tsplib(order: str, block_bytes: int) -> None:
+    text = f"TYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: {order}\nEDGE_WEIGHT_SECTION\n"
+    text += "\n".join(str(MATRIX[a][b]) for a, b in HALVES[order]) + "\nDISPLAY_DATA_SECTION\n1 0 0\nEOF\n"
+    expected = [(a + 1, b + 1, MATRIX[a][b]) for a in range(4) for b in range(a + 1, 4)]
+    assert read(text, "p.tsp", block_bytes=block_bytes).to_pydict() == table_of(expected)
+
+
+def test_a_matrix_of_tsplib_that_is_not_symmetric() -> None:
+    text = (
+        "TYPE: ATSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n"
+    )
+    assert read(text + "0 5\n3 0\n", "p.tsp").to_pydict() == table_of([(1, 2, 5), (2, 1, 3)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "distances"),
+    [
+        ("GEO", "1 38.24 20.42\n2 39.57 26.15\n3 40.56 25.32\n", [509, 501, 126]),  # the first of ulysses16
+        ("GEO", "1 -30.30 -10.0\n2 -30.30 -10.0\n3 30.30 170.0\n", [1, 20039, 20039]),
+        ("ATT", "1 6734 1453\n2 2233 10\n3 5530 1424\n", [1495, 381, 1135]),  # the first of att48
+    ],
+)
+def test_distances_of_tsplib(kind: str, points: str, distances: list[int]) -> None:
+    text = f"DIMENSION: 3\nEDGE_WEIGHT_TYPE: {kind}\nNODE_COORD_SECTION\n{points}EOF\n"
+    assert read(text, "p.tsp")["weight"].to_pylist() == distances
+
+
 def test_tsplib_is_made_in_bounded_batches(tmp_path: Path) -> None:
     count = 2_000
     text = f"DIMENSION : {count}\nEDGE_WEIGHT_TYPE : CEIL_2D\nNODE_COORD_SECTION\n"
@@ -201,6 +245,91 @@ def test_dimacs_colouring_and_comments_between_rows() -> None:
 
 def test_vertex_names_in_plain_text() -> None:
     assert read("# people\nann bob 1.5\nbob 3 2\n").to_pydict() == table_of([("ann", "bob", 1.5), ("bob", "3", 2.0)])  # type: ignore[list-item]
+
+
+TEXT_ROWS = [
+    ("from to weight\na b 1\nb c 2\n", {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
+    ("x y Dist\na b 1\n", {"source": ["a"], "target": ["b"], "weight": [1]}),
+    ("x y year\n1 2 1999\n", {"source": [1], "target": [2], "year": [1999]}),
+    ("a\tb\t{'weight': 1, 'x': 2}\n", {"source": ["a"], "target": ["b"], "weight": [1], "x": [2]}),
+    ("from to year km\na b 1999 5\n", {"source": ["a"], "target": ["b"], "year": [1999], "km": [5]}),
+    ("from to\na b\n", {"source": ["a"], "target": ["b"]}),
+    ("ann bob nan\nbob cy 3\n", {"source": ["ann", "bob"], "target": ["bob", "cy"], "weight": [math.nan, 3.0]}),
+    ("ann bob\nbob 3\n", {"source": ["ann", "bob"], "target": ["bob", "3"]}),
+    (
+        "a b 1\n#c %d 2\n# note\n%e f 3\n",
+        {"source": ["a", "#c", "%e"], "target": ["b", "%d", "f"], "weight": [1, 2, 3]},
+    ),
+    ("a b\n\t#c   d \n# a note\n", {"source": ["a", "#c"], "target": ["b", "d"]}),
+    ("# a note\n#c d 7\na b 1\n", {"source": ["#c", "a"], "target": ["d", "b"], "weight": [7, 1]}),
+    ("#from to weight\na b 1\n", {"source": ["a"], "target": ["b"], "weight": [1]}),
+    ("#from to\na b\n", {"source": ["a"], "target": ["b"]}),
+    ("1 2 3 007 x\n", {"source": [1], "target": [2], "weight": [3], "column_4": ["007"], "column_5": ["x"]}),
+    (
+        "# NetworkX\na b {'weight': 5e-3, 'name': 'x y'}\n\na 07 {}\n",
+        {
+            "source": ["a", "a"],
+            "target": ["b", "07"],
+            "weight": [0.005, None],
+            "name": ["x y", None],
+        },
+    ),
+    ("1 2 {'weight': 3}\n", {"source": [1], "target": [2], "weight": [3]}),
+    ("# a b {'weight': 3}\n#c d {}\ne f {}", {"source": ["#c", "e"], "target": ["d", "f"]}),
+    ("from to weight\n#a b 1\nb c 2\n", {"source": ["#a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
+]
+
+
+@pytest.mark.parametrize("block_bytes", [16, 1 << 20])
+@pytest.mark.parametrize(("text", "expected"), TEXT_ROWS)
+def test_headings_and_comments_among_text_ids(text: str, expected: dict[str, list[Any]], block_bytes: int) -> None:
+    assert str(read(text, block_bytes=block_bytes).to_pydict()) == str(expected)
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ({"weight": "cost"}, {"source": ["07", "b"], "target": ["b", "c"], "cost": [3, 4]}),
+        ({"source": "x", "target": "y"}, {"x": ["07", "b"], "y": ["b", "c"], "weight": ["3", "4"]}),
+        ({"source": "y", "target": "cost"}, {"x": ["07", "b"], "y": ["b", "c"], "cost": ["3", "4"]}),
+    ],
+)
+def test_columns_that_a_caller_names(tmp_path: Path, roles: dict[str, str], expected: dict[str, list[Any]]) -> None:
+    (tmp_path / "edges.txt").write_text("x y cost\n07 b 3\nb c 4\n")
+    table = open_edges(tmp_path / "edges.txt", **roles).read_all()  # type: ignore[arg-type]
+    assert {name: list(map(str, column)) for name, column in table.to_pydict().items()} == {
+        name: list(map(str, column)) for name, column in expected.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("# a\n# b\n1 2\n3 4\n\n\n", 0),
+        ("1 2\n#3 4\n\n3 4\n# end\n", 2),
+        ("a b\n# of three\n#c d\n", 1),
+        ("a 1 2\nc x\na 2 3", 1),
+    ],
+)
+def test_what_is_skipped_among_the_rows_is_counted(tmp_path: Path, text: str, count: int) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text(text)
+    notes: list[str] = []
+    open_edges(path, block_bytes=8, note=notes.append).read_all()
+    assert notes == ([f"{path}: skipped {count} comments or blank lines among the rows"] if count else [])
+
+
+def test_a_row_of_text_before_rows_of_numbers_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("#eve 07\n# 3 4\n7 8\n")
+    notes: list[str] = []
+    assert open_edges(path, note=notes.append).read_all().to_pydict() == {"source": [7], "target": [8]}
+    assert notes == [f"{path}: skipped 1 lines before the rows, such as '#eve 07'"]
+
+
+def test_weights_of_an_unsigned_matrix() -> None:
+    text = f"%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 1\n1 2 {2**64 - 1}\n"
+    assert read(text, "a.mtx").to_pydict() == {"source": [1], "target": [2], "weight": [2**64 - 1]}
 
 
 def test_names_of_columns_in_plain_text_are_skipped() -> None:

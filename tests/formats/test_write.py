@@ -231,7 +231,7 @@ def test_a_pipe_without_a_name() -> None:
     write_edges(TABLE, f"/dev/fd/{writing}", format="csv")
     os.close(writing)
     with open(reading, "rb") as pipe:
-        assert pipe.read().startswith(b'"source","target","weight"')
+        assert pipe.read().startswith(b"source,target,weight")
 
 
 def test_a_name_of_a_directory(tmp_path: Path) -> None:

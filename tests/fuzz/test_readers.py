@@ -35,6 +35,9 @@ SMALL = {
     "a.tsv": b"source\ttarget\tnote\nNew York\tOslo\t\nRome\tBari\tx y\n",
     "a.txt": b"# Nodes: 4 Edges: 3\n# FromNodeId\tToNodeId\n1\t2\t5\n2\t3\t6\n3\t4\t7\n",
     "b.txt": b"ann bob 1.5\nbob cid 2\n",
+    "c.txt": b"# NetworkX\nann bob {'weight': 1.5, 'name': 'x y'}\n\n#bob cid {}\n",
+    "d.txt": b"from to weight\nann bob 1\n#bob cid 2\n# a note on cid\n",
+    "a.net": b'*Vertices 3\n1 "a b" 0.5 0.5 ic Blue\n2 c\n*Arcs :1 "r"\n1 2 5e-3 c Red\n*Edgeslist\n1 2 3\n',
     "a.gr": b"c roads\np sp 4 3\na 1 2 5\na 2 3 6\nc between\na 3 4 7\n",
     "b.gr": b"p tw 3 2\n1 2\n2 3\n",
     "a.mtx": b"%%MatrixMarket matrix coordinate real symmetric\n% x\n3 3 2\n2 1 0.5\n3 2 -1e3\n",
@@ -42,6 +45,9 @@ SMALL = {
     "out.a": b"% sym weighted\n% 2 3 3\n1 2 5\n2 3 6\n",
     "a.graph": b"% c\n3 2 011 1\n7 2 5\n7 1 5 3 6\n7 2 6\n",
     "a.tsp": b"NAME: x\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n3 1e1 .5\nEOF\n",
+    "b.tsp": b"DIMENSION: 3\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n1 38.24 20.42\n2 -3.5 .5\n3 1e1 180\nEOF\n",
+    "c.tsp": b"TYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: UPPER_DIAG_ROW\n"
+    b"EDGE_WEIGHT_SECTION\n0 5 7 0\n6 0\nDISPLAY_DATA_SECTION\n1 0 0\nEOF\n",
     "a.cedge": b"0 1 2 0.5\n1 2 3 1\n",
     "a.ewg": b"4\n3\n0 1 5\n1 2 6\n2 3 7\n",
     "a.gml": b'graph [\n directed 0\n node [ id 1 label "a" ]\n node [ id 2 label "b" ]\n'
@@ -62,6 +68,16 @@ ODD = [
     *(b"\0", b"\xff", b"\xef\xbb\xbf", "é".encode(), "\u2028".encode(), "٣".encode(), "１".encode(), b"\xed\xa0\x80"),
     *(b"#", b"%", b"c", b"a 1 2", b"p sp 3 2", b"# Nodes: 2 Edges: 7", b"true", b"null", b"NULL", b"N/A"),
     *(b"&x;", b"&#0;", b"&#xD800;", b"<", b">", b"]]>", b"<!--", b"<![CDATA[", b"<edge source='1' target='2'/>"),
+    *(
+        b"*Vertices 3",
+        b"*Edges",
+        b"{'weight': 1}",
+        b"LOWER_ROW",
+        b"FULL_MATRIX",
+        b"EXPLICIT",
+        b"#a b 1",
+        b"_networkx_list_start",
+    ),
     *(b"[", b"]", b"{", b"}", b":", b"edge [ source 1 target 2 ]", b'{"id": 1}', b"x" * 3000, b"[" * 2000),
 ]
 COMPRESS: list[Callable[[bytes], bytes]] = [

@@ -1,0 +1,185 @@
+"""The format of a file by its first bytes, its name and its first lines; also formats that are not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from dfmst.formats.delimited import find_separator
+from dfmst.formats.files import FileName, GraphFile, existing_path
+from dfmst.formats.snap import has_dictionary
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
+
+COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
+WORKBOOKS = (".xlsx", ".xlsm", ".ods")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+SUFFIXES = {
+    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".mtx", ".mm"), "matrix-market"),
+    **{f".{name}": name for name in ("csv", "tsv", "metis", "gml", "graphml", "json", "cedge")},
+    ".tsp": "tsplib",
+}
+# Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
+NOTHING = re.compile(rb"(?!)")
+SIGNS = (
+    ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
+    ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
+    ("graphml", NOTHING, re.compile(rb"<")),
+    ("json", NOTHING, re.compile(rb"[{\[]")),
+    ("pajek", re.compile(rb"%"), re.compile(rb"\*(vertices|network)\b", re.IGNORECASE)),
+    ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
+    ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
+    ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
+)
+# Suffixes that mostly belong to one format; used if no sign matches.
+LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
+
+
+def detect_format(path: FileName) -> str:
+    r"""Return the name of a file's format, one of ``FORMATS``.
+
+    Its first bytes decide, then its name, then its first lines; a directory holds Parquet files.
+
+    Raises
+    ------
+    FormatError
+        If the file is empty, an archive or UTF-16 text, or does not exist (then also a ``FileNotFoundError``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.txt"
+    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
+    ...     detect_format(path)
+    'dimacs'
+    """
+    return format_of_file(GraphFile(existing_path(path)))
+
+
+def format_of_file(file: GraphFile, given: str | None = None) -> str:
+    """Return the format that was given, or the one of :func:`detect_format`; both refuse empty files and archives."""
+    if file.path.is_dir():
+        return given or "parquet"
+    head = file.head()
+    if not head.strip():
+        raise file.problem("the file is empty", 1, "fetch or write the file again")
+    archive = next((name for magic, name in ARCHIVES.items() if head.startswith(magic)), None)
+    if archive and file.path.suffix.lower() in WORKBOOKS:
+        raise file.problem("a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
+    if archive:
+        raise file.problem(f"a {archive} archive", hint="unpack it first")
+    if head.startswith(UTF_16):
+        raise file.problem("text in UTF-16", hint="save the file as UTF-8")
+    binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    known = given or binary or format_of_suffix(file.path)
+    return known or _format_of_text(with_newlines(head.removeprefix(BYTE_ORDER_MARK)), file)
+
+
+def format_of_suffix(path: FileName) -> str | None:
+    """Return the format of a file by its name, or ``None`` if several formats fit; the file is not opened.
+
+    Examples
+    --------
+    >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
+    ('matrix-market', None)
+    """
+    return SUFFIXES.get(_suffix(Path(path)))
+
+
+def _suffix(path: Path) -> str:
+    suffixes = map(str.lower, reversed(path.suffixes))
+    return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
+
+
+def _format_of_text(head: bytes, file: GraphFile) -> str:
+    _refuse(file, head.lstrip(), REFUSED, [one for one in (*REFUSED, *UNSURE) if _suffix(file.path) in one.suffixes])
+    lines = [line for line in map(bytes.strip, head.split(b"\n")) if line]
+    for name, skipped, sign in SIGNS:
+        first = next((line for line in lines if not skipped.match(line)), b"")
+        if sign.match(first):
+            return name
+    _refuse(file, head.lstrip(), UNSURE)
+    if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
+        return "ewg"
+    rows = [line for line in lines if not line.startswith((b"#", b"%"))]
+    first = rows[0] if rows and not has_dictionary(rows[0]) else b""
+    separator = find_separator(first.decode("utf-8", errors="replace"))
+    return LIKELY.get(_suffix(file.path)) or ("csv" if separator in ",;" else "snap")
+
+
+class Refused(NamedTuple):
+    """A format that is not read: its suffixes, the pattern of its first bytes, and how to convert it."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    sign: re.Pattern[bytes]
+    fix: str
+
+
+def _sign(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(pattern, re.DOTALL | re.IGNORECASE)
+
+
+def _networkx(call: str, options: str = "") -> str:
+    """Return the call for a file that NetworkX reads; PATH stands for its name."""
+    return f"dfmst.minimum_spanning_forest(networkx.to_pandas_edgelist(networkx.{call}(PATH)){options})"
+
+
+_NO_WEIGHT = ", weight=None"
+_IGRAPH = "dfmst.minimum_spanning_forest(dfmst.from_igraph(igraph.Graph.{}(PATH)))"
+_ROW = rb"[^#\s]\S*+(?:[ \t]+\S++)?"  # of one or two words
+_HEADS = rb"#[ \t]+\S++[ \t]*\n\s*+%b[ \t]*\n(?:(?:%b)?[ \t]*\n)*+#[ \t]+\S++\s" % (_ROW, _ROW)
+# One head: a number, or a name before rows of a name and a number.
+_STAR = rb"#[ \t]+(?:(?=\d++\n)|(?=\S++\n[^#\s\d]))\S++\n(?:[^#\s]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n\s*+|\Z))++\Z"
+_DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{}\n]*\s*\{"
+#: Formats that are recognized, and refused with the call that converts them.
+REFUSED = (
+    Refused("GEXF", (".gexf",), _sign(rb"(?:\s|<\?[^>]*>|<!--.*?-->)*+<gexf\b"), _networkx("read_gexf")),
+    Refused("DOT", (".dot", ".gv"), _sign(_DOT), _networkx("nx_pydot.read_dot", ".astype({'weight': float})")),
+    Refused(
+        "LEDA",
+        (".lgr", ".leda", ".gw"),
+        _sign(rb"LEDA\.GRAPH\b"),
+        _networkx("read_leda", ".astype({'label': float}), weight='label'"),
+    ),
+    Refused("UCINET DL", (".dl",), _sign(rb"DL[\s,]+(?:N|NM|NR|NC|FORMAT|LABELS|DATA)\b"), _IGRAPH.format("Read_DL")),
+    Refused("sparse6", (".s6",), _sign(rb">>sparse6<<|:[!-~]+\s*\Z"), _networkx("read_sparse6", _NO_WEIGHT)),
+    Refused("graph6", (".g6", ".d6"), _sign(rb">>(?:di)?graph6<<"), _networkx("read_graph6", _NO_WEIGHT)),
+    Refused(
+        "adjacency list",
+        (".adjlist", ".multiline_adjlist"),
+        _sign(rb"#[^\n]*\n# GMT [^\n]*\n"),
+        _networkx("read_adjlist", _NO_WEIGHT) + ", or networkx.read_multiline_adjlist",
+    ),
+    Refused(
+        "SteinLib",
+        (".stp",),
+        _sign(rb"33D32945\b|SECTION\s+(?:Comment|Graph)\b"),
+        "keep its edges: grep -i '^ *E ' PATH | tr -s ' ' | cut -d ' ' -f 2- > edges.txt",
+    ),
+    Refused("GDF", (".gdf",), _sign(rb"nodedef\s*>"), "keep the rows after 'edgedef>' as a CSV file, with a header"),
+    Refused("VNA", (".vna",), _sign(rb"\*\s*(?:node|tie)\b"), "keep the rows after '*tie data' as an edge list"),
+    Refused("LEMON", (".lgf",), _sign(rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b"), "keep its @arcs as an edge list"),
+)
+# Refused as well, but only if the first lines are not those of a format that is read.
+UNSURE = (
+    Refused("LGL", (".lgl",), _sign(rb"%b|%b" % (_HEADS, _STAR)), _IGRAPH.format("Read_Lgl")),
+    Refused("TGF", (".tgf",), _sign(rb"(?:[^#%\s][^\n]*\n)++#[ \t]*\n"), "keep the rows after '#' as an edge list"),
+    Refused("Newick", (".nwk", ".newick"), _sign(rb"\([^\n]*\)[^\n()]*;\s*\Z"), "write its branches as an edge list"),
+    Refused("SIF", (".sif",), _sign(rb"(?!)"), "leave out its second column: the ends are the first and the third"),
+)
+
+
+def _refuse(file: GraphFile, head: bytes, formats: Sequence[Refused], by_suffix: Sequence[Refused] = ()) -> None:
+    """Raise FormatError if the suffix or the first bytes are those of a format that is not read."""
+    for found in (*by_suffix, *(one for one in formats if one.sign.match(head))):
+        sign = f"suffix {_suffix(file.path)}" if by_suffix else "first lines"
+        fix = found.fix.replace("PATH", repr(str(file.path)))
+        message, hint = f"{found.name} files are not read, and by its {sign} this is one", f"{fix}; if it is of another"
+        raise file.problem(message, hint=f"{hint} format, name that one with format=", option=("format=", "--format"))

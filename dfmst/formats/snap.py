@@ -1,0 +1,189 @@
+"""Edge lists between blanks: SNAP text, and rows with attributes as NetworkX writes them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+
+from dfmst._common.number_patterns import is_number, is_whole
+from dfmst.errors import KNOWN_NAMES
+from dfmst.formats.delimited import open_csv
+from dfmst.formats.edge_lists import (
+    CSV_OPTION,
+    END_POINTS,
+    WEIGHT,
+    HeaderCounts,
+    counts_of_comment,
+    fields_of_row,
+    stream_rows,
+)
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
+from dfmst.formats.node_files import Edge, Graph, open_nodes, plain_ids
+from dfmst.formats.text_reader import TextReader
+from dfmst.formats.text_rows import AS_WRITTEN, NUMBER, Field, Layout
+
+AS_IT_STANDS = Field("", AS_WRITTEN, kept=True, named=False)
+COMMENTS = b"#%"
+SAMPLE_ROWS = 100
+
+
+def open_snap(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream an edge list between blanks. Lines that begin with ``#`` or ``%`` before the rows are comments.
+
+    So are later ones, except rows of text ids: a line with the rows' number of words is a row.
+    ``# Nodes: N Edges: M`` promises M rows. A line of column names, or one that holds only the number of vertices, may
+    come first. A row may end in a dictionary of attributes, as NetworkX writes it.
+    """
+    comments, rows, counts = _first_lines(file)
+    first, names = rows[0], list[str]()
+    if len(rows) > 1 and _is_heading(rows):
+        first, names = rows[1], first.texts
+        if any(names.index(name) > 1 for pair in file.roles.ids for name in pair if name in names):
+            return open_csv(file)
+        _check_heading(rows[0], file)
+    elif has_dictionary(first.text):
+        return open_dictionary_rows(file)
+    columns, skip = len(first.words), first.number - 1
+    if columns < 2:
+        raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")
+    if all(map(is_whole, first.texts[:2])):
+        hidden = [line for line in comments if _is_like_row(line, columns) and is_number(line.texts[1])]
+        if hidden:
+            file.note(
+                f"{file.path}: skipped {len(hidden):,} lines before the rows, such as {hidden[0].text.decode()!r}"
+            )
+        layout = Layout(_snap_fields(END_POINTS, columns, names, first, file), comments=COMMENTS)
+        return stream_rows(file, layout, skip, counts, padded=False)
+    ends = tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
+    if names:
+        skip = rows[0].number
+    elif marked := [line for line in comments if _is_marked_row(line, columns, file)]:
+        skip = marked[0].number - 1
+    layout = Layout(_snap_fields(ends, columns, names, first, file), comments=COMMENTS, words=columns)
+    return stream_rows(file, layout, skip, counts)
+
+
+def _snap_fields(
+    ends: tuple[Field, ...], columns: int, names: list[str], line: Line, file: GraphFile
+) -> tuple[Field, ...]:
+    """Return the columns; names of a heading stay if a caller uses them, or if they name no end and no weight."""
+    fields = list(fields_of_row((*ends, WEIGHT), columns, line.number, file))
+    for at, name in enumerate(names if len(names) == columns else ()):
+        if name in file.roles.named or (at > 1 and (columns > 3 or name.lower() not in KNOWN_NAMES["weight"])):
+            fields[at] = replace(fields[at], name=name, ladder=fields[at].ladder if at < 2 else NUMBER)
+    numbers = file.roles.numbers or ("weight",)
+    return (
+        *fields[:2],
+        *(field if field.name in numbers else replace(AS_IT_STANDS, name=field.name) for field in fields[2:]),
+    )
+
+
+def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts | None]:
+    """Return the comments before the first rows, these rows, and the counts of a comment."""
+    comments: list[Line] = []
+    rows: list[Line] = []
+    number, counts = 1, None
+    with TextReader(file, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            number = line.number
+            if line.text and line.text[0] not in COMMENTS:
+                rows.append(line)
+            elif not rows:
+                counts = counts or counts_of_comment(line.text, number)
+                comments += [line] if len(comments) < SAMPLE_ROWS else []
+            if len(rows) > 1 and number - rows[0].number > SAMPLE_ROWS:
+                break
+    if not rows:
+        raise file.problem(
+            "no row", number, "lines that begin with # or % are comments: fetch it again, or remove marks"
+        )
+    return comments, rows, counts
+
+
+def _is_heading(rows: list[Line]) -> bool:
+    """Return whether the first line is a number of vertices or a line of column names.
+
+    Names are no numbers and no ids. Below them, ids are numbers, or another column is one of numbers, or the names are
+    usual ones.
+    """
+    first, *others = (line.texts for line in rows)
+    if len(first) == 1:
+        return is_whole(first[0]) is not None and len(others[0]) > 1
+    vertices = {word for row in others for word in row[:2]}
+    if any(map(is_number, first)) or not vertices.isdisjoint(first[:2]):
+        return False
+    numeric = [all(at < len(row) and is_number(row[at]) for row in others) for at in range(len(first))]
+    return all(numeric[:2]) or any(numeric[2:]) or None not in _usual_places(first)
+
+
+def _usual_places(names: list[str]) -> list[int | None]:
+    """Return the places of the usual names of both ends."""
+    lower = [name.lower() for name in names]
+    known = (KNOWN_NAMES["source"], KNOWN_NAMES["target"])
+    return [next((at for at, name in enumerate(lower) if name in usual), None) for usual in known]
+
+
+def _check_heading(heading: Line, file: GraphFile) -> None:
+    """Raise if a heading puts the ends in other places than the first two."""
+    names = heading.texts
+    places = _usual_places(names)
+    if len(set(names)) < len(names):
+        raise file.problem("two columns of one name", heading, "rename one of them")
+    if not {0, 1, None}.issuperset(places):
+        hint = "read the columns by their names with format='csv'"
+        raise file.problem("a heading whose ends are not the first two columns", heading, hint, CSV_OPTION)
+
+
+def _is_like_row(line: Line, columns: int) -> bool:
+    """Return whether a comment has the words of a row, and a first word that is longer than its mark."""
+    words = line.texts
+    return len(words) == columns and len(words[0]) > 1 and (columns < 3 or is_number(words[2]) is not None)
+
+
+def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
+    """Return whether a line before rows of text ids is one of them although it begins as a comment does."""
+    if not _is_like_row(line, columns) or columns > 2:
+        return _is_like_row(line, columns)
+    first, second = line.texts
+    if None in _usual_places([first[1:], second]):
+        hint = "put a blank after the mark of a comment, and a row behind a row that has no mark"
+        raise file.problem("a comment, or a row whose first id has a mark", line, hint)
+    return False
+
+
+# A row whose first id has a mark is no comment.
+DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
+DICTIONARY_HINT = "a row reads: SOURCE TARGET {'weight': 1}"
+LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each
+
+
+def has_dictionary(row: bytes) -> bool:
+    """Return whether a row ends in a dictionary, as NetworkX writes attributes."""
+    return row.endswith(b"}") and re.search(rb"\s\{", row) is not None
+
+
+def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
+    edges: list[Edge] = []
+    for number, text in enumerate(data.split(b"\n"), 1):
+        line = Line(text.strip(), number)
+        if not line.text or (line.text[:1] in b"#%" and not DICTIONARY_ROW.match(line.text)):
+            continue
+        head, _, tail = line.text.partition(b"{")
+        ends, values = head.decode().split(), None
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            values = ast.literal_eval(f"{{{tail.decode()}") if len(tail) < LONGEST_DICTIONARY else None
+        if len(ends) != 2 or not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+            hint = f"{DICTIONARY_HINT}; write other ids and values with networkx.write_graphml"
+            raise file.problem("not two ids and a dictionary of attributes", line, hint)
+        edges.append((ends[0], ends[1], values))
+    ids = plain_ids({end for edge in edges for end in edge[:2]})
+    return Graph([(ids[start], ids[end], values) for start, end, values in edges], {name: {} for name in ids.values()})
+
+
+#: Opens rows as ``networkx.write_edgelist`` writes them: ``a b {'weight': 1}``.
+open_dictionary_rows = partial(open_nodes, "edge list", _read_dictionary_rows)

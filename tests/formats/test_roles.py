@@ -1,0 +1,207 @@
+"""Columns of text tables get their types by their roles: those that a caller names, and no others."""
+
+from __future__ import annotations
+
+import csv
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst.errors import ColumnNotFoundError, DfmstError, FormatError, InvalidEdgesError
+from dfmst.formats import open_edges, read_edges, write_edges
+from tests.support.lanes import examples
+
+ENDS = {"source": "a", "target": "b"}
+KM = {**ENDS, "weight": "km"}
+
+
+def read(folder: Path, content: str, block_bytes: int = 1 << 20, **roles: Any) -> dict[str, list[Any]]:
+    (folder / "t.csv").write_text(content)
+    columns: dict[str, list[Any]] = (
+        open_edges(folder / "t.csv", block_bytes=block_bytes, **roles).read_all().to_pydict()
+    )
+    return columns
+
+
+CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
+    # Keys, groups and ids, in whatever place they are
+    ("phone,name\n0170,Ann\n170,Bob\n", {"by": "phone"}, {"phone": ["0170", "170"]}),
+    ("name,city,phone\nAnn,x,0170\nBob,y,170\n", {"by": "phone"}, {"phone": ["0170", "170"]}),
+    ("a,b,grp\n1,2,07\n2,3,7\n", {**ENDS, "by": ["grp"]}, {"a": [1, 2], "b": [2, 3], "grp": ["07", "7"]}),
+    ('a,b\n"1",2\n2,3\n', ENDS, {"a": ["1", "2"], "b": ["2", "3"]}),
+    ("a,b\n+1,2\n2,3\n", ENDS, {"a": ["+1", "2"], "b": ["2", "3"]}),
+    ("a,b\n1, 2\n3,4\n", ENDS, {"a": ["1", "3"], "b": [" 2", "4"]}),
+    ("a,b\n1,-0\n-3,4\n", ENDS, {"a": ["1", "-3"], "b": ["-0", "4"]}),
+    ("a,b\n1,-2\n0,-30\n", ENDS, {"a": [1, 0], "b": [-2, -30]}),
+    ("a,b\n1,2\n,x\n", ENDS, {"a": ["1", None], "b": ["2", "x"]}),
+    ("a,b\n1,NA\n3,4\n", ENDS, {"a": [1, 3], "b": [None, 4]}),
+    ("a,b\nDE,NA\nNA,FR\n", ENDS, {"a": ["DE", "NA"], "b": ["NA", "FR"]}),
+    (f"a,b\n1,{'7' * 39}\n", ENDS, {"a": ["1"], "b": ["7" * 39]}),
+    ("k\n1.0\n2\n", {"by": "k"}, {"k": ["1.0", "2"]}),
+    (
+        "a,b,c,d\n1,x,3,07\n",
+        {"source": ["a", "b"], "target": ["c", "d"]},
+        {"a": [1], "b": ["x"], "c": [3], "d": ["07"]},
+    ),
+    ("a,b,zip\n1,2,3\n", {**ENDS, "text": ["a", "zip"]}, {"a": ["1"], "b": ["2"], "zip": ["3"]}),
+    # Weights
+    ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
+    ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
+    ('a,b,km\n1,2,"1.5"\n2,3,NA\n3,4,""\n4,5,007\n', KM, {"km": [1.5, None, None, 7.0]}),
+    ("a,b,km\n1,2,1\n2,3,  \n3,4, NA\n4,5, 2 \n", KM, {"km": [1, None, None, 2]}),
+    ("a;b;km\n1;2;1.200,5\n", {**KM, "decimal": ",", "thousands": "."}, {"km": [1200.5]}),
+    ('a,b,km\n1,2,"1,200"\n2,3,NA\n', {**KM, "thousands": ","}, {"km": [1200, None]}),
+    (f"a;b;km\n1;2;{2**53 + 1},5\n", {**KM, "decimal": ","}, {"km": [Decimal(f"{2**53 + 1}.5")]}),
+    # The other columns, as they stand
+    ('a,b,c\n1,2,007\n1,2,"8"\n', ENDS, {"c": ["007", "8"]}),
+    ("a,b,c\n1,2,4477.0\n1,2,1\n", ENDS, {"c": ["4477.0", "1"]}),
+    ("a,b,c\n1,2, x\n1,2,1e3\n1,2,NA\n", ENDS, {"c": [" x", "1e3", "NA"]}),
+    ("a,b,c\n1,2,7\n1,2,\n", ENDS, {"c": [7, None]}),
+    ('a,b,c\n1,2,""\n1,2,\n', ENDS, {"c": ["", None]}),
+    (f"a,b,c,n\n1,2,{'9' * 20},-1\n1,2,1e3,0.1\n1,2,1e3,03\n", ENDS, {"c": ["9" * 20, "1e3", "1e3"]}),
+    ("a,b,c\n1,2,inf\n1,2,nan\n", ENDS, {"c": ["inf", "nan"]}),
+    ("a,b,c\n1,2,0\x1f\n", ENDS, {"c": ["0\x1f"]}),
+    ("a,b,c\n1,2,0.5\n1,2,2\n", ENDS, {"c": [0.5, 2.0]}),
+    # Blanks around the separators of the first line are around all
+    ('a, b, km\nx, "y, z", 1\n"y, z" , w,2\n', KM, {"a": ["x", "y, z"], "b": ["y, z", "w"], "km": [1, 2]}),
+    ('x, "y\nz", 1\n', {}, {"source": ["x"], "target": ["y\nz"], "weight": [1]}),
+    # Names
+    ("# x\n2019,2020\na,b\n", {"by": "2019"}, {"2019": ["a"], "2020": ["b"]}),
+    ("email\nann@x\n", {"by": "email"}, {"email": ["ann@x"]}),
+]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+@pytest.mark.parametrize(("text", "roles", "expected"), CASES)
+def test_types(
+    tmp_path: Path, text: str, roles: dict[str, Any], expected: dict[str, list[Any]], block_bytes: int
+) -> None:
+    columns = read(tmp_path, text, block_bytes, **roles)
+    found = {name: columns[name] for name in expected}
+    assert found == expected
+    assert [list(map(type, column)) for column in found.values()] == [
+        list(map(type, column)) for column in expected.values()
+    ]
+
+
+TWINS = "' y' and 'y' differ only in the blanks around them, in column 'a', row 1"
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("a,b,km\nx, y,1\ny,z,2\n", KM, f"{TWINS}\nHint: remove the blanks next to the separators, or keep both"),
+    ('a,b,km\nx, "y",1\ny,z,2\n', KM, "' \"y\"' and 'y' differ only in the blanks around them"),
+    (
+        'a,b,km\n1,2,"1,200"\n',
+        KM,
+        "if ',' separates thousands, read the file with thousands=','; if ',' is the decimal",
+    ),
+    ('a,b,km\n1,2,"1,200.5"\n', KM, "if ',' separates thousands, read the file with thousands=','"),
+    ("a;b;km\n1;2;1.200,5\n", KM, "if '.' separates thousands, read the file with thousands='.', decimal=','"),
+    ("a;b;km\n1;2;1,5\n", KM, "line 2: not a number in column 3 (km), '1,5'"),
+    ("a;b;km\n1;2;1,5\n", KM, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
+    ("a;b;km\n1;2;1.5\n", {**KM, "decimal": ","}, "not a number in column 3 (km), '1.5'"),
+    ("a;b;km\n1;2;1,20\n", {**KM, "thousands": ","}, "not a number in column 3 (km), '1,20'"),
+    (
+        "a,b,km,n\n1,2,LH1,5\n",
+        KM,
+        "column 'km' must hold numbers, and holds 'LH1'\nHint: name a column of numbers, for",
+    ),
+    ("a,b,km\n1,2,3\n2,3,far\n", KM, "line 3: not a number in column 3 (km), 'far'"),
+    ("a,b\n1.0,2\nNA,3\n", ENDS, "column 1 (a) holds numbers that are not whole, '1.0'"),
+    ("src,dst,cost,tag\n1,2,3,x\n", {"source": "source", "target": "target", "weight": "weight"}, "target='dst'"),
+    ("a,b,tag\n1,2,x\n", {**ENDS, "weight": "weight"}, "Hint: name your columns with source=, target= and weight="),
+]
+
+
+@pytest.mark.parametrize(("text", "roles", "message"), REFUSED)
+def test_refused(tmp_path: Path, text: str, roles: dict[str, Any], message: str) -> None:
+    with pytest.raises(DfmstError) as error:
+        read(tmp_path, text, **roles)
+    assert message in str(error.value)
+
+
+def test_blanks_of_twins_can_be_kept(tmp_path: Path) -> None:
+    text = "a,b,km\nx, y,1\ny,z,2\n"
+    assert read(tmp_path, text, **KM, text=["a"])["b"] == [" y", "z"]
+    assert read(tmp_path, text)["b"] == [" y", "z"]  # no column is named as an id
+
+
+def test_signs_of_numbers_belong_to_tables(tmp_path: Path) -> None:
+    (tmp_path / "a.gr").write_text("a 1 2 4\n")
+    with pytest.raises(FormatError, match="dimacs has one way to write numbers"):
+        read_edges(tmp_path / "a.gr", decimal=",")
+    with pytest.raises(ValueError, match="decimal and thousands are both ','"):
+        read_edges(tmp_path / "a.gr", decimal=",", thousands=",")
+    with pytest.raises(ColumnNotFoundError, match="has no column 'km'"):
+        read_edges(tmp_path / "a.gr", weight="km")
+
+
+def _with_pandas(table: pa.Table, path: Path) -> None:
+    table.to_pandas(types_mapper=pd.ArrowDtype).to_csv(path, index=False)
+
+
+def _with_polars(table: pa.Table, path: Path) -> None:
+    pl.DataFrame(table).write_csv(path)
+
+
+def _with_duckdb(table: pa.Table, path: Path) -> None:
+    duckdb.from_arrow(table).write_csv(str(path))
+
+
+def _with_python(table: pa.Table, path: Path) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        writer.writerows(row.values() for row in table.to_pylist())
+
+
+WRITERS = {
+    "pandas": _with_pandas,
+    "polars": _with_polars,
+    "duckdb": _with_duckdb,
+    "python": _with_python,
+    "pyarrow": lambda table, path: pyarrow.csv.write_csv(table, path),
+    "dfmst": write_edges,
+}
+words = st.one_of(
+    st.sampled_from(
+        ["0170", "170", " y", "y", "y ", '"', 'a"b', "x, y", "two\nlines", "1e5", "NA", "Köln", "-0", "+7"]
+    ),
+    st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=4),
+    st.integers(-(2**63), 2**63 - 1).map(str),
+)
+numbers = st.integers(-(2**63), 2**63 - 1)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@examples(60)
+@given(data=st.data())
+def test_files_of_other_libraries(data: st.DataObject, writer: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is read by role is the table that was written, or an error says why not."""
+    ids, weights = data.draw(st.sampled_from([(words, floats), (numbers, numbers)]))
+    rows = data.draw(st.integers(1, 8))
+    kinds = {"a": ids, "note": words, "km": weights, "b": ids}
+    lists = {name: data.draw(st.lists(kind, min_size=rows, max_size=rows)) for name, kind in kinds.items()}
+    path = tmp_path_factory.mktemp("files") / "t.csv"
+    WRITERS[writer](pa.table(lists), path)
+    try:
+        found = open_edges(path, **KM, block_bytes=data.draw(st.sampled_from([16, 1 << 20]))).read_all()
+    except InvalidEdgesError as error:
+        reasons = ("differ only in the blanks", "that are not whole", "would round", "beyond")
+        assert any(reason in str(error) for reason in reasons), error
+        return
+    if found.schema.field("a").type == pa.string():
+        assert (found["a"].to_pylist(), found["b"].to_pylist()) == (lists["a"], lists["b"])
+    else:  # NA is a missing id next to whole numbers
+        ends = [[None if word == "NA" else str(word) for word in lists[name]] for name in "ab"]
+        assert [[word if word is None else str(word) for word in found[name].to_pylist()] for name in "ab"] == ends
+    assert [float(weight) for weight in found["km"].to_pylist()] == [float(weight) for weight in lists["km"]]
+    assert found["note"].cast(pa.string()).to_pylist() == lists["note"]
