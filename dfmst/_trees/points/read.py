@@ -101,7 +101,7 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
     view = open_frame(points, "points")
-    named = list(ids) if isinstance(ids, (list, tuple)) else [] if ids is None else [ids]
+    named = ids if isinstance(ids, list) else [] if ids is None else [ids]
     for name in named:
         check_column_name("ids", name)
     if isinstance(view, DeviceView):
@@ -134,28 +134,21 @@ _IDS_OPTION = "ids=", "--id"
 def _identified(points: Points, view: FrameView, names: list[Any]) -> Points:
     """Return the points with ids, each of one point: those of a column, or the texts of several columns, joined."""
     columns = [plain_ids(arrow_column(name, host_column(name, view.series(name)))) for name in names]
+    columns = [getattr(column, "storage", column) for column in columns]  # of an extension type
     name, column = names[0], columns[0]
-    if len(names) > 1:
-        name = ", ".join(map(str, names))
-        column = pc.binary_join_element_wise(*(_text(*pair) for pair in zip(names, columns, strict=True)), ", ")
-        own = replace(view, lazy=False, as_user=None)
-        view = replace(view, native=own.build_arrow({name: column}))
     try:
+        if len(names) > 1:
+            name = ", ".join(map(str, names))
+            column = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in columns), ", ")
+            own = replace(view, lazy=False, as_user=None)
+            view = replace(view, native=own.build_arrow({name: column}))
         nulls = np.asarray(column.is_null())
         check_distinct(f"column {name!r} of ids", column, nulls, _IDS_HINT, _IDS_OPTION)
     except pa.ArrowException as error:
-        message = f"column {name!r} holds {column.type} values; ids must be integers, strings or categoricals"
-        raise InvalidEdgesError(message, "name another column with ids=", option=_IDS_OPTION) from error
+        kinds = ", ".join(str(each.type) for each in columns)
+        message = f"ids= names columns of type {kinds}; ids must be integers, strings or categoricals"
+        raise InvalidEdgesError(message, "name other columns with ids=", option=_IDS_OPTION) from error
     return points._replace(view=view, ids=name)
-
-
-def _text(name: Any, column: pa.Array) -> pa.Array:
-    """Return ids as text."""
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException as error:
-        message = f"column {name!r} holds {column.type} values, which are no text"
-        raise InvalidEdgesError(message, "name columns of numbers and texts with ids=", option=_IDS_OPTION) from error
 
 
 def _check_no_matrix(coordinates: Array) -> None:
