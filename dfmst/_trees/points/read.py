@@ -117,13 +117,11 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     if geometry is not None:
         placed, axes = _of_geometry(geometry, names[0])
         found = Points(placed, view, None, axes, geographic=is_geographic(view.native, names[0]))
-    elif rows is not None:
-        _check_no_matrix(rows)
-        found = Points(rows, view, None)
     else:
-        placed = np.stack([_coordinate(name, view) for name in names])
+        checked = [_coordinate(name, view) for name in names]
+        placed = np.stack(checked) if rows is None else rows
         _check_no_matrix(placed)
-        found = Points(placed, view, None, tuple(names))
+        found = Points(placed, view, None, () if rows is not None else tuple(names))
     return _identified(found, view, named) if named else found
 
 

@@ -220,6 +220,12 @@ def test_few_points():
         ),
         (TOWNS.assign(x=1e151), {"columns": "x"}, "column 'x' holds coordinates beyond 1e150"),
         (TOWNS, {"columns": []}, "the points have no coordinates"),
+        (
+            np.array([[0.0, 1], [np.nan, 2]]),
+            {},
+            "column 'x0' has 1 coordinate that is null, NaN or infinite, the first in",
+        ),
+        (np.array([[0.0, 1], [1e151, 2]]), {}, "column 'x0' holds coordinates beyond 1e150"),
         (np.zeros(3), {}, "the array of points has 1 dimensions; it must have two"),
         (np.zeros((3, 2)), {"columns": ["x"]}, "columns= and ids= name columns of a frame"),
         (np.array([["a", "b"]]), {}, "the array of points holds <U1 values; coordinates must be numbers"),
