@@ -35,19 +35,22 @@ def clouds(seed: int) -> np.ndarray:
 
 
 def by_dfmst(points: np.ndarray, size: int, neighbors: int) -> np.ndarray:
-    return dfmst.hdbscan(points, min_cluster_size=size, min_samples=neighbors)["label"].to_numpy()
+    labels: np.ndarray = dfmst.hdbscan(points, min_cluster_size=size, min_samples=neighbors)["label"].to_numpy()
+    return labels
 
 
 def by_hdbscan(points: np.ndarray, size: int, neighbors: int) -> np.ndarray:
     from hdbscan import HDBSCAN
 
-    return HDBSCAN(min_cluster_size=size, min_samples=neighbors, algorithm="generic").fit_predict(points)
+    labels: np.ndarray = HDBSCAN(size, min_samples=neighbors, algorithm="generic").fit_predict(points)
+    return labels
 
 
 def by_scikit_learn(points: np.ndarray, size: int, neighbors: int) -> np.ndarray:
     from sklearn.cluster import HDBSCAN  # its min_samples counts the point itself
 
-    return HDBSCAN(min_cluster_size=size, min_samples=neighbors + 1, algorithm="brute", copy=True).fit_predict(points)
+    labels: np.ndarray = HDBSCAN(size, min_samples=neighbors + 1, algorithm="brute", copy=True).fit_predict(points)
+    return labels
 
 
 def by_definition(points: np.ndarray, size: int, neighbors: int) -> np.ndarray:
