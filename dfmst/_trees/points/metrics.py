@@ -29,7 +29,7 @@ class Measured(NamedTuple):
     coordinates: Array  # ``float64``, shape ``(axes, points)``
     space: Space
     metric: str
-    about: Mapping[str, Any] = {}  # attributes of the result: the columns that were read as degrees
+    about: Mapping[str, str] = {}  # attributes of the result: the columns that were read as degrees
 
     def unit(self, engine: Engine, weight: Array) -> Array:
         """Return distances in the unit of the metric; a longer one is never less. May reuse `weight`."""

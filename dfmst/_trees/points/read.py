@@ -45,7 +45,7 @@ class Points(NamedTuple):
     names: tuple[Any, ...] = ()  # the columns of the coordinates; none of an array
     kind: str = "point"  # for errors
     geographic: bool | None = None  # whether the geometries' reference system is in degrees; ``None``: not known
-    about: Mapping[str, Any] = {}  # for the attributes of results
+    about: Mapping[str, str] = {}  # attributes of results
 
     @property
     def number(self) -> int:
@@ -66,8 +66,14 @@ class Points(NamedTuple):
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
-        if self.about:
-            return self._replace(view=_with_attributes(self.view, self.about), about={}).frame(ends, numbers)
+        result = self._rows(ends, numbers)
+        if isinstance(result, pa.Table):
+            return result.replace_schema_metadata(dict(self.about) or None)
+        if self.about and hasattr(result, "attrs"):  # of pandas
+            result.attrs = dict(self.about)
+        return result
+
+    def _rows(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         if self.ids is None:
             return self.view.build({**ends, **numbers})
         if isinstance(self.view, DeviceView):
@@ -78,21 +84,6 @@ class Points(NamedTuple):
         named = [nw.maybe_reset_index(ids[at]).alias(name).to_frame() for name, at in ends.items()]
         beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
         return self.view.finish(nw.concat([*named, beside], how="horizontal"))
-
-
-def _with_attributes(view: FrameView | DeviceView, about: Mapping[str, Any]) -> FrameView | DeviceView:
-    """Return a view whose results have attributes, if their library has any."""
-    if isinstance(view, DeviceView):
-        return view
-
-    def attributed(result: Any) -> Any:
-        if isinstance(result, pa.Table):
-            result = result.replace_schema_metadata({name: str(value) for name, value in about.items()})
-        elif hasattr(result, "attrs"):
-            result.attrs = dict(about)
-        return result if view.as_user is None else view.as_user(result)
-
-    return replace(view, as_user=attributed)
 
 
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
