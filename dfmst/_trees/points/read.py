@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import pc
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
+from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, plain_views, to_arrow
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame
@@ -131,6 +131,8 @@ def _identified(points: Points, view: FrameView, names: list[Any]) -> Points:
             column = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in columns), ", ")
             own = replace(view, lazy=False, as_user=None)
             view = replace(view, native=own.build_arrow({name: column}))
+        elif isinstance(view.native, pa.Table) and _has_no_take(view.native.schema.field(name).type):
+            view = replace(view, native=pa.table({name: column}))
         nulls = np.asarray(column.is_null())
         check_distinct(f"column {name!r} of ids", column, nulls, _IDS_HINT, _IDS_OPTION)
     except pa.ArrowException as error:
@@ -138,6 +140,11 @@ def _identified(points: Points, view: FrameView, names: list[Any]) -> Points:
         message = f"ids= names columns of type {kinds}; ids must be integers, strings or categoricals"
         raise InvalidEdgesError(message, "name other columns with ids=", option=_IDS_OPTION) from error
     return points._replace(view=view, ids=name)
+
+
+def _has_no_take(kind: pa.DataType) -> bool:
+    """Whether Arrow takes no rows of a column of this type."""
+    return kind in plain_views() or bool(pa.types.is_run_end_encoded(kind))
 
 
 def _check_no_matrix(coordinates: Array) -> None:

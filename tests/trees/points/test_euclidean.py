@@ -243,6 +243,18 @@ def test_bad_points(points, options, message):
         assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("ids", ["id", ["id", "x"]])
+def test_types_of_ids(ids):
+    """Encoded texts name points like plain ones; values that are no ids are refused by their type."""
+    text = pa.array(["a", "b"])
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), text)
+    for column in (text, text.cast(pa.large_string()), text.cast(pa.string_view()), text.dictionary_encode(), runs):
+        tree = dfmst.points_forest(pa.table({"id": column, "x": [0, 1]}), "x", ids=ids)
+        assert tree["source"].to_pylist() == ["a" if ids == "id" else "a, 0"]
+    with pytest.raises(dfmst.InvalidEdgesError, match="ids must be integers, strings or categoricals"):
+        dfmst.points_forest(pa.table({"id": [[1], [2]], "x": [0, 1]}), "x", ids=ids)
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
 def test_ids_of_several_columns(frame):
     """The joined texts name the points, in all functions that follow."""
