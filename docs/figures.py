@@ -213,6 +213,18 @@ def points() -> str:
     return table(("", "dfmst", "quitefastmst", "fast_hdbscan", "scikit-learn", "Delaunay and dfmst"), rows)
 
 
+def density() -> str:
+    """Settings of HDBSCAN in which programs agree."""
+    measured = result("density")
+    settings, agree, ordered = measured["settings"], measured["agree"], measured["same_in_every_order"]
+    rows = [
+        [name, f"{agree[f'dfmst and {name}']} of {settings}", f"{ordered[name]} of {settings}"]
+        for name in ("the paper", "hdbscan", "scikit-learn")
+    ]
+    rows.insert(0, ["dfmst", "", f"{ordered['dfmst']} of {settings}"])
+    return table(("with core distances", "labels of dfmst", "the same labels in six orders of the rows"), rows)
+
+
 def _stopped(run: dict[str, float]) -> str:
     if "stopped_after_cpu" in run:
         return f"stopped at {run['stopped_after_cpu']:.0f}"
@@ -277,6 +289,7 @@ TABLES = {
         largest,
         networkx,
         points,
+        density,
         dataframe,
         layers,
         windows,

@@ -36,7 +36,7 @@ def whole_number(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     with suppress(TypeError):
-        if not isinstance(value, bool):
+        if not isinstance(value, (bool, np.bool)):
             return operator.index(value)
     raise TypeError(f"{name} is {_shown(value)}; it must be a whole number")
 
@@ -44,7 +44,7 @@ def whole_number(name: str, value: Any) -> int:
 def real_number(name: str, value: Any) -> float:
     """Return an argument that must be a number."""
     with suppress(TypeError, ValueError, ArithmeticError):
-        if not isinstance(value, (str, bytes, bool)):
+        if not isinstance(value, (str, bytes, bool, np.bool)):
             return float(value)
     raise TypeError(f"{name} is {_shown(value)}; it must be a number")
 

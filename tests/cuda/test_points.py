@@ -101,6 +101,22 @@ def test_many_points():
             {"metric": "correlation", "ids": "name"},
             "point 'b' in row 1 has equal coordinates",
         ),
+        (
+            {"x": [1.0, 2.0, 3.0], "name": ["a", "b", "a"]},
+            {"columns": "x", "ids": "name"},
+            "column 'name' of ids has 1 repeated entries, the first is 'a' in row 2, as in row 0",
+        ),
+        (
+            {"x": [1.0, 2.0], "n": [1, None]},
+            {"columns": "x", "ids": "n"},
+            "column 'n' of ids has 1 nulls, the first in",
+        ),
+        ({"x": [1.0], "n": [1], "m": [2]}, {"columns": "x", "ids": ["n", "m"]}, "ids= names 2 columns, and the points"),
+        (
+            {"stop_lon": [0.0, 2.0], "stop_lat": [91.0, 0.0]},
+            {"metric": "haversine"},
+            "column 'stop_lat' has 1 latitudes",
+        ),
         ({"x": [1.0, 2.0]}, {"box": [3.0, 4.0]}, "box has 2 lengths, and the points have 1 axis"),
         ({"x": [1.0, 2.0], "y": [91.0, 0.0]}, {"metric": "haversine"}, "column 'y' has 1 latitudes beyond 90 degrees"),
         (

@@ -636,8 +636,20 @@ def test_weights_that_are_all_equal():
         ({"x": [np.nan] * 2, "y": [1.0, 2.0], "town": ["Köln", "Bonn"]}, "no vertex has coordinates that are numbers"),
         ({"x": [1.0, 2.0], "y": [1.0, 2.0], "town": [1.5, 2.5]}, "vertices is among the 2 "),
         ({"x": [1.0, 2.0], "y": [1.0, 2.0], "town": [[1], [2]]}, "vertices is among the 2 "),
+        ({"x": [1.0, 2.0], "y": [1.0, 1.0], "town": ["Bonn", "Bonn"]}, "'Bonn' in two places, in rows 0 and 1"),
     ],
 )
 def test_points_without_a_place(points, message):
     with pytest.raises(InvalidEdgesError, match=message):
         dfmst.report(ROADS, "a", "b", "km", points=pa.table(points), id="town", coordinates=("x", "y"))
+
+
+def test_names_of_coordinates_say_their_order():
+    """The map is the same, whichever of longitude and latitude is named first."""
+    towns = pd.DataFrame({"town": sorted({*ROADS.a, *ROADS.b})})
+    towns["stop_lon"], towns["decimalLat"] = 6.0 + towns.index, 50.0 + 0.1 * towns.index**2
+    maps = []
+    for names in (("stop_lon", "decimalLat"), ("decimalLat", "stop_lon")):
+        page = dfmst.report(ROADS, "a", "b", "km", points=towns, id="town", coordinates=names).html
+        maps.append(page.split("<svg")[1].split("</svg>")[0])
+    assert maps[0] == maps[1]

@@ -109,6 +109,20 @@ def test_a_single_cluster(size, options):
     assert single or "max_cluster_size" in options or options.get("cluster_selection_method")
 
 
+def test_core_distances_that_are_equal():
+    """The case of the guide: a point that joins two groups at one distance is noise in every order of rows."""
+    places = np.array([[1.0], [2], [6], [15], [28], [34], [35]])
+    rng = np.random.default_rng(0)
+    theirs = set()
+    for order in (np.arange(7), np.arange(7)[::-1], *(rng.permutation(7) for _ in range(20))):
+        labels = np.empty(7, int)
+        labels[order] = dfmst.hdbscan(places[order], min_cluster_size=3, min_samples=2)["label"].to_numpy()
+        assert same_partition(labels, np.array([0, 0, 0, -1, 1, 1, 1]))
+        assert labels[3] == -1
+        theirs.add(reference(places[order], min_cluster_size=3, min_samples=2).labels_[order.tolist().index(3)])
+    assert theirs == {0, 1}
+
+
 def test_equal_points_are_a_single_cluster():
     alike = np.zeros((10, 2))
     assert dfmst.hdbscan(alike)["label"].to_pylist() == [-1] * 10

@@ -90,7 +90,7 @@ def is_degrees(frame: Any, name: Any) -> bool:
 def is_geographic(frame: Any, name: Any) -> bool | None:
     """Whether the reference system of a column of geometries is in degrees; ``None``: it is not known."""
     if not isinstance(frame, pa.Table):
-        system = getattr(frame[name], "crs", None) if _is_geopandas(frame, name) else None
+        system = frame[name].array.crs if _is_geopandas(frame, name) else None
         return None if system is None else bool(system.is_geographic)
     field = frame.schema.field(name)
     text = (field.metadata or {}).get(b"ARROW:extension:metadata")
@@ -165,7 +165,8 @@ def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
 def geometry_column(view: FrameView, name: Any) -> pa.ChunkedArray | None:
     """Return a column of geometries as WKB or as nested coordinates; ``None`` if it holds other values."""
     if view.frame.implementation.is_pandas() and _is_geopandas(view.native, name):
-        return pa.chunked_array([pa.array(view.native[name].to_wkb().to_numpy(), pa.binary(), from_pandas=True)])
+        cells = sys.modules["geopandas"].array.to_wkb(view.native[name].array)
+        return pa.chunked_array([pa.array(cells, pa.binary(), from_pandas=True)])
     column = view.column(name)
     objects = _objects(column)
     if objects is not None:

@@ -16,7 +16,7 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.points.metrics import Measured
 from dfmst._trees.points.read import Points, is_array
-from dfmst._trees.points.spanning import spanning_pairs
+from dfmst._trees.points.spanning import first_of_equals, spanning_pairs
 from dfmst._trees.points.tree import distances
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
@@ -77,14 +77,23 @@ def _check_rows(rows: Array, points: Points) -> None:
 def complete_pairs(engine: Engine, measured: Measured, pairs: tuple[Array, Array]) -> tuple[Array, Array, Array]:
     """Find the forest of pairs, and join its parts by the lightest pairs of points between them."""
     coordinates, space = measured.coordinates, measured.space
-    source, target = pairs
-    weight = distances(engine, coordinates, source, target, space)
-    ends = source.astype(np.uint32), target.astype(np.uint32)
-    rows = solve_table(engine, EdgeTable(*ends, weight, coordinates.shape[1]), "auto").astype(np.int64)
-    label = component_labels(engine, EdgeTable(ends[0][rows], ends[1][rows], weight[rows], coordinates.shape[1]))
-    found = source[rows], target[rows], weight[rows]
-    if len(rows) < coordinates.shape[1] - 1:
-        joined = spanning_pairs(engine, coordinates, 0, 0, space, label)
-        found = tuple(map(np.concatenate, zip(found, joined, strict=True)))  # type: ignore[assignment]
+    label = np.arange(coordinates.shape[1], dtype=np.uint32)
+    steps = [_join(engine, label, pairs, distances(engine, coordinates, *pairs, space))]
+    first = first_of_equals(coordinates)
+    if first is not None:  # a search would look at all points that are equal to one
+        apart = np.flatnonzero(label != label[first])
+        apart = apart[np.argsort(first[apart], kind="stable")]
+        steps.append(_join(engine, label, (first[apart], apart), np.zeros(len(apart))))
+    if label.any():
+        steps.append(spanning_pairs(engine, coordinates, 0, 0, space, label))
+    found = list(map(np.concatenate, zip(*steps, strict=True)))
     order = np.lexsort((found[1], found[0]))
     return found[0][order], found[1][order], found[2][order]
+
+
+def _join(engine: Engine, label: Array, pairs: tuple[Array, Array], weight: Array) -> tuple[Array, Array, Array]:
+    """Find the forest of pairs between labels, which are updated: the least point of each tree."""
+    source, target = (label[end] for end in pairs)
+    rows = solve_table(engine, EdgeTable(source, target, weight, len(label)), "auto").astype(np.int64)
+    label[:] = component_labels(engine, EdgeTable(source[rows], target[rows], weight[rows], len(label)))[label]
+    return pairs[0][rows], pairs[1][rows], weight[rows]

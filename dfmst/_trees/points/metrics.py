@@ -29,7 +29,7 @@ class Measured(NamedTuple):
     coordinates: Array  # ``float64``, shape ``(axes, points)``
     space: Space
     metric: str
-    about: Mapping[str, Any] = {}  # attributes of the result: the columns that were read as degrees
+    about: Mapping[str, str] = {}  # attributes of the result: the columns that were read as degrees
 
     def unit(self, engine: Engine, weight: Array) -> Array:
         """Return distances in the unit of the metric; a longer one is never less. May reuse `weight`."""
@@ -119,12 +119,13 @@ def _latitude(points: Points) -> int:
         if not _RADIANS.isdisjoint(_words(name)):
             message = f"column {name!r} holds radians by its name, and haversine takes degrees"
             raise InvalidEdgesError(message, "pass degrees: numpy.degrees(column); or rename the column")
-    axes, hint = len(points.coordinates), "name them with columns="
+    axes, hint, option = len(points.coordinates), "name them with columns=", ("columns=", "-c")
     if axes != 2:
-        if points.names == ("x", "y", "z"):
+        if points.geographic:
             hint = 'drop the heights: shapely.force_2d(frame.geometry), or pass metric="euclidean"'
+            option = 'metric="euclidean"', "--metric euclidean"
         message = f"haversine takes two columns, latitude and longitude, and the points have {axes}"
-        raise InvalidEdgesError(message, hint, option=("columns=", "-c"))
+        raise InvalidEdgesError(message, hint, option=option)
     return latitude_of(*points.names) if points.names else 0
 
 
@@ -210,7 +211,7 @@ def _on_sphere(engine: Engine, points: Points, latitude_at: int) -> Array:
             row = int(beyond.argmax())
             column = f"column {points.names[place]!r}" if points.names else f"column {place} of the array"
             message = f"{column} has {int(beyond.sum()):,} {name}s beyond {limit:g} degrees, the first in row {row}"
-            hint = "name latitude first, then longitude, both in degrees"
+            hint = "pass degrees; the names of two columns say which is the latitude, or else it is the first"
             raise InvalidEdgesError(message, hint, row=row)
     placed: Array = engine.xp.empty((3, points.number))
     degrees = [engine.xp.ascontiguousarray(values) for values in (latitude, longitude)]

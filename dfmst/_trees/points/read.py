@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import pc
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
+from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, plain_views, to_arrow
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame
@@ -46,7 +46,7 @@ class Points(NamedTuple):
     names: tuple[Any, ...] = ()  # the columns of the coordinates; none of an array
     kind: str = "point"  # for errors
     geographic: bool | None = None  # whether the geometries' reference system is in degrees; ``None``: not known
-    about: Mapping[str, Any] = {}  # for the attributes of results
+    about: Mapping[str, str] = {}  # attributes of results
 
     @property
     def number(self) -> int:
@@ -67,8 +67,14 @@ class Points(NamedTuple):
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
-        if self.about:
-            return self._replace(view=_with_attributes(self.view, self.about), about={}).frame(ends, numbers)
+        result = self._rows(ends, numbers)
+        if isinstance(result, pa.Table):
+            return result.replace_schema_metadata(dict(self.about) or None)
+        if self.about and hasattr(result, "attrs"):  # of pandas
+            result.attrs = dict(self.about)
+        return result
+
+    def _rows(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         if self.ids is None:
             return self.view.build({**ends, **numbers})
         if isinstance(self.view, DeviceView):
@@ -81,28 +87,13 @@ class Points(NamedTuple):
         return self.view.finish(nw.concat([*named, beside], how="horizontal"))
 
 
-def _with_attributes(view: FrameView | DeviceView, about: Mapping[str, Any]) -> FrameView | DeviceView:
-    """Return a view whose results have attributes, if their library has any."""
-    if isinstance(view, DeviceView):
-        return view
-
-    def attributed(result: Any) -> Any:
-        if isinstance(result, pa.Table):
-            result = result.replace_schema_metadata({name: str(value) for name, value in about.items()})
-        elif hasattr(result, "attrs"):
-            result.attrs = dict(about)
-        return result if view.as_user is None else view.as_user(result)
-
-    return replace(view, as_user=attributed)
-
-
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
     """Read the coordinates of points."""
     rows, points = None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
     view = open_frame(points, "points")
-    named = list(ids) if isinstance(ids, (list, tuple)) else [] if ids is None else [ids]
+    named = ids if isinstance(ids, list) else [] if ids is None else [ids]
     for name in named:
         check_column_name("ids", name)
     if isinstance(view, DeviceView):
@@ -118,13 +109,11 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     if geometry is not None:
         placed, axes = _of_geometry(geometry, names[0])
         found = Points(placed, view, None, axes, geographic=is_geographic(view.native, names[0]))
-    elif rows is not None:
-        _check_no_matrix(rows)
-        found = Points(rows, view, None)
     else:
-        placed = np.stack([_coordinate(name, view) for name in names])
+        checked = [_coordinate(name, view) for name in names]
+        placed = np.stack(checked) if rows is None else rows
         _check_no_matrix(placed)
-        found = Points(placed, view, None, tuple(names))
+        found = Points(placed, view, None, () if rows is not None else tuple(names))
     return _identified(found, view, named) if named else found
 
 
@@ -135,28 +124,28 @@ _IDS_OPTION = "ids=", "--id"
 def _identified(points: Points, view: FrameView, names: list[Any]) -> Points:
     """Return the points with ids, each of one point: those of a column, or the texts of several columns, joined."""
     columns = [plain_ids(arrow_column(name, host_column(name, view.series(name)))) for name in names]
+    columns = [getattr(column, "storage", column) for column in columns]  # of an extension type
     name, column = names[0], columns[0]
-    if len(names) > 1:
-        name = ", ".join(map(str, names))
-        column = pc.binary_join_element_wise(*(_text(*pair) for pair in zip(names, columns, strict=True)), ", ")
-        own = replace(view, lazy=False, as_user=None)
-        view = replace(view, native=own.build_arrow({name: column}))
     try:
+        if len(names) > 1:
+            name = ", ".join(map(str, names))
+            column = pc.binary_join_element_wise(*(each.cast(pa.string()) for each in columns), ", ")
+            own = replace(view, lazy=False, as_user=None)
+            view = replace(view, native=own.build_arrow({name: column}))
+        elif isinstance(view.native, pa.Table) and _has_no_take(view.native.schema.field(name).type):
+            view = replace(view, native=pa.table({name: column}))
         nulls = np.asarray(column.is_null())
         check_distinct(f"column {name!r} of ids", column, nulls, _IDS_HINT, _IDS_OPTION)
     except pa.ArrowException as error:
-        message = f"column {name!r} holds {column.type} values; ids must be integers, strings or categoricals"
-        raise InvalidEdgesError(message, "name another column with ids=", option=_IDS_OPTION) from error
+        kinds = ", ".join(str(each.type) for each in columns)
+        message = f"ids= names columns of type {kinds}; ids must be integers, strings or categoricals"
+        raise InvalidEdgesError(message, "name other columns with ids=", option=_IDS_OPTION) from error
     return points._replace(view=view, ids=name)
 
 
-def _text(name: Any, column: pa.Array) -> pa.Array:
-    """Return ids as text."""
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException as error:
-        message = f"column {name!r} holds {column.type} values, which are no text"
-        raise InvalidEdgesError(message, "name columns of numbers and texts with ids=", option=_IDS_OPTION) from error
+def _has_no_take(kind: pa.DataType) -> bool:
+    """Whether Arrow takes no rows of a column of this type."""
+    return kind in plain_views() or bool(pa.types.is_run_end_encoded(kind))
 
 
 def _check_no_matrix(coordinates: Array) -> None:

@@ -27,7 +27,7 @@ def spanning_pairs(
     if points.shape[1] < 2:
         return xp.zeros(0, np.int64), xp.zeros(0, np.int64), xp.zeros(0)
     # A GPU looks at equal points one by one: to group them takes more time, unless most points are equal.
-    first = _first_of_equals(points) if label is None and engine.on_host else None
+    first = first_of_equals(points) if label is None and engine.on_host else None
     if first is None:
         rounds = _rounds(engine, points, None, wanted, min_samples, space)
         words, core = rounds.run(label), rounds.core()
@@ -79,7 +79,7 @@ class _Piles(NamedTuple):
 
 def _piles(points: Array, wanted: int) -> _Piles | None:
     """Find the points of piles that lists of `wanted` points leave out; ``None`` if there are none."""
-    first = _first_of_equals(points)
+    first = first_of_equals(points)
     if first is None:
         return None
     order = np.argsort(first, kind="stable")
@@ -128,7 +128,7 @@ def _span_with_equals(
     )
 
 
-def _first_of_equals(points: Array) -> Array | None:
+def first_of_equals(points: Array) -> Array | None:
     """Return the first point with the same coordinates as each, ``int64``; ``None`` if no two points are equal."""
     word = np.empty(points.shape[1], np.uint32)
     for piece in pieces(len(word)):

@@ -64,7 +64,7 @@ def test_geometries_that_are_no_points():
 def in_forms(geometries: Any) -> list[tuple[Any, Any]]:
     """A column of geometries in each form that says its reference system, and the columns to name."""
     frame = geometries.to_frame("place")
-    forms = [(geometries, None), (geometries.values, None), (frame, None), (frame.assign(n=1), "place")]
+    forms = [(geometries, None), (geometries.values, None), (frame, None), (pd.DataFrame(frame), "place")]
     forms += [(pa.table(frame.to_arrow(geometry_encoding=form)), None) for form in ("wkb", "geoarrow")]
     file = io.BytesIO()
     frame.to_parquet(file)
