@@ -331,6 +331,8 @@ def test_any_two_types_of_text(join: str, library: str) -> None:
     for kinds in itertools.product(TEXTS, TEXTS):
         if any(map(pa.types.is_run_end_encoded, kinds)) and (library != "pyarrow" or join == "relabel"):
             continue
+        if library == "polars" and any("view" in str(kind) for kind in kinds):  # it crashes on views of PyArrow 21
+            continue
         result = JOINS[join](*(LIBRARIES[library](words(*each)) for each in zip(kinds, parts, strict=True)))
         results.append(result if isinstance(result, (str, list)) else lists(result))
     assert all(result == results[0] for result in results)
