@@ -36,6 +36,10 @@ class ForestAccessor:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
 
+    def __repr__(self) -> str:
+        methods = ", ".join(sorted(name for name in dir(self) if not name.startswith("_")))
+        return f"<dfmst: functions of this frame, such as .mst.minimum(source, target, weight): {methods}>"
+
     minimum = _method("minimum_spanning_forest")
     maximum = _method("maximum_spanning_forest")
     spanning = _method("spanning_forest")

@@ -1,5 +1,9 @@
 """``import dfmst.polars`` registers ``DataFrame.mst`` and ``LazyFrame.mst``.
 
+Of a ``LazyFrame``, ``minimum``, ``maximum``, ``spanning``, ``path``, ``bridges`` and ``steiner_tree`` return rows of
+the frame: they are steps of its query, and run when it is collected. They look for their columns at the call. All other
+methods, whose columns depend on the values, and ``return_trace=True`` run the query at the call.
+
 Examples
 --------
 >>> import polars as pl
@@ -13,6 +17,9 @@ Examples
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 import polars as pl
@@ -23,8 +30,41 @@ from dfmst.accessor import ForestAccessor
 
 __all__ = ["in_forest"]
 
+#: Options of a step that needs all rows and columns: nothing that follows it in the query may come before it.
+_ALL_ROWS: Any = dict.fromkeys(("predicate_pushdown", "projection_pushdown", "slice_pushdown"), False)
+_CHECKED = ("source", "target", "weight", "by", "keep", "drop", "invalid")  # arguments that an empty table checks
+
+
+def _step(name: str) -> Callable[..., Any]:
+    """Make a method that adds a function, which returns rows of its frame, to a query."""
+    function = getattr(dfmst, name)
+
+    @wraps(function)
+    def method(self: LazyForestAccessor, *values: Any, **named: Any) -> Any:
+        given = signature(function).bind(self._frame, *values, **named).arguments
+        if given.get("return_trace"):
+            return function(self._frame, *values, **named)
+        checked = {argument: value for argument, value in given.items() if argument in _CHECKED}
+        checked = checked if "weight" in signature(function).parameters else {**checked, "weight": None}
+        dfmst.minimum_spanning_forest(pl.DataFrame(schema=self._frame.collect_schema()), **checked)
+        return self._frame.map_batches(lambda rows: function(rows, *values, **named), **_ALL_ROWS)
+
+    return method
+
+
+class LazyForestAccessor(ForestAccessor):
+    """Functions of :mod:`dfmst` on a query of polars: those that return rows of the frame are steps of the query."""
+
+    minimum = _step("minimum_spanning_forest")
+    maximum = _step("maximum_spanning_forest")
+    spanning = _step("spanning_forest")
+    path = _step("path")
+    bridges = _step("bridges")
+    steiner_tree = _step("steiner_tree")
+
+
 register_dataframe_namespace("mst")(ForestAccessor)
-register_lazyframe_namespace("mst")(ForestAccessor)
+register_lazyframe_namespace("mst")(LazyForestAccessor)
 
 
 def in_forest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pathlib
+import re
 import traceback
 from collections.abc import Callable
 from decimal import Decimal
@@ -142,6 +143,24 @@ def test_odd_arguments(function):
             except BaseException as error:
                 if not ours(error):
                     pytest.fail(f"{function.__name__}({name}={value!r}): {type(error).__name__}: {error}")
+
+
+TABLES = {"edges", "forest", "table", "new", "points", "matrix", "graph"}
+NAMED = [function for function, options in FUNCTIONS.items() if TABLES & {next(iter(options))}]
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize("value", [5, [5], iter([5])], ids=["number", "list", "iterator"])
+@pytest.mark.parametrize("function", NAMED, ids=lambda function: f"{function.__module__}.{function.__name__}")
+def test_errors_name_the_argument(function, value):
+    """Not that of another function, to which the argument goes on."""
+    first = next(iter(FUNCTIONS[function]))
+    with pytest.raises((TypeError, ValueError)) as caught:
+        function(**{**FUNCTIONS[function], first: value})
+    message = str(caught.value)
+    assert re.search(rf"\b({first}|array of points)\b", message), message
+    others = {"edges", "forest", "table"} - {first, *inspect.signature(function).parameters}
+    assert not re.match(rf"(frame 0 of )?({'|'.join(others)}) ", message), message
 
 
 COLUMNS: dict[str, Any] = {

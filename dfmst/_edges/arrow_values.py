@@ -226,6 +226,8 @@ def plain_ids(column: pa.Array) -> pa.Array:
     """Return ids without an encoding: dictionaries and runs are decoded, views become text or binary."""
     kind = column.type
     if pa.types.is_dictionary(kind):
+        if kind.value_type in plain_views():  # Arrow does not decode it
+            column = pa.DictionaryArray.from_arrays(column.indices, plain_ids(column.dictionary))
         column = text_dictionary(column) if is_long_dictionary(column) else column
         return plain_ids(column.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):

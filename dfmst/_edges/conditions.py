@@ -24,7 +24,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.unify import common_id_type
+from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._edges.vertices import Vertices, factorize
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
@@ -256,6 +256,8 @@ def value_codes(name: Any, columns: list[pa.Array]) -> Array:
     kinds = [column.type for column in values]
     try:
         common = reduce(common_id_type, kinds)
+        if common == pa.uint64() and any(map(pa.types.is_signed_integer, kinds)):
+            common = wide_integers()
         entries = [column.cast(common) for column in values]
         joint = pa.concat_arrays([*entries, pa.nulls(1, common)])
         codes: Array = pc.dictionary_encode(joint, null_encoding="encode").indices.to_numpy()

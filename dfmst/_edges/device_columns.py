@@ -30,7 +30,10 @@ def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
     if is_array(first) and is_array(second):
-        first, second = same_width(source[0], target[0], first, second)
+        alike = same_width(first, second)
+        if alike is None:
+            raise different_ids((source[0], first.dtype), (target[0], second.dtype), " on the GPU")
+        first, second = alike
     elif str(first.dtype) != str(second.dtype) or _is_decimal(first.dtype):
         first, second = _same_type((source[0], first), (target[0], second))
     return IdColumns(first, second, null_first, null_second)

@@ -13,7 +13,7 @@ import numpy as np
 from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_numbers, large_types, numbers_of_arrow, plain_ids
-from dfmst._edges.unify import common_id_type, mixed_signs
+from dfmst._edges.unify import cast_exactly, common_id_type, wide_integers
 from dfmst._engines import Engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.errors import InvalidEdgesError
@@ -110,9 +110,10 @@ def in_common_type(columns: list[Any]) -> list[Any]:
     if common == pa.uint64() and any(
         (pc.min(column).as_py() or 0) < 0 for column in columns if pa.types.is_signed_integer(column.type)
     ):
-        raise mixed_signs()
+        most = max((pc.max(column).as_py() or 0 for column in columns if column.type == common), default=0)
+        common = pa.int64() if most < 1 << 63 else wide_integers()
     try:
-        return [column if column.type == common else column.cast(common) for column in columns]
+        return [cast_exactly(column, common) for column in columns]
     except pa.ArrowInvalid as error:  # a timestamp beyond the finer unit
         raise different_types(types) from error
 

@@ -140,7 +140,13 @@ class Encoder:
         def look_up(later: Array) -> Array:
             return dictionary.look_up(arrow_numbers(later), extend=extend)
 
-        return self._vertices(numbers_of_arrow(source), look_up), self._vertices(numbers_of_arrow(target), look_up)
+        ends = self._vertices(numbers_of_arrow(source), look_up), self._vertices(numbers_of_arrow(target), look_up)
+        if pa.types.is_decimal(dictionary.type):  # the first id that no integer type holds next to the others
+            self._dictionary = Dictionary(
+                self._engine, concat_ids([arrow_numbers(np.arange(self.dense)), dictionary.values])
+            )
+            self.dense = 0
+        return ends
 
     def _vertices(self, column: Array, look_up: Callable[[Array], Array]) -> Array:
         """Return the vertices of integers: those below `dense` are their own, others are looked up."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import nw
 from dfmst._common.types import Array, Frame
+from dfmst._edges.arrow_values import plain_ids
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import arrow_storage, take_arrow
@@ -44,10 +45,8 @@ def take_or_null(series: nw.Series[Any], rows: Array, missing: Array | None = No
         if missing.any():
             stored = pa.chunked_array([*stored.chunks, pa.nulls(1, stored.type)])
             rows = np.where(missing, len(stored) - 1, rows)
-        taken = take_arrow(stored, rows)
-        if not isinstance(native, pa.ChunkedArray):
-            taken = type(native)(type(native.array)(taken), name=native.name)
-    elif series.implementation.is_pandas():
+        return _like(native, take_arrow(stored, rows))
+    if series.implementation.is_pandas():
         native, dtype = native.reset_index(drop=True), native.dtype
         if isinstance(dtype, np.dtype):  # pandas takes no rows of numbers in the other byte order
             nullable = missing.any() and dtype.kind in "iub"
@@ -60,8 +59,12 @@ def take_or_null(series: nw.Series[Any], rows: Array, missing: Array | None = No
 
 
 def decoded(series: nw.Series[Any]) -> nw.Series[Any]:
-    """Return categories of pandas as their values: libraries stack different ones as floats if some are null."""
+    """Return a column of pandas or Arrow without categories, runs and views, which libraries stack inexactly or not."""
     native = nw.to_native(series)
+    stored = None if series.implementation.is_polars() else arrow_storage(native)
+    if stored is not None:
+        plain = pa.chunked_array([plain_ids(chunk) for chunk in stored.chunks] or [plain_ids(pa.nulls(0, stored.type))])
+        return _like(native, plain, getattr(native, "index", None))
     categories = getattr(native.dtype, "categories", None) if series.implementation.is_pandas() else None
     if categories is None:
         return series
@@ -70,6 +73,13 @@ def decoded(series: nw.Series[Any]) -> nw.Series[Any]:
         entries = categories.astype(_nullable(dtype)).array.take(native.cat.codes.to_numpy(), allow_fill=True)
         return nw.from_native(type(native)(entries, native.index, name=native.name), series_only=True)
     return nw.from_native(native.astype(dtype), series_only=True)
+
+
+def _like(native: Any, values: pa.ChunkedArray, index: Any = None) -> nw.Series[Any]:
+    """Return values as a column of the same library."""
+    if not isinstance(native, pa.ChunkedArray):
+        values = type(native)(type(native.array)(values), index=index, name=native.name)
+    return nw.from_native(values, series_only=True)
 
 
 def _nullable(dtype: Any) -> str:

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import is_missing, ticks
+from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, ticks
 from dfmst._edges.device_columns import device_differs
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.results import decoded
-from dfmst._edges.unify import CommonSchema, family_of, native_type
+from dfmst._edges.unify import CommonSchema, common_id_type, family_of, native_type, wide_integers
 from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError
 
 
@@ -42,7 +42,7 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     if unlike and not first.implementation.is_pandas():
         return _stack_as_arrow(named)
     if unlike:
-        named = _with_plain_categories(named, types)
+        named = _in_exact_types(named, types)
     try:
         stacked = nw.concat([view.frame for _, view in named], how="vertical")
     except Exception as error:  # libraries raise many classes for frames that they cannot stack
@@ -59,22 +59,38 @@ def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     """Stack frames of pyarrow or polars in the types that hold the values of all."""
     tables = [(name, view.to_arrow()) for name, view in named]
     common = CommonSchema([(name, table.schema) for name, table in tables])
+    for place, field in enumerate(common.schema):
+        columns = [table[field.name] for _, table in tables if field.name in table.column_names]
+        unsigned = [column for column in columns if column.type == pa.uint64() and field.type == pa.int64()]
+        if any((pc.max(column).as_py() or 0) >> 63 for column in unsigned):
+            common.schema = common.schema.set(place, field.with_type(wide_integers()))
     batches = [common.fit(batch, name) for name, table in tables for batch in table.to_batches()]
     stacked = pa.Table.from_batches(batches, common.schema)
     polars = named[0][1].frame.implementation.is_polars()
     return nw.from_native(sys.modules["polars"].from_arrow(stacked) if polars else stacked, eager_only=True)
 
 
-def _with_plain_categories(named: list[tuple[str, FrameView]], types: list[Any]) -> list[tuple[str, FrameView]]:
-    """Return frames of pandas with categories as values in the columns whose types differ."""
-    unlike = [name for name, kind in types[0] if any(dict(each).get(name, kind) != kind for each in types)]
-    frames = [
-        view.frame.with_columns(*(decoded(view.frame[name]) for name in unlike if name in view.frame.columns))
-        for _, view in named
-    ]
+def _in_exact_types(named: list[tuple[str, FrameView]], types: list[Any]) -> list[tuple[str, FrameView]]:
+    """Return frames of pandas in which the columns of differing types have types that pandas stacks exactly."""
+    frames = [view.frame for _, view in named]
+    for name, kind in types[0]:
+        if all(dict(each).get(name, kind) == kind for each in types):
+            continue
+        columns = [decoded(frame[name]) for frame in frames if name in frame.columns]
+        wide = _integer_type(columns) if all(column.dtype.is_integer() for column in columns) else None
+        exact = iter(columns if wide is None else [column.cast(wide) for column in columns])
+        frames = [frame.with_columns(next(exact)) if name in frame.columns else frame for frame in frames]
     return [
         (name, replace(view, native=nw.to_native(frame))) for (name, view), frame in zip(named, frames, strict=True)
     ]
+
+
+def _integer_type(columns: list[nw.Series[Any]]) -> Any:
+    """Return the type of integers, or of Python's, for columns of which some are unsigned; ``None`` if none is."""
+    unsigned = [column for column in columns if column.dtype == nw.UInt64]
+    if not unsigned or not any((column < 0).any() for column in columns):
+        return nw.UInt64 if unsigned else None
+    return nw.Object if any((column > np.iinfo(np.int64).max).any() for column in unsigned) else nw.Int64
 
 
 def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
@@ -111,9 +127,20 @@ def check_stackable(
             raise InvalidEdgesError(message, "give both the same columns")
     for column in names[0] if types else ():
         first_type, second_type = (_type(each, column) for each in (view, other))
-        if first_type != second_type:
+        if first_type != second_type and not _have_common_type(view, other, column):
             message = f"column {column!r} is {first_type} in {name} and {second_type} in {later}"
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
+
+
+def _have_common_type(view: FrameView | DeviceView, other: FrameView | DeviceView, column: Any) -> bool:
+    """Whether the values of both columns compare as ids do; cuDF stacks columns of one type only."""
+    if view.on_device or other.on_device:
+        return False
+    try:
+        kinds = [plain_ids(arrow_column(column, each.column(column))).type for each in (view, other)]
+    except InvalidEdgesError:
+        return False
+    return common_id_type(*kinds) is not None
 
 
 def _kind(view: FrameView | DeviceView) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, plain_views
+from dfmst._edges.unify import cast_exactly
 from dfmst._engines import Engine
 
 _KINDS = "biufmM"  # of numbers and times, whose entries kernels move as unsigned words of these bytes
@@ -104,6 +105,15 @@ def take_table(table: pa.Table, rows: Array) -> pa.Table:
     return pa.table([take_arrow(column, rows) for column in table.columns], schema=table.schema)
 
 
+def take_batch(batch: pa.RecordBatch, rows: Array) -> pa.RecordBatch:
+    """Return rows of a batch of Arrow."""
+    try:
+        return batch.take(arrow_numbers(rows))
+    except pa.ArrowNotImplementedError:  # a view
+        table = take_table(pa.Table.from_batches([batch]), rows).combine_chunks()
+        return table.to_batches()[0] if len(rows) else batch.slice(0, 0)
+
+
 def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
     """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of."""
     kind = column.type
@@ -135,7 +145,7 @@ def take_of_two(whole: tuple[pa.ChunkedArray, pa.ChunkedArray], rows: Array, kin
         return take_arrow(pa.chunked_array([*first.chunks, *second.chunks], kind), rows)
     late = rows >= len(first)
     taken = take_arrow(first, rows[~late]), take_arrow(second, rows[late] - len(first))
-    stacked = pa.chunked_array([chunk for part in taken for chunk in part.cast(kind).chunks], kind)
+    stacked = pa.chunked_array([cast_exactly(chunk, kind) for part in taken for chunk in part.chunks], kind)
     place = np.empty(len(rows), np.int64)
     place[np.argsort(late, kind="stable")] = np.arange(len(rows))
     return take_arrow(stacked, place)

@@ -5,7 +5,7 @@ Ids are compared as follows:
 ====================================  ==========================================================
 ids                                   compared as
 ====================================  ==========================================================
-integers of any width                 64-bit integers; an error if none holds both
+integers of any width                 64-bit integers; a decimal if none holds both
 integers and decimals, decimals       a decimal with the digits of both, at most 76
 text (also categorical, views)        ``large_string``
 binary of any layout                  ``large_binary``
@@ -27,6 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dfmst._common.deferred import nw, pa, pc
+from dfmst._edges.arrow_values import plain_ids
 from dfmst.errors import InvalidEdgesError
 
 UNITS = ("s", "ms", "us", "ns")
@@ -113,6 +114,10 @@ def cast_exactly(column: Any, kind: pa.DataType) -> Any:
     """Cast an Arrow column."""
     if column.type == kind:
         return column
+    if pa.types.is_dictionary(column.type) and pa.types.is_dictionary(kind):
+        column = pa.DictionaryArray.from_arrays(column.indices, plain_ids(column.dictionary))  # Arrow casts no views
+    elif pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
+        column = plain_ids(column)
     if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):  # else Arrow checks digits of the integer type
         column = column.cast(pa.decimal256(_MOST_DIGITS, kind.scale))
     cast = column.cast(kind)
@@ -130,6 +135,10 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         return first
     if pa.types.is_null(first):
         return second
+    if any(map(pa.types.is_run_end_encoded, (first, second))):
+        return common_type(
+            *(kind.value_type if pa.types.is_run_end_encoded(kind) else kind for kind in (first, second))
+        )
     encoded = [pa.types.is_dictionary(kind) for kind in (first, second)]
     if any(encoded):
         values = common_type(*(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (first, second)))
@@ -214,7 +223,7 @@ def native_type(series: nw.Series[Any]) -> Any:
 
 
 def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
-    """Return the type for entries of two columns, text or integers of 64 or 128 bits; ``None`` for other columns."""
+    """Return the type for entries of two columns, text or integers of 64 or 128 bits; ``None`` for others."""
     if _casts_to_text(first) and _casts_to_text(second):
         return nw.String
     if not (first.dtype.is_integer() and second.dtype.is_integer()):
@@ -223,9 +232,8 @@ def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
         return nw.Int128
     if nw.UInt64 not in (first.dtype, second.dtype):
         return nw.Int64
-    if (first < 0).any() or (second < 0).any():
-        raise mixed_signs()
-    return nw.UInt64
+    signed = [series for series in (first, second) if series.dtype != nw.UInt64]
+    return None if any((series < 0).any() for series in signed) else nw.UInt64
 
 
 def _casts_to_text(series: nw.Series[Any]) -> bool:
@@ -239,7 +247,12 @@ def _casts_to_text(series: nw.Series[Any]) -> bool:
     return family_of(arrow.value_type if pa.types.is_dictionary(arrow) else arrow) == "text"
 
 
+def wide_integers() -> pa.DataType:
+    """Return the type for integers below 0 next to unsigned ones of 64 bits."""
+    return pa.decimal128(20)
+
+
 def mixed_signs() -> InvalidEdgesError:
-    """Return the error for integers without a common integer type."""
+    """Return the error for integers without a common integer type, on a GPU."""
     message = "ids below 0 and unsigned ids of 64 bits have no common integer type"
     return InvalidEdgesError(message, "cast the id columns to one integer type")

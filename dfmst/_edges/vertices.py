@@ -22,7 +22,7 @@ from dfmst._edges.arrow_values import (
     text_dictionary,
 )
 from dfmst._edges.dictionary import Dictionary, id_words, plain
-from dfmst._edges.unify import common_id_type
+from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import spread_positions
 from dfmst._engines.primitives.id_table import number_few
@@ -211,11 +211,13 @@ def _in_one_type(
 ) -> IdColumns:
     """Cast two readable columns, each with its nulls, to one type."""
     columns = first[0], second[0]
-    if isinstance(columns[0], np.ndarray) and isinstance(columns[1], np.ndarray):
-        return IdColumns(*same_width(source[0], target[0], *columns), first[1], second[1])
+    integers = isinstance(columns[0], np.ndarray) and isinstance(columns[1], np.ndarray)
+    alike = same_width(*columns) if integers else None
+    if alike is not None:
+        return IdColumns(*alike, first[1], second[1])
     ids = [arrow_column(source[0], columns[0]), arrow_column(target[0], columns[1])]
     kinds = [_decoded_type(column) for column in ids]
-    common = common_id_type(*kinds)
+    common = wide_integers() if integers else common_id_type(*kinds)
     if common is None:
         raise different_ids((source[0], kinds[0]), (target[0], kinds[1]))
     try:
@@ -245,8 +247,8 @@ def _readable(name: object, column: Any, *, encoded: bool = False) -> tuple[Any,
     return column, nulls
 
 
-def same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
-    """Cast integer columns to one type of 32 or 64 bits."""
+def same_width(first: Array, second: Array) -> tuple[Array, Array] | None:
+    """Cast integer columns to one type of 32 or 64 bits; ``None`` if none holds the ids of both."""
     if first.dtype == second.dtype and first.dtype.itemsize >= 4:
         return first, second
     common: Any = np.result_type(first.dtype, second.dtype)
@@ -254,7 +256,7 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
         unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
         positive = not len(signed) or int(signed.min()) >= 0
         if not positive and len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max:
-            raise different_ids((source, first.dtype), (target, second.dtype))
+            return None
         common = np.dtype(np.uint64 if positive else np.int64)
     if common.itemsize < 4:
         common = np.dtype(f"{common.kind}4")

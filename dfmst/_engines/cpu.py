@@ -105,6 +105,10 @@ class CpuEngine:
     xp: Any = np
     in_steps: bool = True
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without a module, and so with columns of NumPy."""
+        return CpuEngine, (self.threads,)
+
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`)."""
         key, values = described(kernel, arguments)

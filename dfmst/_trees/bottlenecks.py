@@ -90,7 +90,9 @@ def bottlenecks(
     """
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     ends, index = _ends(pairs, source, target)
-    ordered = order_forest(forest, columns, None, algorithm=algorithm, engine=engine, threads=threads)
+    ordered = order_forest(
+        forest, columns, None, algorithm=algorithm, engine=engine, threads=threads, argument="forest"
+    )
     if not ordered.view.on_device and any(is_device_column(ids) for _, ids in ends):
         raise UnsupportedFrameError("pairs is on a GPU, and the forest is on the host", "copy the pairs to the host")
     with ordered.engine.guard():

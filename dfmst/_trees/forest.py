@@ -85,9 +85,11 @@ class FrameRows(ForestRows):
         return table.replace_schema_metadata(with_provenance(table.schema, record, len(locator)).metadata)
 
 
-def open_edges(edges: Frame, engine: str, threads: int | None) -> tuple[FrameView | DeviceView, Engine]:
+def open_edges(
+    edges: Frame, engine: str, threads: int | None, argument: str = "edges"
+) -> tuple[FrameView | DeviceView, Engine]:
     """Recognise a frame, and select the engine for it."""
-    view = open_frame(edges)
+    view = open_frame(edges, argument)
     return view, select_engine(engine, threads, on_device=view.on_device, rows=len(view))
 
 

@@ -100,7 +100,9 @@ def newick(
     if merges is not None:
         return _dendrogram(*merges, names)
     columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
-    edges = order_forest(forest, columns, vertices, algorithm="auto", engine="auto", threads=threads).to_host()
+    edges = order_forest(
+        forest, columns, vertices, algorithm="auto", engine="auto", threads=threads, argument="forest"
+    ).to_host()
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
     children: list[list[int]] = [[] for _ in range(edges.vertices)]

@@ -139,6 +139,7 @@ def order_forest(
     algorithm: str | Algorithm,
     engine: str,
     threads: int | None,
+    argument: str = "edges",
     all_rows: bool = False,
     reweigh: Callable[[Engine, EdgeTable, Array], Array] | None = None,
 ) -> OrderedForest:
@@ -146,7 +147,7 @@ def order_forest(
 
     `reweigh` makes other weights, ``float64``, of an engine, the table there and its weights as ``float64``.
     """
-    view, runner = open_edges(edges, engine, threads)
+    view, runner = open_edges(edges, engine, threads, argument)
     with runner.guard():
         input, listed = _read(runner, view, columns, vertices)
         weight = None

@@ -104,7 +104,9 @@ def partition(
         raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
     known, ids = _amounts(balance, vertices)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    ordered = order_forest(forest, columns, ids, algorithm="auto", engine="auto", threads=threads).to_host()
+    ordered = order_forest(
+        forest, columns, ids, algorithm="auto", engine="auto", threads=threads, argument="forest"
+    ).to_host()
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
         message = f"{plural(count, 'part')} cannot be made of {plural(ordered.vertices, 'vertex', 'vertices')}"
         message += f" in {plural(ordered.trees, 'component')}"

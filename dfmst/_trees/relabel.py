@@ -278,7 +278,8 @@ def _further_names(new: _Labels, clusters: Array, used: pa.Array, like: nw.Serie
             name = next(name for name in (f"{label}-{number}" for number in itertools.count(2)) if name not in known)
             known.add(name)
             names.append(name)
-    return nw.new_series("", names, like.dtype if names else None, backend=like.implementation)
+    kind = None if not names else nw.String if isinstance(names[0], str) else like.dtype
+    return nw.new_series("", names, kind, backend=like.implementation)
 
 
 def _free_numbers(count: int, used: pa.Array, like: nw.Series[Any]) -> list[int]:

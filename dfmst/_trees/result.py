@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 import pyarrow as pa
 
+from dfmst._common.arguments import plural
 from dfmst._common.progress import Tell, peak_memory
 from dfmst._common.types import Array
 from dfmst._edges.host_frame import open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
+from dfmst.errors import UnsupportedFrameError
 from dfmst.formats import write_edges
 
 if TYPE_CHECKING:
@@ -69,7 +73,7 @@ class ForestRows:
         pass
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Forest:
     """The forest of an edge table, found in memory, as a stream or on a cluster.
 
@@ -109,6 +113,34 @@ class Forest:
     bytes_moved: int | None = None
     path: Path | None = None
     files: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<Forest: {', '.join(f'{name} {value}' for name, value in self._facts())}>"
+
+    def _repr_html_(self) -> str:
+        """Return the facts as a table, for notebooks."""
+        rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in self._facts())
+        return f"<table>{''.join(rows)}</table>"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        """Yield names and values of facts; a total that must be read from files is left out."""
+        yield self.kind, f"of {plural(self.source_rows, 'row')}"
+        known = self.driver == "memory" or "total_weight" in vars(self.store)
+        counts = (self.rows, self.vertices, self.components, self.total_weight if known else None)
+        for name, value in [*zip(_COUNTS, counts, strict=True), ("dropped rows", self.dropped or None)]:
+            if value is not None:
+                yield name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)
+        for name in ("driver", "algorithm", "engine"):
+            if getattr(self, name) is not None:
+                yield name, str(getattr(self, name))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled and copied: all of a forest of a table in host memory."""
+        if self.driver != "memory" or self.engine == "cuda":
+            holds = "memory of a GPU" if self.driver == "memory" else "files of this process"
+            message = f"this forest holds {holds}, and so is not pickled or copied"
+            raise UnsupportedFrameError(message, "write it with .write(path), or pickle its .frame")
+        return vars(self).copy()
 
     @property
     def frame(self) -> Any:

@@ -272,9 +272,9 @@ def test_integers_without_a_common_type():
     table = multigraph()
     table = table.set_column(0, "source", pa.array(np.full(400, 2**63, np.uint64)))
     table = table.set_column(1, "target", pa.array(np.full(400, -1)))
-    for library in ("pandas", "duckdb"):
-        with pytest.raises(dfmst.InvalidEdgesError, match="have no exact common type"):
-            solve(frame_of(library, table))
+    with pytest.raises(dfmst.InvalidEdgesError, match="have no exact common type"):
+        solve(frame_of("duckdb", table))
+    assert len(solve(frame_of("pandas", table))) == 1
 
 
 @each_and_dask

@@ -1,7 +1,9 @@
-"""Every driver returns the same `Forest`."""
+"""Every driver returns the same `Forest`, which is pickled, copied and shown."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -9,8 +11,10 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
+import dfmst.pandas
 from dfmst.forest import Forest
 from tests.support.stream_files import edges
+from tests.support.tables import FRAMES, rows_of
 
 
 @pytest.fixture(params=["memory", "files", "frames", "cluster"])
@@ -68,3 +72,35 @@ def test_a_stream_names_the_algorithm_that_ran(tmp_path, monkeypatch, options):
     assert forest.algorithm == options.get("algorithm", "kruskal")
     with pytest.raises(ValueError, match="unknown algorithm 'boruvkas'"):
         dfmst.stream.fold([pa.table({"source": [0], "target": [1], "weight": [1]})], algorithm="boruvkas")
+
+
+TRIANGLE = pa.table({"u": ["a", "b", "a"], "v": ["b", "c", "c"], "w": [3.0, 1.0, 2.0], "payload": [0, 1, 2]})
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("options", [{}, {"weight": ["w", "payload"], "return_trace": True}, {"by": "v"}], ids=str)
+def test_forests_are_pickled_and_copied(kind: str, options: dict[str, Any]) -> None:
+    forest = dfmst.forest.solve(FRAMES[kind](TRIANGLE), **{"source": "u", "target": "v", "weight": "w", **options})
+    for _ in range(2):  # before and after its parts are computed
+        for other in (pickle.loads(pickle.dumps(forest)), copy.copy(forest), copy.deepcopy(forest)):
+            assert rows_of(other.frame) == rows_of(forest.frame)
+            assert other.verify()
+            assert other.to_arrow().equals(forest.to_arrow())
+            assert repr(other) == repr(forest)
+
+
+def test_forests_in_words() -> None:
+    forest = dfmst.forest.solve(TRIANGLE, "u", "v", "w")
+    facts = "rows 2, vertices 3, components 1, total weight 3.0, driver memory, algorithm filter-kruskal, engine cpu"
+    assert repr(forest) == f"<Forest: minimum spanning forest of 3 rows, {facts}>"
+    assert "<tr><th>total weight</th><td>3.0</td></tr>" in forest._repr_html_()
+    forest.algorithm = "<script>"
+    assert "<script>" not in forest._repr_html_()
+    assert ".mst.minimum(source, target, weight)" in repr(TRIANGLE.to_pandas().mst)
+    stream = dfmst.stream.fold([TRIANGLE], "u", "v", "w")
+    assert "total" not in repr(stream)
+    for call in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(dfmst.UnsupportedFrameError, match="files of this process, and so is not pickled"):
+            call(stream)
+    assert stream.total_weight == 3
+    assert "total weight 3" in repr(stream)

@@ -186,15 +186,6 @@ def test_ids_of_different_kinds() -> None:
         solve(source=pd.Series([0, "1", 0], dtype=object))
 
 
-def test_integer_columns_without_a_common_type() -> None:
-    source = np.array([2**63, 1, 2], np.uint64)
-    message = (
-        r"^column 'source' holds uint64 ids and column 'target' holds int64 ids, which have no exact common type\n"
-    )
-    with pytest.raises(dfmst.InvalidEdgesError, match=message):
-        solve(source=source, target=[-1, 1, 2])
-
-
 def test_zero_rows_and_only_self_loops_are_fine() -> None:
     empty = pd.DataFrame({"source": [], "target": [], "weight": []})
     assert dfmst.minimum_spanning_forest(empty).equals(empty)

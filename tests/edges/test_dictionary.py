@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from itertools import permutations
 from typing import Any
@@ -17,7 +18,6 @@ from dfmst._edges.dictionary import Dictionary, DistinctIds, plain
 from dfmst._edges.encode import Encoder
 from dfmst._edges.vertices import factorize, id_columns
 from dfmst._engines import CpuEngine
-from dfmst.errors import InvalidEdgesError
 from tests.support.arrow_types import FAMILIES, ids
 from tests.support.lanes import examples
 
@@ -71,20 +71,17 @@ def test_two_types_of_a_family(name, first, second):
 @examples(60)
 @given(st.lists(st.lists(st.integers(-(2**63), 2**64 - 1) | st.integers(-3, 3), max_size=8), max_size=4))
 def test_integers_of_any_width(batches):
-    """Below 0 and beyond 63 bits is an error; everything else is numbered."""
+    """Below 0 and beyond 63 bits, the ids are decimals."""
     dictionary = Dictionary(CpuEngine())
     negative = any(value < 0 for batch in batches for value in batch)
     large = any(value >= 2**63 for batch in batches for value in batch)
     if any(batch and min(batch) < 0 and max(batch) >= 2**63 for batch in batches):
         return  # no column holds both
     arrays = [pa.array(batch, pa.uint64() if batch and max(batch) >= 2**63 else pa.int64()) for batch in batches]
-    if negative and large:
-        with pytest.raises(InvalidEdgesError, match="no common integer type"):
-            look_up_all(dictionary, arrays)
-        return
     assert look_up_all(dictionary, arrays) == numbered(batches)
+    assert dictionary.values.to_pylist() == list(dict.fromkeys(itertools.chain(*batches)))
     if large:
-        assert dictionary.values.type == pa.uint64()
+        assert dictionary.values.type == (pa.decimal128(20) if negative else pa.uint64())
 
 
 @pytest.mark.parametrize("in_order", [False, True])

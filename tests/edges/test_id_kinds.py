@@ -208,6 +208,13 @@ def test_ids_that_are_no_ids() -> None:
     )
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds values of type object, which"):
         dfmst.minimum_spanning_forest(objects)
+    for kind in (pa.list_view(pa.int64()), pa.large_list_view(pa.int64()), pa.list_(pa.int64(), 1)):
+        ends = [pa.array(lists, kind) for lists in ([[0], [1]], [[1], [2]])]
+        nested = pa.table({"source": ends[0], "target": ends[1], "weight": [1, 2]})
+        for frame in (nested, nested.to_pandas(types_mapper=pd.ArrowDtype)):
+            for call in (dfmst.minimum_spanning_forest, dfmst.connected_components, dfmst.rooted, dfmst.bridges):
+                with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds .*list.* vertex ids"):
+                    call(frame)
     period = pd.period_range("2024", periods=2, freq="D")
     frame = pd.DataFrame({"source": period, "target": period[::-1], "weight": [1, 2]})
     assert dfmst.minimum_spanning_forest(frame).index.tolist() == [0]

@@ -375,3 +375,42 @@ def test_dataframe_steps_without_a_row(kind: str, rows: int) -> None:
         forest = dfmst.minimum_spanning_forest(frame, algorithm="dataframe", invalid="drop")
         assert type(forest) is type(frame)
         assert column_of(forest, "source") == []
+
+
+LAZY: dict[str, dict[str, Any]] = {
+    "minimum": {"weight": "w"},
+    "maximum": {"weight": ["w", "payload"]},
+    "spanning": {"by": "w"},
+    "path": {"weight": "w", "start": "a", "stop": "b"},
+    "bridges": {},
+    "steiner_tree": {"weight": "w", "terminals": ["a", "b"]},
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_lazy_frame_is_not_computed_at_the_call(name: str, triangle: pa.Table) -> None:
+    frame: Any = pl.from_arrow(pa.concat_tables([triangle] * 3))
+    runs = []
+
+    def spy(rows: pl.DataFrame) -> pl.DataFrame:
+        runs.append(len(rows))
+        return rows
+
+    query: Any = frame.lazy().map_batches(spy)
+    lazy = getattr(query.mst, name)("u", "v", **LAZY[name])
+    assert lazy.collect_schema() == frame.schema
+    assert not runs
+    expected = getattr(frame.mst, name)("u", "v", **LAZY[name])
+    heavy = pl.col("w") > 1
+    known = tuple(map(int, pl.__version__.split(".")[:2])) >= (1, 31)
+    streaming: dict[str, Any] = {"engine": "streaming"} if known else {}
+    for options in ({}, streaming):
+        assert lazy.collect(**options).equals(expected)
+        assert lazy.filter(heavy).select("payload").collect(**options).equals(expected.filter(heavy)[["payload"]])
+        assert lazy.head(1).collect(**options).equals(expected.head(1))
+    runs.clear()
+    with pytest.raises(dfmst.ColumnNotFoundError, match="column 'q' not found"):
+        getattr(query.mst, name)("u", "q", **LAZY[name])
+    with pytest.raises(TypeError, match="nope"):
+        getattr(query.mst, name)("u", "v", **LAZY[name], nope=1)
+    assert not runs

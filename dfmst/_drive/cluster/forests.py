@@ -28,10 +28,10 @@ from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
 
-def require_dask(edges: Any, hint: str) -> None:
-    """Raise if `edges` is not a Dask frame."""
+def require_dask(edges: Any, hint: str, argument: str = "edges") -> None:
+    """Raise if an argument is not a Dask frame."""
     if not isinstance(edges, dd.DataFrame):
-        raise UnsupportedFrameError(f"edges is a {type(edges).__name__}, not a Dask frame", hint)
+        raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}, not a Dask frame", hint)
 
 
 def forest_frame(

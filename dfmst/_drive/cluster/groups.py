@@ -159,6 +159,8 @@ def _joined(engine: Engine, columns: list[Any]) -> Any:
     if len({column.dtype for column in columns}) > 1 and any(column.dtype == np.uint64 for column in columns):
         # The arrays' own common type of int64 and uint64 is float64.
         if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
+            if engine.on_host:
+                return concat_ids(list(map(arrow_numbers, columns)))
             raise mixed_signs()
         columns = [column.astype(np.uint64, copy=False) for column in columns]
     return engine.xp.concatenate(columns)

@@ -58,7 +58,9 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
         bound = call.__signature__.bind(*values, **named)  # type: ignore[attr-defined]
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name not in plan}
-        edges = given.pop(next(iter(own.parameters)))
+        argument = next(iter(own.parameters))
+        edges = given.pop(argument)
+        require_dask(edges, f"call dfmst.{function.__name__} for a frame in memory", argument)
         weight = given.get("weight")
         options_of_rows = given.get("maximum", False), given["invalid"], Conditions.of(given.get("by"), None, None)
         columns = EdgeColumns(given["source"], given["target"], weight, *options_of_rows)

@@ -136,9 +136,10 @@ class Columns(NamedTuple):
     @property
     def ids(self) -> IdColumns:
         """Both id columns, aligned."""
-        if are_integers(self.source) and are_integers(self.target):
-            source, target = same_width("source", "target", self.source, self.target)
-            return IdColumns(source, target, None, None)
+        integers = are_integers(self.source) and are_integers(self.target)
+        alike = same_width(self.source, self.target) if integers else None
+        if alike is not None:
+            return IdColumns(*alike, None, None)
         return id_columns(("source", self.source), ("target", self.target))
 
 

@@ -15,7 +15,7 @@ from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.labels import Labels, Numbered
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import EdgeSource, kinds_of
-from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
@@ -109,7 +109,8 @@ def groups_of(numbered: Numbered, types: Mapping[Any, pa.DataType], count: int) 
 def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:
     """Types of columns in Arrow; null if the frames' library does not say it."""
     if isinstance(source, ParquetSource):
-        return [source.schema.field(name).type for name in names]
+        kinds = [source.schema.field(name).type for name in names]
+        return [plain_views().get(kind, kind) for kind in kinds]
     view = kinds_of(source, names).view
     assert isinstance(view, FrameView)
     return [_plain_type(view, name) for name in names]

@@ -12,7 +12,6 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.unify import mixed_signs
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # in the words of all libraries
 
@@ -43,7 +42,8 @@ class IdKinds:
             return kind
         names = {str(kind).lower().removesuffix("[pyarrow]") for kind in self.types} & _INTEGERS
         if names and (encoded is None or pa.types.is_integer(encoded)):  # a frame without rows may have another type
-            return getattr(pa, names.pop() if len(names) == 1 else "uint64" if "uint64" in names else "int64")()
+            unsigned = "uint64" in names and encoded != pa.int64()  # ids below 0 are signed in the dictionary, too
+            return getattr(pa, names.pop() if len(names) == 1 else "uint64" if unsigned else "int64")()
         return pa.uint32() if encoded is None else encoded
 
     def cast(self, ids: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -54,10 +54,7 @@ class IdKinds:
             return pc.run_end_encode(ids.cast(kind.value_type), kind.run_end_type)
         if isinstance(kind, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(kind, ids.cast(kind.storage_type))
-        try:
-            return ids.cast(kind)
-        except pa.ArrowInvalid as error:  # ids below 0 in one column, and unsigned ones of 64 bits in another
-            raise mixed_signs() from error
+        return ids.cast(kind)
 
     def frame(self, table: pa.Table) -> Any:
         """Return a table of ids as the user's kind of frame."""

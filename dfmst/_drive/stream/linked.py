@@ -101,7 +101,7 @@ def linked_rows(
         names = input_names(table)
         check_file(output, [*find_files(names), *names])
     engine = select_engine("cpu", threads)
-    source = open_source(engine, table)
+    source = open_source(engine, table, argument="table")
     with showing(progress, "linking", limit) as tell:
         links = Links(engine, options, source.rows or 0)
         group, kept = _Run(source, options, links, limit, tell).link()
@@ -219,7 +219,7 @@ def _stacked(source: FrameSource, links: Links, group: Array, kept: Array | None
     for number, first, view in source.views():
         assert isinstance(view, FrameView)
         rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
-        named.append((f"frame {number} of edges", view if rows is None else view.rows(links.engine, rows)))
+        named.append((source.called(number), view if rows is None else view.rows(links.engine, rows)))
     if not named:
         raise InvalidEdgesError("the table has no frame", "pass at least one, which may be empty")
     whole = replace(named[0][1], native=stack_frames(named).to_native())

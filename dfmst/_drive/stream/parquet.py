@@ -17,7 +17,7 @@ import pyarrow.parquet
 
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
-from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.take_rows import take_batch
 from dfmst.errors import missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
 from dfmst.formats.parquet import (
@@ -229,5 +229,5 @@ class SourceFile:
         for batch in self.batches(range(group, group + 1), names, rows):
             taken = locators.below(first + batch.num_rows)
             if len(taken):
-                yield batch.take(arrow_numbers(taken - np.uint64(first)))
+                yield take_batch(batch, taken - np.uint64(first))
             first += batch.num_rows

@@ -23,18 +23,18 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _IN_MEMORY = 40  # bytes a row that solving in memory takes next to the table
 
 
-def open_source(engine: Engine, edges: Any, *, once: bool = False) -> EdgeSource:
+def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str = "edges") -> EdgeSource:
     """Open Parquet files, a dataset, or frames; an iterator of frames only if they are read `once`."""
     files = _files(edges)
     if files is not None:
         return files
     if hasattr(edges, "to_batches") and hasattr(edges, "scanner"):
-        return FrameSource(engine, lambda: _tables(edges))
+        return FrameSource(engine, lambda: _tables(edges), argument)
     if hasattr(edges, "columns") and not callable(edges):
-        return FrameSource(engine, [edges])
+        return FrameSource(engine, [edges], argument)
     if callable(edges) or hasattr(edges, "__iter__"):
-        return FrameSource(engine, edges, once=once)
-    message = f"edges is a {type(edges).__name__}"
+        return FrameSource(engine, edges, argument, once=once)
+    message = f"{argument} is a {type(edges).__name__}"
     raise UnsupportedFrameError(message, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
 
 
@@ -89,18 +89,20 @@ class FrameSource:
     rows = None
 
     def __init__(
-        self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]], *, once: bool = False
+        self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]], argument: str, *, once: bool = False
     ) -> None:
         if not once and not callable(frames) and iter(frames) is frames:
-            message = (
-                "edges is an iterator, which can be read only once; the forest's rows are gathered in a second pass"
-            )
+            message = f"{argument} is an iterator, which can be read only once; rows of the result need a second pass"
             hint = "pass a list, or a function that returns a new iterator each time: lambda: read_frames()"
             raise UnsupportedFrameError(message, hint)
-        self._engine = engine
+        self._engine, self.argument = engine, argument
         #: Types of the id columns of the frames that were read.
         self.kinds = IdKinds()
         self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
+
+    def called(self, number: int) -> str:
+        """Return how errors name a frame."""
+        return f"frame {number} of {self.argument}"
 
     def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """Columns are looked up frame by frame."""
@@ -118,7 +120,7 @@ class FrameSource:
         for number, first, view in self.views():
             self.kinds.note(view, names[:2])
             skipped = min(max(0, start - first), len(view))
-            whole = Batch(view, first, f"frame {number} of edges", 0)
+            whole = Batch(view, first, self.called(number), 0)
             yield from whole.part(skipped, len(view)).parts(rows)
 
     def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
@@ -128,9 +130,9 @@ class FrameSource:
 
     def gather(self, locators: Locators) -> Any:
         """Return these rows as one frame of the user's kind."""
-        named = [(f"frame {number} of edges", view) for number, view in self._take(locators)]
+        named = [(self.called(number), view) for number, view in self._take(locators)]
         if not named:
-            raise InvalidEdgesError("edges holds no frame", "pass at least one, which may be empty")
+            raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
         return named[0][1].finish(stack_frames(named))
 
     def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
@@ -141,7 +143,7 @@ class FrameSource:
             if locators.any_below(end):
                 yield number, view.rows(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
         if locators.taken != len(locators):
-            message = "the second pass over the edges gave fewer rows than the first"
+            message = f"the second pass over {self.argument} gave fewer rows than the first"
             raise InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
@@ -150,9 +152,9 @@ class FrameSource:
         """Yield the frames, each with its number and the number of its first row."""
         first = 0
         for number, frame in enumerate(self._frames()):
-            view = open_frame(frame, f"frame {number} of edges")
+            view = open_frame(frame, self.called(number))
             if view.on_device and self._engine.on_host:
-                message = f"frame {number} of edges is on a GPU, and this stream runs on the host"
+                message = f"{self.called(number)} is on a GPU, and this stream runs on the host"
                 raise UnsupportedFrameError(message, "pass engine='cuda', or copy the frames to the host")
             yield number, first, view
             first += len(view)
@@ -167,7 +169,7 @@ def kinds_of(source: EdgeSource, names: Sequence[Any]) -> IdKinds:
     if isinstance(source, ParquetSource):
         return IdKinds(dict.fromkeys(source.schema.field(name).type for name in names))
     if source.kinds.view is None:
-        raise InvalidEdgesError("edges holds no frame", "pass at least one, which may be empty")
+        raise InvalidEdgesError(f"{source.argument} holds no frame", "pass at least one, which may be empty")
     return source.kinds
 
 

@@ -33,7 +33,7 @@ from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, OutputErr
 from tests.support.forked import Forked
 from tests.support.lanes import examples
 from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
-from tests.support.tables import FRAMES, edge_tables
+from tests.support.tables import FRAMES, column_of, edge_tables
 
 stream = dfmst.stream.connected_components
 
@@ -128,15 +128,29 @@ def test_integers_of_several_types(kinds, common, frame):
 
 
 @pytest.mark.parametrize("frame", ["pyarrow", "pandas", "polars"])
-def test_signs_without_a_common_type(frame):
-    unsigned, signed = integers_of("uint64", "int64")
-    signed = pa.table({"source": signed["source"], "target": pc.negate(signed["target"])})
+@pytest.mark.parametrize("large", [3, 2**64 - 5])
+def test_ids_below_0_next_to_unsigned_ones(frame, large):
+    """Their type is int64 if that holds all of them, else a decimal, wherever they meet."""
+    unsigned = pa.table({"source": pa.array([large, 7], pa.uint64()), "target": pa.array([2, 7], pa.uint64())})
+    signed = pa.table({"source": [-5, 7], "target": [2, large - 2**64 if large > 3 else -9]})
+    ends = {-5: -5, 2: -5, large: -5}
+    ends |= {at: min(7, signed["target"][1].as_py()) for at in (7, signed["target"][1].as_py())}
     for tables in ([unsigned, signed], [signed, unsigned]):
-        with pytest.raises(InvalidEdgesError, match="ids below 0 and unsigned ids of 64 bits have no common integer"):
-            stream([FRAMES[frame](table) for table in tables])
-    both = FRAMES[frame](pa.table({"source": unsigned["source"], "target": signed["target"]}))
-    with pytest.raises(InvalidEdgesError, match="ids below 0 and unsigned ids of 64 bits have no common integer"):
-        dfmst.connected_components(both)
+        found = pa.table(stream([FRAMES[frame](table) for table in tables]))
+        assert dict(zip(*found.to_pydict().values(), strict=True)) == ends
+        assert found["vertex"].to_pylist() == sorted(ends)
+        rows = [FRAMES[frame](table.append_column("weight", pa.array([1, 2]))) for table in tables]
+        for forest in (
+            dfmst.stream.minimum_spanning_forest(rows),
+            dfmst.update(dfmst.minimum_spanning_forest(rows[0]), rows[1]),
+        ):
+            kept = sorted(zip(*(column_of(forest, name) for name in ("source", "target")), strict=True))
+            assert kept == sorted([(-5, 2), (large, 2), (7, signed["target"][1].as_py())])
+    both = FRAMES[frame](pa.table({"source": unsigned["source"], "target": signed["target"], "weight": [1, 2]}))
+    labels = pa.table(dfmst.connected_components(both))
+    assert labels["vertex"].to_pylist() == sorted({large, 7, *signed["target"].to_pylist()})
+    for algorithm in ("auto", "dataframe"):
+        assert dfmst.verify(both, dfmst.minimum_spanning_forest(both, algorithm=algorithm))
 
 
 @examples(60)
