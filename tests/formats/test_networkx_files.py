@@ -129,13 +129,17 @@ def test_special_reals_in_gml(tmp_path: Path) -> None:
     assert read_edges(tmp_path / "a.gml")["weight"].to_pylist() == [float("inf"), 1000.0]
 
 
+try:
+    {}.get({})
+except TypeError as error:
+    UNHASHABLE = str(error)  # Python 3.14 has other words
 MALFORMED = [
     (
         "a.gml",
         "graph [\n  node [ id 1 ]\n  edge [ source 1 target 2 ]\n]",
         ": broken GML (edge #0 has undefined target 2)",
     ),
-    ("a.gml", "graph [\n  node [ id [ ] ]\n]", ": broken GML (unhashable type: 'dict')"),
+    ("a.gml", "graph [\n  node [ id [ ] ]\n]", f": broken GML ({UNHASHABLE})"),
     ("a.gml", "graph [\n  node [ label 1 ]\n]", ": broken GML (node #0 has no 'id' attribute)"),
     ("a.gml", "graph [\n  node [ id 1 ]\n", ", line 2: broken GML (expected ']', found EOF): 'node [ id 1 ]'"),
     ("a.gml", "graph [\n  [ ]\n", ", line 2: broken GML (expected ']', found '['): '[ ]'"),
@@ -236,7 +240,7 @@ def test_deep_nesting_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / "a.gml").write_text("graph [ " + "x [ " * 20_000 + "] " * 20_000 + "]")
     (tmp_path / "a.json").write_text('{"nodes": ' + "[" * 200_000)
     for name in ("a.gml", "a.json"):
-        with pytest.raises(FormatError, match="maximum recursion depth exceeded"):
+        with pytest.raises(FormatError, match=r"maximum recursion depth exceeded|Stack overflow"):
             read_edges(tmp_path / name)
 
 
