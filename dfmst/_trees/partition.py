@@ -236,7 +236,8 @@ def _sums_below(trees: RootedTrees, amount: Array, attributes: Array) -> _Sums:
 
     def below(column: Array) -> Array:
         running = np.cumsum(np.concatenate([column[..., :1] * 0, column[..., sequence]], axis=-1), axis=-1)
-        return running[..., np.arange(len(size)) + size] - running[..., :-1]
+        sums: Array = running[..., np.arange(len(size)) + size] - running[..., :-1]
+        return sums
 
     total = np.cumsum(amount[sequence])[-1:].sum().item()
     edge = trees.edge.view(np.int32)[sequence].astype(np.int64)

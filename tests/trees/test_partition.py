@@ -151,17 +151,8 @@ def test_equal_cuts_go_by_row():
 @pytest.mark.slow(seconds=30)
 def test_skater(tmp_path):
     """Next to spopt, on data that libpysal brings."""
-    needed = ("spopt", "libpysal", "pulp", "pointpats", "esda", "mapclassify", "rtree", "spaghetti")
-    needed += (
-        "beautifulsoup4",
-        "soupsieve",
-        "platformdirs",
-        "requests",
-        "idna",
-        "urllib3",
-        "charset-normalizer",
-        "certifi",
-    )
+    needed = "spopt libpysal pulp pointpats esda mapclassify rtree spaghetti beautifulsoup4 soupsieve platformdirs"
+    needed += " requests idna urllib3 charset-normalizer certifi"
     pip = [
         sys.executable,
         "-m",
@@ -174,7 +165,7 @@ def test_skater(tmp_path):
         "--target",
         str(tmp_path),
     ]
-    done = subprocess.run([*pip, *needed], capture_output=True, text=True, check=False)
+    done = subprocess.run([*pip, *needed.split()], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"spopt cannot be installed: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
     (tmp_path / "skater.py").write_text(SKATER)
@@ -265,24 +256,6 @@ def test_frames_of_vertices():
         ({"columns": "people"}, ValueError, "columns= and floor= are for objective='homogeneous'"),
         ({"floor": 2}, ValueError, "columns= and floor= are for objective='homogeneous'"),
         *(
-            ({"objective": "homogeneous", "vertices": PEOPLE, **options}, error, message)
-            for options, error, message in [
-                ({}, ValueError, "needs columns=, the columns of vertices with the attributes"),
-                ({"columns": []}, ValueError, "needs columns="),
-                ({"columns": "x", "vertices": None}, ValueError, "needs vertices= as a frame"),
-                ({"columns": "people", "tolerance": 0.1}, ValueError, "tolerance= is for objective='balance'"),
-                ({"columns": "people", "floor": "2"}, TypeError, "floor"),
-                ({"columns": ["people", "men"]}, dfmst.ColumnNotFoundError, "'men'"),
-                ({"columns": "vertex"}, dfmst.InvalidEdgesError, "column 'vertex' holds large_string values"),
-                ({"columns": "people", "floor": 5, "n": 4}, dfmst.InvalidEdgesError, "each cut of 3 parts leaves"),
-                (
-                    {"columns": "x", "vertices": PEOPLE.assign(x=[1, 2, np.inf, -np.inf, 3, 4, 5])},
-                    dfmst.InvalidEdgesError,
-                    "column 'x' of vertices has 2 numbers that are NaN or infinite, the first in row 2",
-                ),
-            ]
-        ),
-        *(
             ({"balance": "n", "vertices": PEOPLE.assign(n=pd.Series(amounts))}, dfmst.InvalidEdgesError, message)
             for amounts, message in [
                 (pd.array([1, None, 3, None, 5, 6, 7], "Int64"), "column 'n' has 2 nulls, the first in row 1"),
@@ -298,3 +271,25 @@ def test_errors(options, error, message):
     with pytest.raises(error) as caught:
         dfmst.partition(ROADS, **{"n": 3, "source": "a", "target": "b", "weight": "km", **options})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, ValueError, "needs columns=, the columns of vertices with the attributes"),
+        ({"columns": []}, ValueError, "needs columns="),
+        ({"columns": "x", "vertices": None}, ValueError, "needs vertices= as a frame"),
+        ({"columns": "people", "tolerance": 0.1}, ValueError, "tolerance= is for objective='balance'"),
+        ({"columns": "people", "floor": "2"}, TypeError, "floor"),
+        ({"columns": ["people", "men"]}, dfmst.ColumnNotFoundError, "'men'"),
+        ({"columns": "vertex"}, dfmst.InvalidEdgesError, "column 'vertex' holds large_string values"),
+        ({"columns": "people", "floor": 5, "n": 4}, dfmst.InvalidEdgesError, "each cut of 3 parts leaves"),
+        (
+            {"columns": "x", "vertices": PEOPLE.assign(x=[1, 2, np.inf, -np.inf, 3, 4, 5])},
+            dfmst.InvalidEdgesError,
+            "column 'x' of vertices has 2 numbers that are NaN or infinite, the first in row 2",
+        ),
+    ],
+)
+def test_errors_of_like_vertices(options, error, message):
+    test_errors({"objective": "homogeneous", "vertices": PEOPLE, **options}, error, message)
