@@ -97,20 +97,15 @@ def lowest_versions() -> dict[str, str]:
 
 
 def newest_python() -> str:
-    """Return the newest Python on PATH and of pyenv that is newer than this one; else this one."""
+    """Return the newest Python of the classifiers, on PATH or of pyenv, that is newer than this one; else this one."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     folders = [*map(Path, os.environ["PATH"].split(os.pathsep)), *pyenv.glob("*/bin")]
-    found = {
-        path: re.fullmatch(r"python3\.(\d+)", path.name) for folder in folders for path in folder.glob("python3.*")
-    }
-    minors = {path: int(match[1]) for path, match in found.items() if match}
-    for path in sorted(minors, key=lambda path: -minors[path]):
-        works = [str(path), "-c", "import ctypes, ensurepip, ssl, venv"]  # a shim of pyenv may stand for nothing
-        if (
-            minors[path] > sys.version_info.minor
-            and not subprocess.run(works, capture_output=True, check=False).returncode
-        ):
-            return str(path)
+    named = {int(minor) for minor in re.findall(r"Python :: 3\.(\d+)", " ".join(PROJECT["classifiers"]))}
+    for minor in sorted(named - set(range(sys.version_info.minor + 1)), reverse=True):
+        for path in (folder / f"python3.{minor}" for folder in folders):
+            works = [str(path), "-c", "import ctypes, ensurepip, ssl, venv"]  # a shim of pyenv may stand for nothing
+            if path.is_file() and not subprocess.run(works, capture_output=True, check=False).returncode:
+                return str(path)
     return sys.executable
 
 
