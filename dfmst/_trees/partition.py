@@ -1,15 +1,16 @@
-"""Parts of a forest of nearly equal amounts: cuts of its trees, as in regionalization and redistricting."""
+"""Parts of a forest of nearly equal amounts, or of like vertices: cuts of its trees, as in regionalization."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from dfmst._common.arguments import plural, real_number, whole_number
+from dfmst._common.arguments import check_choice, is_several, plural, real_number, whole_number
 from dfmst._common.deferred import pa
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
@@ -17,13 +18,14 @@ from dfmst._edges.arrow_values import numbers_of_arrow
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, open_host_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertex_list import VertexList, find_places
+from dfmst._edges.vertex_list import find_places
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.errors import InvalidEdgesError
 
+_OBJECTIVES = ("balance", "homogeneous")
 _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
 
 
@@ -35,14 +37,17 @@ def partition(
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
+    objective: Literal["balance", "homogeneous"] = "balance",
+    columns: Any = None,
     balance: Any = None,
     tolerance: float | None = None,
+    floor: float | None = None,
     vertices: Any = None,
     maximum: bool = False,
     invalid: Invalid = "raise",
     threads: int | None = None,
 ) -> Any:
-    """Cut a forest into connected parts of nearly equal amounts.
+    """Cut a forest into connected parts of nearly equal amounts, or of like vertices.
 
     Every part is a subtree, so it is connected in the graph as well. :func:`clusters` cuts the heaviest edges instead,
     and its clusters may differ much in size.
@@ -53,6 +58,13 @@ def partition(
         As for :func:`minimum_spanning_forest`. Of an edge table the forest is cut.
     n
         Number of parts.
+    objective
+        ``"balance"``: parts of nearly equal amounts. ``"homogeneous"``: one edge after the other is cut, each time the
+        one of all parts that lowers the sum of squared deviations from the parts' means the most (SKATER). Of equal
+        cuts, that of the last edge in the total order.
+    columns
+        For ``"homogeneous"``: the columns of `vertices` with the attributes. Bring them to one scale before, since a
+        column of larger numbers counts more.
     balance
         Amounts of the vertices, such as populations: the name of a column of `vertices`, or a mapping of all ids to
         numbers. ``None``: 1 a vertex, so that parts have equally many.
@@ -60,6 +72,8 @@ def partition(
         Part of the mean by which an amount may differ from it, 0.02 for 2 percent. Of all cuts that keep it, those are
         taken whose edges come last in the total order (the largest sum of ranks). ``None``: the largest part is cut
         in two, as evenly as its edges allow, until there are enough.
+    floor
+        For ``"homogeneous"``: the least amount of a part, in vertices without `balance`.
     vertices
         All vertices, as for :func:`connected_components`; or a frame with their ids in its column ``vertex``.
     maximum
@@ -74,8 +88,9 @@ def partition(
     Raises
     ------
     InvalidEdgesError
-        More trees, or fewer vertices, than parts; amounts that are missing or negative; no cuts were found that
-        keep the tolerance. The search keeps 2,048 alternatives below a vertex, so it may miss cuts of large trees.
+        More trees, or fewer vertices, than parts; amounts that are missing or negative; attributes that are missing or
+        infinite; no cut leaves the floor in both parts; no cuts were found that keep the tolerance. The search keeps
+        2,048 alternatives below a vertex, so it may miss cuts of large trees.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components`.
 
@@ -89,6 +104,9 @@ def partition(
     >>> people = {1: 50, 2: 10, 3: 10, 4: 10, 5: 10, 6: 10}
     >>> dfmst.partition(roads, 2, balance=people, tolerance=0.1).cluster.tolist()
     [1, 2, 2, 2, 2, 2]
+    >>> incomes = pd.DataFrame({"vertex": range(1, 7), "income": [20, 21, 35, 36, 34, 35]})
+    >>> dfmst.partition(roads, 2, objective="homogeneous", columns="income", vertices=incomes).cluster.tolist()
+    [1, 1, 3, 3, 3, 3]
 
     References
     ----------
@@ -103,19 +121,56 @@ def partition(
     if share is not None and not 0 <= share < 1:
         raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
     known, ids = _amounts(balance, vertices)
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    attributes = _attributes(objective, columns, vertices, share, floor)
+    edges = EdgeColumns(source, target, weight, maximum, invalid)
     ordered = order_forest(
-        forest, columns, ids, algorithm="auto", engine="auto", threads=threads, argument="forest"
+        forest, edges, ids, algorithm="auto", engine="auto", threads=threads, argument="forest"
     ).to_host()
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
         message = f"{plural(count, 'part')} cannot be made of {plural(ordered.vertices, 'vertex', 'vertices')}"
         message += f" in {plural(ordered.trees, 'component')}"
         raise InvalidEdgesError(message, f"make {ordered.trees:,} to {ordered.vertices:,}")
-    amount = np.ones(ordered.vertices, np.int64) if known is None else _by_place(ordered.listed, ids, known)
+    amount, values = np.ones(ordered.vertices, np.int64), np.zeros((0, ordered.vertices))
+    if known is not None or attributes is not None:
+        row = np.argsort(ordered.listed.engine.to_host(find_places(ordered.listed, "vertices", ids)))
+        amount = amount if known is None else _checked(known)[row]
+        values = values if attributes is None else attributes[:, row]
     trees = root_trees(ordered.engine, ordered.source, ordered.target, ordered.labels())
-    sums = _sums_below(trees, amount)
-    cuts = _halved(sums, count) if share is None else _balanced(sums, count, share)
+    sums = _sums_below(trees, amount, values)
+    if objective == "homogeneous":
+        cuts = _cut_parts(sums, count, partial(_most_alike, sums, floor or 0))
+    else:
+        cuts = _cut_parts(sums, count, partial(_most_even, sums)) if share is None else _balanced(sums, count, share)
     return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": _labels(ordered, cuts)})
+
+
+def _attributes(
+    objective: str, columns: Any, vertices: Any, tolerance: float | None, floor: float | None
+) -> Array | None:
+    """Return ones and the attributes of vertices as given, a row each; none for parts of equal amounts."""
+    check_choice(objective, _OBJECTIVES, f"objective must be 'balance' or 'homogeneous', not {objective!r}")
+    if objective == "balance":
+        if columns is not None or floor is not None:
+            raise ValueError("columns= and floor= are for objective='homogeneous'; balance= names the amounts")
+        return None
+    if tolerance is not None:
+        raise ValueError("tolerance= is for objective='balance'; floor= is the least amount of a part")
+    if floor is not None:
+        real_number("floor", floor)
+    if not hasattr(vertices, "columns"):
+        raise ValueError("objective='homogeneous' needs vertices= as a frame with the column 'vertex' and attributes")
+    names = list(columns) if is_several(columns) else [columns]
+    view = open_host_frame(vertices, "vertices")
+    if columns is None or not names:
+        raise ValueError("objective='homogeneous' needs columns=, the columns of vertices with the attributes")
+    found = np.array([_numbers(view, name).astype(np.float64) for name in names])
+    for name, wrong in zip(names, ~np.isfinite(found), strict=True):
+        if wrong.any():
+            row = int(wrong.argmax())
+            message = f"column {name!r} of vertices has {plural(int(wrong.sum()), 'number')} that are NaN or infinite"
+            raise InvalidEdgesError(f"{message}, the first in row {row}", "fill them with numbers", row=row)
+    found = np.ldexp(found, -np.frexp(np.abs(found).max(initial=0))[1])  # exact; no square overflows
+    return np.vstack([np.ones(found.shape[1]), found - found.mean(axis=1, keepdims=True)])
 
 
 def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
@@ -150,8 +205,8 @@ def _numbers(view: FrameView, name: Any) -> Array:
     return weight_floats(column)
 
 
-def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
-    """Return the amount of each place of a list of vertices."""
+def _checked(amounts: Array) -> Array:
+    """Return amounts as ``int64`` or ``float64``; none is negative."""
     if amounts.dtype.kind not in "iuf":
         raise InvalidEdgesError(f"balance holds {amounts.dtype} values, not numbers", "pass a number for each vertex")
     wrong = np.flatnonzero(~(amounts >= 0) | (amounts == np.inf))
@@ -162,9 +217,7 @@ def _by_place(listed: VertexList, ids: Any, amounts: Array) -> Array:
         raise InvalidEdgesError(message, "pass amounts of 0 or more")
     if amounts.dtype.kind != "f" and sum(amounts.tolist()) >= 1 << 63:
         raise InvalidEdgesError("the sum of balance is beyond 2^63", "divide the amounts, or cast them to float64")
-    placed = np.zeros(len(listed), np.float64 if amounts.dtype.kind == "f" else np.int64)
-    placed[listed.engine.to_host(find_places(listed, "vertices", ids))] = amounts
-    return placed
+    return amounts.astype(np.float64 if amounts.dtype.kind == "f" else np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,35 +229,72 @@ class _Sums:
     size: Array  # the number of vertices below it, with itself
     edge: Array  # the edge to the parent, -1 at a root
     parent: Array
+    values: Array  # the number of vertices below each and the sums of their attributes, a row each
 
 
-def _sums_below(trees: RootedTrees, amount: Array) -> _Sums:
+def _sums_below(trees: RootedTrees, amount: Array, attributes: Array) -> _Sums:
     sequence = np.argsort(trees.order)
     size = trees.size[sequence].astype(np.int64)
-    running = np.append(amount[:1] * 0, np.cumsum(amount[sequence]))
-    below = running[np.arange(len(amount)) + size] - running[: len(amount)]
+
+    def below(column: Array) -> Array:
+        running = np.cumsum(np.concatenate([column[..., :1] * 0, column[..., sequence]], axis=-1), axis=-1)
+        sums: Array = running[..., np.arange(len(size)) + size] - running[..., :-1]
+        return sums
+
+    total = np.cumsum(amount[sequence])[-1:].sum().item()
     edge = trees.edge.view(np.int32)[sequence].astype(np.int64)
-    return _Sums(running[-1].item(), below, size, edge, trees.order[trees.parent[sequence]].astype(np.int64))
+    parent = trees.order[trees.parent[sequence]].astype(np.int64)
+    return _Sums(total, below(amount), size, edge, parent, below(attributes))
 
 
-def _halved(sums: _Sums, count: int) -> list[int]:
-    """Cut the largest part as evenly as possible, again and again; of equal cuts, the last edge."""
-    below, cuts = sums.below.copy(), list[int]()
+def _cut_parts(sums: _Sums, count: int, choose: Callable[[Array], tuple[Any, int]]) -> list[int]:
+    """Cut the part of the largest score, again and again; `choose` returns it, and the vertex below the edge to cut."""
+    cuts = list[int]()
     parts = [np.arange(root, root + sums.size[root]) for root in np.flatnonzero(sums.edge < 0)]
+    chosen = [choose(part) for part in parts]
     while len(parts) < count:
-        at = max((at for at, part in enumerate(parts) if len(part) > 1), key=lambda at: below[parts[at][0]])
-        part = parts[at]
-        whole, inner = below[part[0]], part[1:]
-        larger = np.maximum(below[inner], whole - below[inner])
-        best = np.flatnonzero(larger == larger.min())
-        top = int(inner[best[sums.edge[inner[best]].argmax()]])
+        at = max(range(len(parts)), key=lambda at: chosen[at][0])
+        part, top = parts[at], chosen[at][1]
+        if top < 0:
+            message = f"each cut of {plural(len(parts), 'part')} leaves less than the floor in one of them"
+            raise InvalidEdgesError(message, f"lower floor=, or n= to {len(parts):,}")
         cuts.append(int(sums.edge[top]))
         inside = (part >= top) & (part < top + sums.size[top])
         above = part[(part < top) & (top < part + sums.size[part])]
-        below[above] -= below[top]
+        for below in (sums.below, sums.values):
+            below[..., above] -= below[..., top, None]
         parts[at] = part[~inside]
         parts.append(part[inside])
+        chosen[at] = choose(parts[at])
+        chosen.append(choose(parts[-1]))
     return cuts
+
+
+def _most_even(sums: _Sums, part: Array) -> tuple[Any, int]:
+    """Return the amount of a part, and the vertex below its most even cut; of equal cuts, the last edge."""
+    whole, inner = sums.below[part[0]], part[1:]
+    if not len(inner):
+        return -1, -1
+    larger = np.maximum(sums.below[inner], whole - sums.below[inner])
+    best = inner[larger == larger.min()]
+    return whole, int(best[sums.edge[best].argmax()])
+
+
+def _most_alike(sums: _Sums, floor: float, part: Array) -> tuple[Any, int]:
+    """Return how much the best cut lowers the squared deviations, and the vertex below; of equal cuts, the last edge.
+
+    A cut into m and n vertices lowers them by mn / (m + n) times the squared distance of the two means.
+    """
+    below, whole = sums.below[part[1:]], sums.below[part[0]]
+    inner = part[1:][(below >= floor) & (whole - below >= floor)]
+    if not len(inner):
+        return (-1.0, -1), -1
+    one = sums.values[:, inner]
+    other = sums.values[:, part[:1]] - one
+    gain = ((one[1:] / one[0] - other[1:] / other[0]) ** 2).sum(axis=0) * (one[0] * other[0] / (one[0] + other[0]))
+    best = inner[gain == gain.max()]
+    top = int(best[sums.edge[best].argmax()])
+    return (gain.max(), sums.edge[top]), top
 
 
 _Cuts: TypeAlias = tuple[Any, Any] | None  # cuts before, and cuts or an edge

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -94,6 +99,118 @@ def test_halves(rows, amounts, count):
         assert max(sizes[parts + 1]) <= max(sizes[parts])
 
 
+def deviation(values: list[tuple[int, int]]) -> Fraction:
+    """The sum of squared deviations from the mean."""
+    columns = list(zip(*values, strict=True))
+    return sum((sum(x * x for x in column) - Fraction(sum(column) ** 2, len(column)) for column in columns), Fraction())
+
+
+def best_cuts(edges, values, floor):
+    """The edges whose cut leaves the floor, with the deviations within all parts after it, the least first."""
+    vertices, cuts = list(values), []
+    for edge in edges:
+        labels = parts_of(vertices, [other for other in edges if other != edge])
+        parts = {part: [v for v in vertices if labels[v] == part] for part in labels.values()}
+        if min(len(parts[labels[end]]) for end in edge) >= floor:
+            cuts.append((sum(deviation([values[v] for v in part]) for part in parts.values()), edge))
+    return sorted(cuts)
+
+
+@given(ROWS, st.lists(st.tuples(*[st.integers(-50, 50)] * 2), min_size=9, max_size=9), st.integers(1, 3))
+@examples(100)
+def test_like_vertices(rows, attributes, floor):
+    """Each cut lowers the deviations the most, in exact numbers; the columns are so large that squares overflow."""
+    source, target, weight = (list(column) for column in zip(*rows, strict=True))
+    values = {vertex: attributes[vertex] for vertex in sorted({*source, *target})}
+    edges = [(source[row], target[row]) for row in kruskal_rows(source, target, weight)]
+    columns = np.ldexp(np.array(list(values.values()), float), 1000)
+    vertices = pd.DataFrame({"vertex": list(values), "x": columns[:, 0], "y": columns[:, 1]})
+    options: Any = {"objective": "homogeneous", "columns": ["x", "y"], "vertices": vertices, "floor": floor}
+    frame: Any = pl.from_arrow(frame_of(rows))
+    for count in range(len(values) - len(edges), len(values) + 1):
+        found = dfmst.partition(frame, count, **options)
+        assert dict(found.rows()) == parts_of(list(values), edges)
+        cuts = best_cuts(edges, values, floor)
+        if not cuts and edges:
+            with pytest.raises(dfmst.InvalidEdgesError, match="leaves less than the floor"):
+                dfmst.partition(frame, count + 1, **options)
+        if not cuts or [deviation for deviation, _ in cuts[:2]].count(cuts[0][0]) == 2:
+            return
+        edges.remove(cuts[0][1])
+
+
+def test_equal_cuts_go_by_row():
+    vertices = pd.DataFrame({"vertex": range(5), "x": 7, "people": [1, 1, 1, 5, 1]})
+    path = pd.DataFrame({"source": range(4), "target": range(1, 5), "weight": 1})
+    options: Any = {"objective": "homogeneous", "columns": "x", "vertices": vertices}
+    assert dfmst.partition(path, 3, **options).cluster.tolist() == [0, 0, 0, 3, 4]
+    # The floor is an amount.
+    assert dfmst.partition(path, 2, **options, balance="people", floor=3).cluster.tolist() == [0, 0, 0, 3, 3]
+
+
+@pytest.mark.slow(seconds=30)
+def test_skater(tmp_path):
+    """Next to spopt, on data that libpysal brings."""
+    needed = "spopt libpysal pulp pointpats esda mapclassify rtree spaghetti beautifulsoup4 soupsieve platformdirs"
+    needed += " requests idna urllib3 charset-normalizer certifi"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--target",
+        str(tmp_path),
+    ]
+    done = subprocess.run([*pip, *needed.split()], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"spopt cannot be installed: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
+    (tmp_path / "skater.py").write_text(SKATER)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = [sys.executable, "-W", "ignore", str(tmp_path / "skater.py")]
+    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+    for ends, attributes, labels in json.loads(told):
+        values = np.array(attributes)
+        source, target = np.array(ends).T
+        weight = ((values[source] - values[target]) ** 2).sum(axis=1)
+        edges = pd.DataFrame({"source": source, "target": target, "weight": weight})
+        columns = [f"attribute {number}" for number in range(values.shape[1])]
+        vertices = pd.DataFrame(values, columns=columns).assign(vertex=range(len(values)))
+        for floor, expected in labels:
+            options: Any = {"objective": "homogeneous", "columns": columns, "vertices": vertices, "floor": floor}
+            found = dfmst.partition(edges, len({*expected}), **options).cluster
+            assert len({*zip(found, expected, strict=True)}) == len({*found}) == len({*expected})
+
+
+SKATER = """
+import json
+import geopandas, numpy as np
+from libpysal import examples, weights
+from sklearn.metrics.pairwise import euclidean_distances
+from spopt.region import Skater
+def squared(one, other=None):
+    return euclidean_distances(one, other, squared=True)
+kinds = {"dissimilarity": squared, "affinity": None, "reduction": np.sum, "center": np.mean, "verbose": 0}
+told = []
+incomes = [f"PCGDP{year}" for year in range(1950, 2010, 10)]
+for file, columns in (("mexicojoin.shp", incomes), ("columbus.shp", ["CRIME", "INC", "HOVAL"])):
+    table = geopandas.read_file(examples.get_path(file)).assign(count=1)
+    near = weights.Queen.from_dataframe(table, use_index=False)
+    labels = []
+    for parts in (2, 3, 5, 8, 10):
+        for floor in (1, 2, 3, 4):
+            model = Skater(table, near, columns, parts, floor, islands="increase", spanning_forest_kwds=kinds)
+            model.solve()
+            labels.append((floor, model.labels_.tolist()))
+    ends = [(int(one), int(other)) for one, others in near.neighbors.items() for other in others if one < other]
+    told.append((ends, table[columns].astype(float).to_numpy().tolist(), labels))
+print(json.dumps(told))
+"""
+
+
 ROADS = pd.DataFrame({"a": ["p", "q", "r", "x"], "b": ["q", "r", "s", "y"], "km": [1.0, 2.0, 3.0, 4.0]})
 PEOPLE = pd.DataFrame({"vertex": ["s", "r", "q", "p", "x", "y", "z"], "people": [9, 1, 1, 1, 2, 2, 1]})
 
@@ -135,6 +252,9 @@ def test_frames_of_vertices():
         ),
         ({"balance": {"p": 1}, "vertices": PEOPLE}, ValueError, "balance is a mapping, which lists all vertices"),
         ({"balance": dict.fromkeys("pqrsxy", "1")}, dfmst.InvalidEdgesError, "values, not numbers"),
+        ({"objective": "even"}, ValueError, "objective must be 'balance' or 'homogeneous', not 'even'"),
+        ({"columns": "people"}, ValueError, "columns= and floor= are for objective='homogeneous'"),
+        ({"floor": 2}, ValueError, "columns= and floor= are for objective='homogeneous'"),
         *(
             ({"balance": "n", "vertices": PEOPLE.assign(n=pd.Series(amounts))}, dfmst.InvalidEdgesError, message)
             for amounts, message in [
@@ -151,3 +271,25 @@ def test_errors(options, error, message):
     with pytest.raises(error) as caught:
         dfmst.partition(ROADS, **{"n": 3, "source": "a", "target": "b", "weight": "km", **options})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, ValueError, "needs columns=, the columns of vertices with the attributes"),
+        ({"columns": []}, ValueError, "needs columns="),
+        ({"columns": "x", "vertices": None}, ValueError, "needs vertices= as a frame"),
+        ({"columns": "people", "tolerance": 0.1}, ValueError, "tolerance= is for objective='balance'"),
+        ({"columns": "people", "floor": "2"}, TypeError, "floor"),
+        ({"columns": ["people", "men"]}, dfmst.ColumnNotFoundError, "'men'"),
+        ({"columns": "vertex"}, dfmst.InvalidEdgesError, "column 'vertex' holds large_string values"),
+        ({"columns": "people", "floor": 5, "n": 4}, dfmst.InvalidEdgesError, "each cut of 3 parts leaves"),
+        (
+            {"columns": "x", "vertices": PEOPLE.assign(x=[1, 2, np.inf, -np.inf, 3, 4, 5])},
+            dfmst.InvalidEdgesError,
+            "column 'x' of vertices has 2 numbers that are NaN or infinite, the first in row 2",
+        ),
+    ],
+)
+def test_errors_of_like_vertices(options, error, message):
+    test_errors({"objective": "homogeneous", "vertices": PEOPLE, **options}, error, message)
