@@ -207,7 +207,7 @@ def missing_columns(
         return None
     unused = [name for name in names if name not in arguments]
     chosen, start = dict[Any, Any](), "did you mean {}?"
-    for name in sorted(missing, key=lambda name: arguments[name] != "weight"):
+    for name in sorted(missing, key=lambda name: arguments[name] != "weight" or numbers is None):
         free = [other for other in unused if other not in chosen.values()]
         free = [other for other in free if _suits(arguments[name], other, numbers)]
         usual = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]

@@ -40,7 +40,7 @@ def _step(name: str) -> Callable[..., Any]:
     function = getattr(dfmst, name)
 
     @wraps(function)
-    def method(self: LazyForestAccessor, *values: Any, **named: Any) -> Any:
+    def method(self: _LazyForestAccessor, *values: Any, **named: Any) -> Any:
         given = signature(function).bind(self._frame, *values, **named).arguments
         if given.get("return_trace"):
             return function(self._frame, *values, **named)
@@ -52,7 +52,7 @@ def _step(name: str) -> Callable[..., Any]:
     return method
 
 
-class LazyForestAccessor(ForestAccessor):
+class _LazyForestAccessor(ForestAccessor):
     """Functions of :mod:`dfmst` on a query of polars: those that return rows of the frame are steps of the query."""
 
     minimum = _step("minimum_spanning_forest")
@@ -64,7 +64,7 @@ class LazyForestAccessor(ForestAccessor):
 
 
 register_dataframe_namespace("mst")(ForestAccessor)
-register_lazyframe_namespace("mst")(LazyForestAccessor)
+register_lazyframe_namespace("mst")(_LazyForestAccessor)
 
 
 def in_forest(

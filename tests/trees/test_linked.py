@@ -320,7 +320,7 @@ def test_faulty_tables():
     with pytest.raises(InvalidEdgesError, match="holds lists, and is one of several columns of a key"):
         dfmst.linked_rows(pa.table({"a": [[1]], "b": [1]}), [["b", "a"]])
     parts = [pd.DataFrame({"phone": [1, 2]}), pd.DataFrame({"phone": [1.0, None]})]
-    with pytest.raises(InvalidEdgesError, match="frame 1 of edges: column 'phone' holds floats in one part"):
+    with pytest.raises(InvalidEdgesError, match="frame 1 of table: column 'phone' holds floats in one part"):
         dfmst.stream.linked_rows(parts, ["phone"])
     parts = [pa.table({"phone": [1]}), pa.table({"phone": ["1"]})]
     with pytest.raises(InvalidEdgesError, match="ids of different types"):
