@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
 from dfmst.formats.text_rows import (
     EXACT,
+    TEXT,
     WHOLE_DECIMAL,
     WHOLE_TYPES,
     Field,
@@ -35,6 +37,9 @@ from dfmst.formats.text_rows import (
 NEWLINE, MINUS, POINT, ZERO = b"\n-.0"
 SAFE_DIGITS = 15
 CANONICAL = r"^(0|-?[1-9][0-9]*)$"
+FRACTION = r"^(0|-?[1-9][0-9]*|-?[0-9]+\.[0-9]+)$"
+#: Numbers with few enough digits for Arrow's cast of text to decimals, which does not check for more.
+SHORT = r"^[+-]?([0-9]{1,38}|[0-9]{0,19}\.[0-9]{0,19})$"
 PIECE = 1 << 18  # bytes that fit in a processor's cache
 
 
@@ -64,7 +69,7 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
     table = _read_csv(block.data, layout, types | dict.fromkeys(suspects, pa.string()))
     columns = dict(zip(table.column_names, table.columns, strict=True))
     for name, field in suspects.items():
-        columns[name] = cleaned(columns[name], field, layout).cast(types[name])
+        columns[name] = _cast(cleaned(columns[name], field, layout), types[name])
     table = pa.table(columns) if suspects else table
     _refuse_inexact(block, layout, table, suspects)
     return table
@@ -87,7 +92,7 @@ def _suspects(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> dic
 def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArray:
     """Return numbers as PyArrow reads them, and nulls for the word of missing ones; raise ArrowInvalid for others."""
     words = words if field.kept else pc.ascii_trim_whitespace(words)
-    words = _without_missing(words, layout) if field.named else words
+    words = _without_missing(words, layout, field)
     if layout.localized and field.named and not field.kept:
         if not _all_match(words, f"^{layout.number_pattern}$"):
             raise pa.ArrowInvalid("another sign in a number")
@@ -98,10 +103,13 @@ def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedA
     return words
 
 
-def _without_missing(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
+def _without_missing(words: pa.ChunkedArray, layout: Layout, field: Field) -> pa.ChunkedArray:
     """Return words with nulls for those that stand for no number."""
-    missing = call_arrow("is_in", words, options=("SetLookupOptions", pa.array(["", layout.missing])))
-    return call_arrow("if_else", missing, pa.scalar(None, pa.string()), words)
+    if not field.named:
+        return words
+    missing = pa.array([layout.missing] if field.kept else ["", layout.missing])
+    is_missing = call_arrow("is_in", words, options=("SetLookupOptions", missing))
+    return call_arrow("if_else", is_missing, pa.scalar(None, pa.string()), words)
 
 
 def _large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -218,43 +226,54 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
     if signs.plain:
         return {}
-    rewritten = (signs.quoted and _quoted(block, layout, fields)) or _rewritten(block, layout, fields, signs.odd)
-    if rewritten is not None:
-        return {at: len(fields[at].ladder) - 1 for at in rewritten}
+    quoted = _quoted(block, layout, fields) if signs.quoted else []
+    if quoted:
+        return {at: len(fields[at].ladder) - 1 for at in quoted}
+    unsure = {at: field for at, field in fields.items() if field.kept and (signs.odd or field.type == pa.float64())}
+    table = _fit(
+        block, layout, {at: replace(field, ladder=TEXT) if at in unsure else field for at, field in fields.items()}
+    )
+    if table is not None:
+        words = {at: _without_missing(table[field.name], layout, field) for at, field in unsure.items()}
+        return {at: step for at, field in unsure.items() if (step := _steps_of_kept(words[at], field))}
     words = _words(block, layout, fields)
-    steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words[at], field))}
-    others = {at: field for at, field in fields.items() if at not in steps}
-    rewritten = _rewritten(block, layout, others, False)
-    steps |= {at: len(fields[at].ladder) - 1 for at in rewritten or ()}
-    if rewritten is None:
+    count = {at: _steps_of_kept if field.kept else _steps_by_pattern for at, field in fields.items()}
+    steps = {at: step for at, field in fields.items() if (step := count[at](words[at], field))}
+    others = {at: field for at, field in fields.items() if at not in steps and not field.kept}
+    if _fit(block, layout, others) is None:
         for at, field in others.items():
             if not converts((word or "0" for word in words[at].unique().to_pylist()), field.type):
                 steps[at] = 1
     return steps
 
 
-def _rewritten(block: Block, layout: Layout, fields: dict[int, Field], odd: bool) -> list[int] | None:
-    """Return the columns whose numbers would not be written as they are read; ``None`` if a type holds no value.
+def _fit(block: Block, layout: Layout, fields: dict[int, Field]) -> pa.Table | None:
+    """Return the columns in their types, or ``None`` if a value has none of them."""
+    with suppress(pa.ArrowInvalid):
+        return parse_columns(block, layout, {field.name or "": field.type for field in fields.values()})
+    return None
 
-    Whole numbers are compared only if some may be `odd`.
-    """
-    kept = {at: field for at, field in fields.items() if field.kept and (odd or field.type == pa.float64())}
-    types = {field.name or "": field.type for field in fields.values()}
-    texts = {field.name or "": pa.string() for field in kept.values()}
-    rewritten = []
-    try:
-        # Text that is cast to floats saves a second look at the block; casts to whole numbers refuse +7.
-        table = parse_columns(block, layout, types if odd else types | texts)
-        read = parse_columns(block, layout, texts) if odd else table
-        for at, field in kept.items():
-            words = _without_missing(read[field.name], layout) if field.named else read[field.name]
-            numbers = call_arrow("cast", table[field.name], options=("CastOptions", field.type))
-            written = call_arrow("cast", numbers, options=("CastOptions", pa.string()))
-            finite = call_arrow("all", call_arrow("is_finite", numbers)).as_py() is not False
-            rewritten += [] if finite and written.equals(words) else [at]
-    except pa.ArrowInvalid:
-        return None if fields else []
-    return rewritten
+
+def _steps_of_kept(words: pa.ChunkedArray, field: Field) -> int:
+    """Count the types before the first whose numbers would be written as the words are, or before text."""
+    whole = field.type in WHOLE_TYPES and _all_match(words, CANONICAL)
+    with suppress(pa.ArrowInvalid):
+        if whole:
+            _cast(words, field.type)
+            return 0
+        places = [at for at, kind in enumerate(field.ladder) if kind == pa.float64()]
+        if places and _all_match(words, FRACTION):
+            numbers = _cast(words, pa.float64())
+            if call_arrow("cast", numbers, options=("CastOptions", pa.string())).equals(words):
+                return places[0]
+    return 1 if whole else len(field.ladder) - 1
+
+
+def _cast(words: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Cast words; raise ArrowInvalid if a type does not hold one."""
+    if pa.types.is_decimal(kind) and not _all_match(words, SHORT):
+        raise pa.ArrowInvalid("more digits than Arrow checks")
+    return call_arrow("cast", words, options=("CastOptions", kind))
 
 
 def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
@@ -330,8 +349,7 @@ def _quoted(block: Block, layout: Layout, fields: dict[int, Field]) -> list[int]
 
 def _steps_by_pattern(words: pa.ChunkedArray, field: Field) -> int:
     """Count the types of the ladder before the first that may hold words of this form, or before the last."""
-    signed = field.kept and _all_match(words, ANY_WHOLE) and not _all_match(words, CANONICAL)
-    if signed or not _all_match(words, ANY_NUMBER):
+    if not _all_match(words, ANY_NUMBER):
         suits = [kind == pa.string() for kind in field.ladder]
     elif field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
         suits = [kind not in WHOLE_TYPES for kind in field.ladder]

@@ -107,6 +107,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a;b;km\n1;2;1,5\n", KM, "line 2: not a number in column 3 (km), '1,5'"),
     ("a;b;km\n1;2;1,5\n", KM, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("a;b;km\n1;2;1.5\n", {**KM, "decimal": ","}, "not a number in column 3 (km), '1.5'"),
+    (f"a;b;km\n1;2;{'7' * 39}\n1;2;NA\n1;2;0,5\n", {**KM, "decimal": ","}, "line 2: a number beyond 38 digits"),
     ("a;b;km\n1;2;1,20\n", {**KM, "thousands": ","}, "not a number in column 3 (km), '1,20'"),
     (
         "a,b,km,n\n1,2,LH1,5\n",
