@@ -96,7 +96,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         if not isinstance(self.metric, (str, NoneType)):
             raise ValueError(f"metric is {self.metric!r}; it must be a text")
         refuse_masked("X", X)
-        sparse = ["csr", "coo"] if self.metric == "precomputed" else False
+        sparse = ["csr", "coo", "bsr"] if self.metric == "precomputed" else False
         X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
         self.n_leaves_ = X.shape[0]
         if self.n_clusters is not None and not 1 <= self.n_clusters <= self.n_leaves_:

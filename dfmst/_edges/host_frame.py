@@ -21,7 +21,7 @@ from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import cached_property, nw
 from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_numbers, to_arrow
+from dfmst._edges.arrow_values import arrow_numbers, plain_views, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
 from dfmst._edges.take_rows import arrow_storage, gather_rows, take_of_two, take_polars, take_table
 from dfmst._edges.unify import native_type, series_type
@@ -156,6 +156,11 @@ class FrameView:
                 return self._as_user(pa.table(taken))
             extension = type(nw.to_native(parts[0]).array)
             return self._as_user(sys.modules["pandas"].DataFrame({name: extension(at) for name, at in taken.items()}))
+        for place, stored in enumerate((first, second)):
+            if stored is not None and stored.type in plain_views():  # pandas casts no views
+                native = nw.to_native(parts[place])
+                plain = type(native)(type(native.array)(stored.cast(plain_views()[stored.type])), name="stacked")
+                parts[place] = nw.from_native(plain, series_only=True)
         if kind is not None:
             parts = [part.cast(kind) for part in parts]
         stacked = nw.concat([part.to_frame() for part in parts], how="vertical")

@@ -110,14 +110,20 @@ def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
                 raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
+def check_kinds(first: tuple[str, FrameView | DeviceView], second: tuple[str, FrameView | DeviceView]) -> None:
+    """Raise an error if two frames, each with a name for messages, are of two libraries."""
+    kinds = [_kind(view) for _, view in (first, second)]
+    if kinds[0] != kinds[1]:
+        message = f"{first[0]} and {second[0]} are frames of two kinds: {kinds[0]} and {kinds[1]}"
+        raise UnsupportedFrameError(message, "convert one of them first")
+
+
 def check_stackable(
     first: tuple[str, FrameView | DeviceView], second: tuple[str, FrameView | DeviceView], *, types: bool = True
 ) -> None:
     """Raise an error if two frames, each with a name for messages, differ in columns or (`types`) their types."""
+    check_kinds(first, second)
     (name, view), (later, other) = first, second
-    if _kind(view) != _kind(other):
-        message = f"{name} and {later} are frames of two kinds: {_kind(view)} and {_kind(other)}"
-        raise UnsupportedFrameError(message, "convert one of them first")
     names = [list(each.frame.columns) for each in (view, other)]
     for which, own, rival in ((later, names[1], names[0]), (name, names[0], names[1])):
         known = set(own)

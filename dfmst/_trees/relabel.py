@@ -16,7 +16,8 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
 from dfmst._edges.host_frame import FrameView, host_column, host_only
 from dfmst._edges.results import decoded, take_or_null
-from dfmst._edges.unify import native_type, series_type
+from dfmst._edges.stack import check_kinds
+from dfmst._edges.unify import family_of, native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -110,6 +111,7 @@ class _Labels(NamedTuple):
 
 def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_Labels, _Labels]:
     views = {which: host_only(frame, which, _ON_HOST) for which, frame in (("new", new), ("old", old))}
+    check_kinds(*views.items())
     called = zip(views.items(), clusters, strict=True)
     names = [(vertex, _label_name(view, which, vertex, cluster)) for (which, view), cluster in called]
     columns = list(zip(*(_columns(*item, *pair) for item, pair in zip(views.items(), names, strict=True)), strict=True))
@@ -145,9 +147,10 @@ def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
 
 def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negative: bool) -> Array | None:
     """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
-    named, minus = NOISY.fullmatch(str(names[1])) is not None, np.zeros(len(labels), bool)
-    if isinstance(labels, np.ndarray):
-        minus = labels == -1
+    named = NOISY.fullmatch(str(names[1])) is not None
+    minus: Array = labels == -1 if isinstance(labels, np.ndarray) else np.zeros(len(labels), bool)
+    if named and not isinstance(labels, np.ndarray) and family_of((texts := plain_ids(labels)).type) == "text":
+        minus = np.asarray(pc.equal(texts, "-1").fill_null(False))
     if not named and not negative and minus.any():
         row = int(minus.argmax())
         message = f"{column[0]} is -1 in {int(minus.sum()):,} rows, the first is row {row}: noise, or a cluster"
@@ -158,7 +161,11 @@ def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negativ
 def _numbered(labels: Any, nulls: Array | None, noise: Array | None) -> tuple[Array, pa.Array, Array, Array]:
     """Number labels by their first occurrence: codes, labels, first rows and ranks."""
     nulls = nulls if noise is None else noise if nulls is None else nulls | noise
-    encoded = pc.dictionary_encode(pa.array(labels, mask=nulls) if isinstance(labels, np.ndarray) else labels)
+    if isinstance(labels, np.ndarray):
+        labels = pa.array(labels, mask=nulls)
+    elif noise is not None:
+        labels = pc.if_else(noise, None, labels)
+    encoded = pc.dictionary_encode(labels)
     code = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.int64)
     rows = np.flatnonzero(code >= 0)[::-1]
     first, rank = (np.empty(len(encoded.dictionary), np.int64) for _ in range(2))

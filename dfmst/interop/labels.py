@@ -9,24 +9,28 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import listed_values, plain_ids, to_arrow
+from dfmst._edges.arrow_values import check_distinct, listed_values, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
+
+_OWN_ID = "give every vertex an id of its own"
 
 
 def labels_of(ids: Any, length: int, what: str) -> pa.Array:
     """Ids as an Arrow array, one for each of `length` vertices."""
     try:
         labels = to_arrow("ids", listed_values("ids", ids))
-        distinct = len(pc.unique(getattr(labels, "storage", labels)))
+        stored = plain_ids(getattr(labels, "storage", labels))
+        pc.unique(stored)
     except (TypeError, pa.ArrowException) as error:
         raise InvalidEdgesError(f"ids are no column: {error}", "pass one id a vertex, all of one type") from error
     if len(labels) != length:
         message = f"there are {len(labels):,} ids, and {what} has {length:,} vertices"
         raise InvalidEdgesError(message, "pass one id a vertex")
-    if labels.null_count or distinct != length:
-        message = f"ids hold {labels.null_count:,} nulls, and {length - distinct:,} that occurred before"
-        raise InvalidEdgesError(message, "give every vertex an id of its own")
+    if labels.null_count:
+        row = np.asarray(labels.is_null()).argmax()
+        raise InvalidEdgesError(f"ids= has {labels.null_count:,} nulls, the first in row {row}", _OWN_ID)
+    check_distinct("ids=", stored, None, _OWN_ID)
     return labels
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.host_frame import FrameView, open_host_frame
-from dfmst._trees.points.read import ROUNDING
+from dfmst._trees.points.read import rounding
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named
 
@@ -128,7 +128,7 @@ def _check_symmetric(values: Array) -> None:
     if values.dtype.kind != "f":
         differ = values != values.T
     else:
-        room = ROUNDING * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+        room = rounding(values.dtype) * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
         with np.errstate(invalid="ignore"):
             near = np.abs(values - values.T) <= room
         differ = ~(near | (values == values.T) | (np.isnan(values) & np.isnan(values.T)))
@@ -142,8 +142,9 @@ def _distances(entries: Array, distance: Any) -> Array:
     if distance is None:
         return entries
     if isinstance(distance, str) and distance == "mantegna":
+        most = 1 + rounding(entries.dtype)
         entries = entries.astype(np.result_type(entries, np.float64), copy=False)
-        outside = int((np.abs(entries) > 1 + ROUNDING).sum())
+        outside = int((np.abs(entries) > most).sum())
         if outside:
             message = f"{outside:,} entries are not within -1 and 1, as correlations are"
             raise InvalidEdgesError(message, "pass a correlation matrix, or another distance=")

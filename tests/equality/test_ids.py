@@ -151,6 +151,16 @@ FRAMES: dict[str, tuple[Any, dict[str, Any], list[tuple[str, str]]]] = {
             *(("category", "Int64"), ("Int64", "UInt64"), ("Int64", "object"), ("category text", "string")),
         ],
     ),
+    "pandas next to pandas-arrow": (
+        pd.DataFrame,
+        PANDAS | {f"arrow {name}": make for name, make in ARROW_DTYPES.items()},
+        [
+            *(("inferred", "arrow string view"), ("arrow string view", "string"), ("category", "arrow int64")),
+            *(("category text", "arrow string view"), ("Int64", "arrow int64"), ("Int64", "arrow dictionary")),
+            *(("string", "arrow text dictionary"), ("category", "arrow dictionary"), ("object text", "arrow string")),
+            *(("arrow binary", "arrow fixed binary"), ("inferred", "arrow large string"), ("Int64", "arrow uint64")),
+        ],
+    ),
     "polars": (
         pl.DataFrame,
         POLARS,
@@ -164,7 +174,8 @@ DROP: dict[str, Any] = {"invalid": "drop"}
 
 def tables(kind: str) -> list[tuple[str, Any]]:
     make, types, pairs = FRAMES[kind]
-    both = [(name, name) for name in types] + pairs + [pair[::-1] for pair in pairs]
+    one_type = [(name, name) for name in types if "next to" not in kind]
+    both = one_type + pairs + [pair[::-1] for pair in pairs]
     return [
         (f"{one}, {two}", make({"s": types[one](SOURCE), "t": types[two](TARGET), "w": WEIGHT})) for one, two in both
     ]
@@ -212,7 +223,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "update": lambda table: dfmst.update(forest(table), table, *EDGES, **DROP),
     "in_forest": lambda table: dfmst.in_forest(table, *EDGES, **DROP),
     "verify": lambda table: str(dfmst.verify(table, forest(table), *EDGES, **DROP)),
-    "euclidean_forest": lambda table: dfmst.euclidean_forest(table[:4], ["w"], ids="t"),
+    "euclidean_forest": lambda table: dfmst.euclidean_forest(table[2:6], ["w"], ids="t"),
     "stream": lambda table: dfmst.stream.minimum_spanning_forest([table, table], *EDGES, **DROP),
     "stream.connected_components": lambda table: dfmst.stream.connected_components([table, table], *ENDS, **DROP),
     "stream.clusters": lambda table: dfmst.stream.clusters([table], *EDGES, distance=2.5, **DROP),

@@ -151,7 +151,10 @@ def test_wrong_matrices():
         "shape": lambda: dfmst.from_sparse(sparse.coo_array((2, 3))),
         "not a sparse matrix": lambda: dfmst.from_sparse(np.eye(3)),
         "there are 2 ids": lambda: dfmst.from_sparse(sparse.eye_array(3), ids=["a", "b"]),
-        "1 that occurred before": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", "a"]),
+        "ids= has 1 repeated entries, the first is 'a' in row 1, as in row 0": lambda: dfmst.from_sparse(
+            sparse.eye_array(2), ids=["a", "a"]
+        ),
+        "ids= has 1 nulls, the first in row 1": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", None]),
         "1 ids that are not listed": lambda: dfmst.to_sparse(table([(0, 1, 1)]), ids=[0]),
         "1 ids outside the shape": lambda: dfmst.to_sparse(table([(0, 3, 1)]), 3),
         "column 'weight' holds float128": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype="g")),
@@ -217,6 +220,9 @@ def test_mantegna_of_any_type(kind):
     correlation = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]], kind)
     distances = dfmst.from_matrix(correlation, distance="mantegna")["weight"]
     assert distances.to_pylist() == [2**0.5, 0.0, 2**0.5]
+    if correlation.dtype.kind == "f":  # as np.corrcoef rounds in this type
+        correlation[0, 2], correlation[1, 2] = 1 + np.finfo(kind).eps, np.finfo(kind).eps
+        assert dfmst.from_matrix(correlation, distance="mantegna")["weight"][1].as_py() == 0.0
 
 
 def test_wrong_dense_matrices():

@@ -55,6 +55,8 @@ def test_a_graph_of_two_components():
     assert (whole.n_connected_components_, whole.n_clusters_) == (2, 2)
     assert whole.distances_.tolist() == [1.0, 2.0, 5.0, np.inf]
     assert SingleLinkage(3, metric="precomputed").fit_predict(graph).tolist() == [0, 0, 1, 2, 2]
+    for other in (graph.tobsr(blocksize=(5, 5)), graph.todia()):  # their zeros are no edges
+        assert SingleLinkage(3, metric="precomputed").fit_predict(other).tolist() == [0, 0, 1, 2, 2]
 
 
 def test_wrong_parameters():

@@ -146,13 +146,13 @@ def test_noise_is_no_cluster(before, after, kind, name):
         assert list(map(plain, events[column])) == told[column].to_pylist()
 
 
-@pytest.mark.parametrize("kind", ["int8", "Int64", "category", "int32[pyarrow]"])
+@pytest.mark.parametrize("kind", ["int8", "Int64", "category", "int32[pyarrow]", "str", "string[pyarrow]"])
 def test_noise_of_any_type(kind):
     old = pd.DataFrame({"vertex": list("abcdef"), "label": [-1, -1, 0, 0, 1, 1]}).astype({"label": kind})
     new = pd.DataFrame({"vertex": list("abcdefg"), "label": [2, 2, 1, 1, -1, -1, -1]}).astype({"label": kind})
     labels, events = dfmst.relabel(new, old)
-    assert labels.label.tolist() == [2, 2, 0, 0, -1, -1, -1]
-    assert events.cluster.tolist() == [0, 1, 2]
+    assert labels.label.astype(int).tolist() == [2, 2, 0, 0, -1, -1, -1]
+    assert events.cluster.astype(int).tolist() == [0, 1, 2]
     assert events.event.tolist() == ["kept", "gone", "new"]
 
 
@@ -250,6 +250,12 @@ def test_labels_that_are_none(change, message):
     old = pd.DataFrame({"vertex": [1, 2], "cluster": [1, 1]})
     with pytest.raises(dfmst.InvalidEdgesError, match=message):
         dfmst.relabel(old.assign(**change), old)
+
+
+def test_frames_of_two_libraries():
+    old = pl.DataFrame({"vertex": [1, 2], "cluster": [1, 1]})
+    with pytest.raises(dfmst.UnsupportedFrameError, match="new and old are frames of two kinds: pandas and polars"):
+        dfmst.relabel(old.to_pandas(), old)
 
 
 def test_columns_by_name():

@@ -25,6 +25,7 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
         value is None or (isinstance(value, dict) and all(isinstance(column, dict) for column in value.values()))
     ),
 }
+_DEGREE = "degree"
 POINT, LINE = 1, 2  # kinds of geometries, as WKB numbers them
 #: Kind of geometry -> how errors call it.
 FORMS = {0: "a missing one", 2: "a line", 3: "a polygon", 4: "a multipoint", 5: "a multiline", 6: "a multipolygon"}
@@ -91,7 +92,7 @@ def is_geographic(frame: Any, name: Any) -> bool | None:
     """Whether the reference system of a column of geometries is in degrees; ``None``: it is not known."""
     if not isinstance(frame, pa.Table):
         system = frame[name].array.crs if _is_geopandas(frame, name) else None
-        return None if system is None else bool(system.is_geographic)
+        return None if system is None else bool(system.is_geographic) and system.axis_info[0].unit_name == "degree"
     field = frame.schema.field(name)
     text = (field.metadata or {}).get(b"ARROW:extension:metadata")
     if isinstance(field.type, pa.BaseExtensionType):
@@ -109,7 +110,7 @@ def _in_degrees(system: Any) -> bool | None:
     if isinstance(system, str):
         start = system.strip().upper()
         if start.startswith(("GEOGC", "PROJC")):
-            return start.startswith("GEOGC")
+            return start.startswith("GEOGC") and 'UNIT["GRAD' not in start
         if start in ("OGC:CRS84", "EPSG:4326", "EPSG:4269", "EPSG:4258"):
             return True
         with contextlib.suppress(Exception):  # PROJ is not installed, or does not know the code
@@ -118,7 +119,12 @@ def _in_degrees(system: Any) -> bool | None:
     if not isinstance(system, dict):
         return None
     inner = system.get("source_crs") or next(iter(system.get("components") or ()), None)
-    return _in_degrees(inner) if inner else "Geographic" in str(system.get("type"))
+    axes = (system.get("coordinate_system") or {}).get("axis") or [{}]
+    return (
+        _in_degrees(inner)
+        if inner
+        else "Geographic" in str(system.get("type")) and axes[0].get("unit", _DEGREE) == _DEGREE
+    )
 
 
 def _is_geopandas(frame: Any, name: Any) -> bool:
@@ -142,8 +148,7 @@ def _objects(values: Any) -> Array | None:
     """Return a column or list of Shapely's geometries as an array; ``None`` of other values."""
     if not isinstance(values, (list, tuple)) and "object" not in str(getattr(values, "dtype", "")).lower():
         return None
-    first = next((value for value in values if type(value).__name__ not in _MISSING), None)
-    if not type(first).__module__.startswith("shapely"):
+    if not any(type(value).__module__.startswith("shapely") for value in values):
         return None
     objects = np.empty(len(values), object)
     objects[:] = list(values)

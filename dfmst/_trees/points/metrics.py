@@ -159,7 +159,9 @@ def latitude_of(first: Any, second: Any) -> int:
         raise InvalidEdgesError(message, hint, option=("columns=", "-c"))
     if any(said):
         return int(sides[0] == _EAST or sides[1] == _NORTH)
-    return int(sides == [_EAST, _NORTH])
+    one, other = (str(name).casefold() for name in names)  # such as posx, posy
+    differ = (f"{one[:at]}y{one[at + 1 :]}" == other for at, letter in enumerate(one) if letter == "x")
+    return int(sides == [_EAST, _NORTH] or any(differ))
 
 
 def degrees_among(names: tuple[Any, ...]) -> tuple[Any, Any] | None:

@@ -33,8 +33,8 @@ from dfmst._trees.points.geometry import (
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _FARTHEST = 1e150  # the square of a difference is still a number
+_NO_PAIRS = "for other values pass the columns in another order"
 _MATRIX = 3  # points from which a symmetric matrix of zero diagonal is one of distances
-ROUNDING = 1e-9  # of the largest entry: what two ways of summing may differ by
 
 
 class Points(NamedTuple):
@@ -117,7 +117,7 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     return _identified(found, view, named) if named else found
 
 
-_IDS_HINT = "name several columns, which identify a point together, or leave out ids=: the row then names a point"
+_IDS_HINT = "name more columns, which identify a point together, or leave out ids=: the row then names a point"
 _IDS_OPTION = "ids=", "--id"
 
 
@@ -151,16 +151,24 @@ def _has_no_take(kind: pa.DataType) -> bool:
 def _check_no_matrix(coordinates: Array) -> None:
     """Refuse distances of all pairs, which would be read as coordinates."""
     if len(coordinates) >= _MATRIX and is_symmetric(coordinates, 0.0) and coordinates.min() >= 0 < coordinates.max():
-        message = f"the points are a symmetric {len(coordinates):,} by {len(coordinates):,} matrix of zero diagonal"
-        hint = "for distances make a table of pairs: dfmst.from_matrix(matrix); for coordinates add a column of zeros"
+        message = f"the values are a symmetric {len(coordinates):,} by {len(coordinates):,} matrix of zero diagonal"
+        hint = f"for distances make a table of pairs: dfmst.from_matrix(matrix); {_NO_PAIRS}"
         raise InvalidEdgesError(f"{message}, as distances of all pairs are", hint)
+
+
+def rounding(kind: np.dtype[Any]) -> float:
+    """Return the part of the largest entry by which two ways of summing may differ."""
+    return max(1e-9, 8 * float(np.finfo(kind if kind.kind == "f" else np.float64).eps))
+
+
+_ROUNDING = rounding(np.dtype(np.float32))  # the columns may have had this type
 
 
 def is_symmetric(values: Array, diagonal: float) -> bool:
     """Whether an array is a symmetric matrix with this number on its diagonal, but for rounding."""
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
         return False
-    room = ROUNDING * float(np.abs(values).max())
+    room = _ROUNDING * float(np.abs(values).max())
     return bool((np.abs(values.diagonal() - diagonal) <= room).all() and (np.abs(values - values.T) <= room).all())
 
 
@@ -209,16 +217,20 @@ def _check_observations(values: Array, view: FrameView, names: list[Any]) -> Non
         with suppress(InvalidEdgesError):  # a column that holds no numbers
             values = np.stack([_coordinate(name, view) for name in every], axis=1)
     check_no_correlations(values)
+    _check_no_matrix(values)
 
 
 def check_no_correlations(values: Array) -> None:
     """Refuse correlations of all pairs, which would be read as coordinates."""
-    if not is_symmetric(values, 1.0) or not 1 < len(values) < np.count_nonzero(values):
+    diagonal = float(values.size > 0 and (values[0, 0] > 0 or values.min() >= 0))  # many fill it with zeros
+    if not is_symmetric(values, diagonal) or not 1 < len(values) < np.count_nonzero(values):
         return
-    if np.abs(values).max() <= 1 + ROUNDING:
-        message = f"the table is a symmetric {len(values):,} by {len(values):,} matrix with ones on its diagonal"
+    if np.abs(values).max() <= 1 + _ROUNDING:
+        message = (
+            f"the table is a symmetric {len(values):,} by {len(values):,} matrix with {'ones' if diagonal else 'zeros'}"
+        )
         hint = 'call dfmst.minimum_spanning_forest(dfmst.from_matrix(table, distance="mantegna"))'
-        raise InvalidEdgesError(f"{message}: correlations, and no observations", hint)
+        raise InvalidEdgesError(f"{message} on its diagonal: correlations, and no observations", f"{hint}; {_NO_PAIRS}")
 
 
 def _on_device(view: DeviceView, names: list[Any], ids: list[Any]) -> Points:

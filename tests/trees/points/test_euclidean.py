@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from decimal import Decimal
 from typing import Any
 
@@ -198,7 +199,7 @@ def test_few_points():
         (
             TOWNS.assign(name=["a", "b", "b", "a"]),
             {"columns": "x", "ids": "name"},
-            "column 'name' of ids has 2 repeated entries, the first is 'b' in row 2, as in row 1\nHint: name several",
+            "column 'name' of ids has 2 repeated entries, the first is 'b' in row 2, as in row 1\nHint: name more",
         ),
         (
             TOWNS.assign(name=np.array(["a", None, "b", None])),
@@ -256,6 +257,14 @@ def test_types_of_ids(ids):
         assert tree["source"].to_pylist() == ["a" if ids == "id" else "a, 0"]
     with pytest.raises(dfmst.InvalidEdgesError, match="ids must be integers, strings or categoricals"):
         dfmst.points_forest(pa.table({"id": [[1], [2]], "x": [0, 1]}), "x", ids=ids)
+
+
+def test_ids_of_extension_types():
+    ids = [uuid.UUID(int=number) for number in (3, 1, 2)]
+    tree = dfmst.points_forest(pd.DataFrame({"x": [0, 1, 3], "id": ids}), "x", ids="id")
+    assert tree.source.tolist() == ids[:2]
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"1 repeated entries, the first is .* in row 2, as in row 0"):
+        dfmst.points_forest(pd.DataFrame({"x": [0, 1, 3], "id": [*ids[:2], ids[0]]}), "x", ids="id")
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])

@@ -83,6 +83,8 @@ def test_reference_systems():
             plain = dfmst.points_forest(points, columns, metric="euclidean")
             assert np.asarray(plain["distance"]).tolist() == EXPECTED["distance"].to_pylist()
             assert not np.asarray(dfmst.knn_edges(points, columns, k=1)["distance"]).max() < 1000
+    with pytest.raises(dfmst.InvalidEdgesError, match="is not in degrees"):
+        dfmst.points_forest(places.to_crs(4807), metric="haversine")  # in grads
     meters = places.to_crs(25832)
     expected = dfmst.points_forest(np.stack([meters.x, meters.y], axis=1))["distance"].to_pylist()
     for points, columns in in_forms(meters):
@@ -108,6 +110,9 @@ def test_reference_systems():
         ('PROJCS["local"]', False),
         ({"type": "GeographicCRS"}, True),
         ({"type": "ProjectedCRS"}, False),
+        ({"type": "GeographicCRS", "coordinate_system": {"axis": [{"unit": "degree"}]}}, True),
+        ({"type": "GeographicCRS", "coordinate_system": {"axis": [{"unit": {"name": "grad"}}]}}, False),
+        ('GEOGCRS["NTF (Paris)",CS[ellipsoidal,2],ANGLEUNIT["grad",0.01570796326794897]]', False),
         ({"type": "BoundCRS", "source_crs": {"type": "GeographicCRS"}}, True),
         ({"type": "CompoundCRS", "components": [{"type": "ProjectedCRS"}, {"type": "VerticalCRS"}]}, False),
         ("a mystery", None),
@@ -170,6 +175,8 @@ def test_objects_of_shapely():
     ):
         with pytest.raises(dfmst.InvalidEdgesError, match=form):
             dfmst.points_forest(frame.assign(place=pd.Series([*points[:2], value, points[3]], dtype=object)), "place")
+    with pytest.raises(dfmst.InvalidEdgesError, match="1 values that are no geometries, the first in row 0"):
+        dfmst.points_forest(pd.Series(["Ulm", *points]))
 
 
 def lines() -> tuple[pd.DataFrame, list[list[tuple[float, ...]]]]:

@@ -176,7 +176,7 @@ decimalLongitude decimalLatitude / geo.lon geo.lat / lon1 lat1 / lng2 lat2 / Lon
 GPSLongitude GPSLatitude / reclong reclat / INTPTLONG INTPTLAT / XLONG XLAT / dropofflongitude dropofflatitude /
 center-lng center-lat / LONGITUD LATITUD / lon_wgs84 lat_wgs84 / mean_lon_2020 mean_lat_2020 / lon_stop y_of_stop_lat /
 x_start lat_of_start / lon other / other lat / trip_long trip_lat / LonDeg LatDeg / x_lon y_lat /
-long_trip_lon long_trip_lat
+long_trip_lon long_trip_lat / posx posy / MAPX MAPY / geox_wgs geoy_wgs
 """
 PAIRS = [tuple(pair.split()) for pair in DEGREES.split("/")]
 
@@ -195,7 +195,18 @@ def test_names_of_longitude_and_latitude(names):
 
 
 @pytest.mark.parametrize(
-    "names", ["a b", "latency along", "flat platform", "plate long_name", "long_name plate", "x0 x1", "x z", "y1 y2"]
+    "names",
+    [
+        "a b",
+        "latency along",
+        "flat platform",
+        "plate long_name",
+        "long_name plate",
+        "x0 x1",
+        "x z",
+        "y1 y2",
+        "boxx toyy",
+    ],
 )
 def test_names_that_say_nothing(names):
     """Latitude comes first, as in an array."""
@@ -314,6 +325,13 @@ def test_matrices_are_no_points():
             dfmst.InvalidEdgesError, match=r"ones on its diagonal[^\n]*\nHint.*from_matrix\(table, dist"
         ):
             dfmst.correlation_forest(table)
+    single = np.corrcoef(returns.T.astype(np.float32), dtype=np.float32)
+    for part in (single, single * (1 - np.float32(2e-7)), corr - np.eye(5)):  # rounded, and without its diagonal
+        with pytest.raises(dfmst.InvalidEdgesError, match="correlations, and no observations"):
+            dfmst.correlation_forest(pd.DataFrame(part))
+    for distances in (1 - corr, np.sqrt(2 * (1 - corr).abs())):
+        with pytest.raises(dfmst.InvalidEdgesError, match="matrix of zero diagonal"):
+            dfmst.correlation_forest(distances)
     for columns, table in ((["A", "C"], corr), (list("ABCDE"), corr.reset_index())):
         with pytest.raises(dfmst.InvalidEdgesError, match="correlations, and no observations"):
             dfmst.correlation_forest(table, columns)
@@ -327,6 +345,8 @@ def test_matrices_are_no_points():
             find(square)
     with pytest.raises(dfmst.InvalidEdgesError, match="matrix of zero diagonal"):
         dfmst.points_forest(pd.DataFrame(square).assign(name=range(30)), ids="name")
+    for metric in ("euclidean", "cosine", "correlation"):  # as the hint says
+        assert dfmst.points_forest(square[:, ::-1], metric=metric).num_rows == 29
     for honest in (returns[:5].to_numpy(), np.zeros((4, 4)), np.eye(4)):
         assert dfmst.points_forest(honest).num_rows == len(honest) - 1
     assert dfmst.points_forest(np.eye(4), metric="correlation").num_rows == 3
