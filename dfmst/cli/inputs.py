@@ -8,14 +8,14 @@ from collections.abc import Container, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from dfmst.cli.console import Progress, plural
 from dfmst.cli.options import flagged
 from dfmst.cli.program import OWN_PROCESS, remember_rows
-from dfmst.errors import DfmstError, InvalidEdgesError, missing_columns
+from dfmst.errors import DfmstError, InvalidEdgesError, machine_fault, missing_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,21 +60,25 @@ def read_inputs(
     paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
 ) -> pa.Table:
     """Read files of equal columns into one table, one after the other."""
-    table = open_inputs(paths, format_, progress, columns).read_all()
+    from dfmst.formats import read_all
+
+    table = read_all(open_inputs(paths, format_, progress, columns), paths, solve=True)
     remember_rows(paths, table.num_rows)
     return table
 
 
 def open_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None] | None = None
+    paths: Sequence[Path],
+    format_: str | None,
+    progress: Progress | None,
+    columns: Mapping[str, str | None] | None = None,
 ) -> pa.RecordBatchReader:
     """Open files of equal columns as one stream."""
     from dfmst.formats import open_edges
 
     check_inputs(paths)
-    reader = open_edges(
-        paths, format_, counts="ignore" if flagged("ignore_counts") else "check", progress=progress.bar()
-    )
+    counts: Literal["ignore", "check"] = "ignore" if flagged("ignore_counts") else "check"
+    reader = open_edges(paths, format_, counts=counts, progress=progress is not None and progress.bar())
     check_columns(paths[0], reader.schema, columns or {})
     return reader
 
@@ -143,6 +147,8 @@ def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) ->
         types = {} if text is None else {text: pa.string()}
         return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types=types))
     except (pa.ArrowException, OSError) as error:
+        if (fault := machine_fault(error)) is not None:
+            raise fault from error
         message = f"{path}: no table of points ({error})"
         raise DfmstError(message, "give it a header and a row for each point") from error
 

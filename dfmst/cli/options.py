@@ -118,7 +118,11 @@ json_option = _flag(
     "--json", help="Print one JSON object about the run to standard output; without -o the rows are then not written."
 )
 memory_option = click.option(
-    "--memory-limit", metavar="SIZE", help="Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
+    "--memory-limit",
+    metavar="SIZE",
+    default="auto",
+    show_default=True,
+    help="Limit of memory, such as 2GiB or 700MB; larger files are read in batches. auto: a quarter of what is free.",
 )
 checkpoint_option = path_option("--checkpoint", metavar="DIR", help="Resume from here after an interruption.")
 spill_option = path_option("--spill-dir", metavar="DIR", help="Put rows here if vertices do not fit in memory.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +12,12 @@ import click
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
-from dfmst.cli.drivers import is_streamed, memory_bytes
+from dfmst.cli.drivers import in_batches
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import check_output, output_path, write_rows
 from dfmst.cli.program import FAILURE
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import DfmstError, InvalidEdgesError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,14 +47,14 @@ def verify(
     unweighted: bool,
     maximum: bool,
     json: bool,
-    memory_limit: str | None,
+    memory_limit: str,
     by: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Check that FOREST, made by any program, is the minimum spanning forest of EDGES.
 
-    Exit status 0 if it does, 1 if not; the first violation goes to standard error. With --memory-limit, EDGES that
-    would not fit are read in batches; FOREST is then a Parquet file of dfmst, which says which rows it holds.
+    Exit status 0 if it does, 1 if not; the first violation goes to standard error. EDGES that exceed
+    --memory-limit are read in batches if FOREST is a Parquet file of dfmst, which says which rows it holds.
 
     \b
       dfmst verify roads.parquet forest.parquet -w km
@@ -66,12 +68,14 @@ def verify(
         import dfmst
     names = (source, target, column)
     asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
-    streamed = is_streamed((edges,), memory_limit)
+    batches = in_batches((edges,), memory_limit, format=format)
+    if batches is not None and batches.reason and not _says_its_rows(forest):
+        batches = None
     with Progress() as progress:
-        if streamed:
+        if batches is not None:
+            check = partial(dfmst.stream.verify, edges, forest, *names, progress=progress.bar(), **asked)
             with watch.step("verify"):
-                asked |= {"memory_limit": memory_bytes(memory_limit), "progress": progress.bar()}
-                certificate = dfmst.stream.verify(edges, forest, *names, **asked)
+                certificate = batches.run(lambda _, limit: check(memory_limit=limit), progress)
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)
@@ -90,6 +94,20 @@ def verify(
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
         ctx.exit(FAILURE)
+
+
+def _says_its_rows(forest: Path) -> bool:
+    """Whether a file is Parquet of dfmst that says which rows it holds: others are compared with all rows."""
+    import pyarrow as pa
+    from pyarrow.parquet import read_metadata
+
+    from dfmst.formats import read_provenance
+
+    with suppress(pa.ArrowException, OSError, DfmstError):
+        footer = read_metadata(forest)
+        record = read_provenance(footer.schema.to_arrow_schema(), footer.num_rows)
+        return record is not None and record.locator is not None
+    return False
 
 
 def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -121,42 +121,6 @@ def open_edges(
     return pa.RecordBatchReader.from_batches(common.schema, _batches(first, common, files, format, progress))
 
 
-def read_edges(
-    path: FileName | Sequence[FileName],
-    format: str | None = None,
-    *,
-    counts: Counts = "check",
-    progress: bool | ReadProgress | None = None,
-) -> pa.Table:
-    r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
-
-    Parameters
-    ----------
-    path, format, counts, progress
-        As for :func:`open_edges`.
-
-    Returns
-    -------
-    pyarrow.Table
-        One row an edge, with the columns that ``open_edges`` describes.
-
-    Raises
-    ------
-    FormatError, InvalidEdgesError, EngineUnavailableError
-        As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "roads.gr"
-    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
-    ...     read_edges(path).to_pydict()
-    {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
-    """
-    return open_edges(path, format, counts=counts, progress=progress).read_all()
-
-
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")

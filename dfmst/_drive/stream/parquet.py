@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._common.limits import has_threads
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst.errors import missing_columns
+from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
 from dfmst.formats.parquet import (
     batch_rows,
@@ -63,15 +64,6 @@ class ParquetSource:
     def rows(self) -> int:
         """Number of rows."""
         return sum(file.rows for file in self.files)
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate bytes of the columns in memory: by types' widths, or by the files' pages for texts."""
-        widths = [_width(field.type) for field in self.schema]
-        total = sum(width * self.rows for width in widths if width)
-        if None in widths:
-            total += sum(2 * file.nbytes for file in self.files)
-        return int(total)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -136,14 +128,6 @@ class ParquetSource:
         return self.columns.fit(batch, file.path, names, self.constants[file.path])
 
 
-def _width(kind: pa.DataType) -> float | None:
-    """Bytes of a value; ``None`` for texts and the like."""
-    try:
-        return float(kind.bit_width) / 8
-    except ValueError:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file as it was when the run began; size, time and footer show a change."""
@@ -155,7 +139,6 @@ class SourceFile:
     first: int  # number of its first row among all rows of the source
     groups: tuple[int, ...]  # rows of each row group
     schema: pa.Schema
-    nbytes: int  # of its pages, not compressed
 
     @classmethod
     def of_path(cls, path: Path, first: int) -> SourceFile:
@@ -166,10 +149,9 @@ class SourceFile:
             length = int.from_bytes(stream.read(4), "little")
             stream.seek(max(0, state.st_size - 8 - length))
             footer = hashlib.sha256(stream.read(length)).hexdigest()
-        groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
-        rows, nbytes = tuple(group.num_rows for group in groups), sum(group.total_byte_size for group in groups)
+        rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         schema = metadata.schema.to_arrow_schema()
-        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema, nbytes)
+        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema)
 
     @property
     def rows(self) -> int:
@@ -210,13 +192,17 @@ class SourceFile:
         """Yield the named columns of row groups, at most `rows` at a time; fewer if texts are long."""
         with self.open() as parquet:
             size = batch_rows(parquet.metadata, groups, rows, names)
-            batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))
+            batches = parquet.iter_batches(
+                batch_size=size, row_groups=list(groups), columns=list(names), use_threads=has_threads()
+            )
             done = sum(self.groups[: groups[0]]) if len(groups) else 0
             try:
                 for batch in batches:
                     done += batch.num_rows
                     yield batch
             except (pa.ArrowException, OSError) as error:
+                if (fault := machine_fault(error)) is not None:
+                    raise fault from error
                 group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
                 reason = str(error).partition("\n")[0]
                 message = f"row group {group} cannot be read ({reason})"
