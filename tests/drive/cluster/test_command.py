@@ -190,26 +190,25 @@ def test_bad_input_names_the_file_and_leaves_nothing(folder, client):
     assert [path.name for path in folder.iterdir()] == ["edges"]
 
 
-def fill_the_disk(full: bool) -> None:
-    """Let a worker find the disk full at one file, while it still writes others; or end that."""
-    import pyarrow.parquet as module
-
-    if not full:
-        module.write_table = module.whole_write_table
-        return
-
-    def write(table: pa.Table, file: Path) -> None:
-        if "part-0" in file.name:
-            time.sleep(0.3)
-            raise OSError(28, "No space left on device")
-        for number in range(500):
-            Path(f"{file}.{number}").touch()
-            time.sleep(0.002)
-
-    module.whole_write_table, module.write_table = module.write_table, write
-
-
 def test_a_full_disk_leaves_nothing_of_a_directory(folder, client):
+    def fill_the_disk(full):
+        """Let a worker find the disk full at one file, while it still writes others; or end that."""
+        import pyarrow.parquet as module
+
+        if not full:
+            module.write_table = module.whole_write_table
+            return
+
+        def write(table, file):
+            if "part-0" in file.name:
+                time.sleep(0.3)
+                raise OSError(28, "No space left on device")
+            for number in range(500):
+                Path(f"{file}.{number}").touch()
+                time.sleep(0.002)
+
+        module.whole_write_table, module.write_table = module.write_table, write
+
     client.run(fill_the_disk, True)
     try:
         for number in range(3):
