@@ -85,7 +85,7 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
     2
     """
     paths = list(map(Path, [path] if isinstance(path, (str, os.PathLike)) else path))
-    free, batches, rows, taken = free_memory(), [], 0, 0
+    free, batches, rows, taken, dictionaries = free_memory(), [], 0, 0, set[int]()
     sizes, more = [size_in_memory(name) for name in paths if _is_parquet(name)], _SOLVE * solve
     count = sum(count for count, _ in sizes)
     size = sum(size for _, size in sizes) + more * count
@@ -94,11 +94,20 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
     for batch in reader:
         batches.append(batch)
         rows += batch.num_rows
-        # Batches share their dictionaries.
-        taken += sum(getattr(column, "indices", column).nbytes for column in batch.columns) + more * batch.num_rows
+        taken += sum(_new_bytes(column, dictionaries) for column in batch.columns) + more * batch.num_rows
         if free is not None and taken > free:
             raise no_room(paths, rows, taken, free)
     return pa.Table.from_batches(batches, reader.schema)
+
+
+def _new_bytes(column: pa.Array, dictionaries: set[int]) -> int:
+    """Return the bytes of a column; a dictionary that earlier batches hold as well counts once."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    place = max((buffer.address for buffer in column.dictionary.buffers() if buffer is not None), default=0)
+    known = place in dictionaries
+    dictionaries.add(place)
+    return int(column.indices.nbytes) + (0 if known else int(column.dictionary.nbytes))
 
 
 def _is_parquet(path: Path) -> bool:
@@ -149,7 +158,9 @@ def _bytes_of(schema: pa.Schema, rows: int, stored: int) -> int:
 
 
 def _width(kind: pa.DataType) -> float | None:
-    """Return the bytes of a value; ``None`` for texts and the like."""
+    """Return the bytes of a value; ``None`` for texts and the like, and for dictionaries, which may hold texts."""
+    if pa.types.is_dictionary(kind):
+        return None
     try:
         return float(kind.bit_width) / 8
     except ValueError:

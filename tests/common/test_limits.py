@@ -112,6 +112,33 @@ def test_files_that_memory_does_not_hold(tmp_path, monkeypatch, name):
     assert dfmst.stream.fits(path, "512MiB")
 
 
+@pytest.mark.parametrize("name", ["e.parquet", "e.arrow"])
+def test_dictionaries_count(tmp_path, monkeypatch, name):
+    words = pa.array([f"a text of a category {number:07}" for number in range(50_000)])
+    ends = pa.array(np.arange(50_000, dtype=np.int32))
+    tags = pa.DictionaryArray.from_arrays(ends, words)
+    path = tmp_path / name
+    formats.write_edges(pa.table({"source": tags, "target": tags, "weight": np.zeros(50_000)}), path)
+    assert not dfmst.stream.fits(path, (256 << 20) + 50_000 * (16 + 40))  # indices, weights and solving alone
+    monkeypatch.setattr("dfmst.formats.memory.size_in_memory", lambda path: (0, 0))
+    monkeypatch.setattr("dfmst.formats.memory.free_memory", lambda: 2 * 50_000 * 20)
+    with pytest.raises(CapacityError, match="50,000 rows take"):
+        formats.read_edges(path)
+
+
+def test_a_long_dictionary_is_not_gathered_with_few_rows(tmp_path):
+    rows = 40_000
+    words = pa.array([f"a text of a category {number:07}" for number in range(rows)])
+    ends = np.arange(rows) % 100
+    tags = pa.DictionaryArray.from_arrays(pa.array(np.arange(rows, dtype=np.int32)), words)
+    table = pa.table({"source": ends, "target": (ends + 1) % 100, "weight": np.arange(rows), "tag": tags})
+    formats.write_edges(table, tmp_path / "e.parquet")
+    found = dfmst.stream.minimum_spanning_forest(tmp_path / "e.parquet")
+    assert found.to_pydict() == dfmst.minimum_spanning_forest(table).to_pydict()
+    assert found.schema.field("tag").type == tags.type
+    assert sum(len(chunk.dictionary) for chunk in found["tag"].chunks) == 99
+
+
 PRELOADED = """
 #include <errno.h>
 #include <pthread.h>

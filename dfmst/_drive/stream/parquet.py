@@ -30,6 +30,9 @@ from dfmst.formats.parquet import (
     refuse_unreadable,
 )
 
+_LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
+_LEAST = 1 << 10  # rows that every batch counts as more
+
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
@@ -128,6 +131,17 @@ class ParquetSource:
         return self.columns.fit(batch, file.path, names, self.constants[file.path])
 
 
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose dictionaries hold only values that occur, if they are far longer than its columns."""
+    columns = list(batch.columns)
+    for at, column in enumerate(columns):
+        if pa.types.is_dictionary(column.type) and len(column.dictionary) > _LONG * (len(column) + _LEAST):
+            used = column.indices.dictionary_encode()
+            indices, values = used.indices.cast(column.type.index_type), column.dictionary.take(used.dictionary)
+            columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file as it was when the run began; size, time and footer show a change."""
@@ -215,5 +229,5 @@ class SourceFile:
         for batch in self.batches(range(group, group + 1), names, rows):
             taken = locators.below(first + batch.num_rows)
             if len(taken):
-                yield batch.take(arrow_numbers(taken - np.uint64(first)))
+                yield _compact(batch.take(arrow_numbers(taken - np.uint64(first))))
             first += batch.num_rows
