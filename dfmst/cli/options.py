@@ -53,9 +53,9 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 def _standard_input(ctx: click.Context, param: click.Parameter) -> Path:
     """Copy standard input to a file, as readers look at its first bytes and may read it twice."""
-    stream = sys.stdin.buffer
-    if stream.isatty() or ctx.meta.get(STANDARD_INPUT):
-        reason = "it is a terminal" if stream.isatty() else "it can be read once"
+    stream = None if sys.stdin is None else sys.stdin.buffer
+    if stream is None or stream.isatty() or ctx.meta.get(STANDARD_INPUT):
+        reason = "it is closed" if stream is None else "it is a terminal" if stream.isatty() else "it can be read once"
         raise click.BadParameter(f"standard input cannot be read: {reason}. Name a file.", ctx, param)
     ctx.meta[STANDARD_INPUT] = True
     folder: str = ctx.find_root().with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))

@@ -133,13 +133,13 @@ class ParquetSource:
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch whose dictionaries hold only values that occur, if they are far longer than its columns."""
-    columns = list(batch.columns)
-    for at, column in enumerate(columns):
+    for at, column in enumerate(batch.columns):
         if pa.types.is_dictionary(column.type) and len(column.dictionary) > _LONG * (len(column) + _LEAST):
             used = column.indices.dictionary_encode()
             indices, values = used.indices.cast(column.type.index_type), column.dictionary.take(used.dictionary)
-            columns[at] = pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+            short = pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+            batch = batch.set_column(at, batch.schema.field(at), short)
+    return batch
 
 
 @dataclass(frozen=True, slots=True)
