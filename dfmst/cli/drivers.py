@@ -201,11 +201,9 @@ def in_batches(
     from dfmst.formats import bytes_to_solve
 
     asked = memory_limit != "auto" or (gpu_memory_limit or checkpoint or spill_dir) is not None
-    if in_memory is not None and not asked:
-        return None
     check_inputs(inputs)
     try:
-        if not asked and bytes_to_solve(inputs) <= _SMALL:
+        if not asked and (in_memory is not None or bytes_to_solve(inputs) <= _SMALL):
             return None
         limit = memory_bytes(memory_limit)
         limits = [limit] if gpu_memory_limit is None else [limit, memory_bytes(gpu_memory_limit, "--gpu-memory-limit")]
