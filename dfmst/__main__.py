@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+from dfmst._common.limits import has_threads
 
 _INTERRUPTED = 130
 
@@ -10,6 +13,8 @@ _INTERRUPTED = 130
 def run() -> None:
     """Run the command; an interrupt while it is still being loaded ends it as quietly as a later one."""
     try:
+        if not has_threads():
+            os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's library would end the process
         from dfmst.cli import main
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)

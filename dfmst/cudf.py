@@ -20,6 +20,7 @@ from dfmst._engines import select_engine
 from dfmst.accessor import ForestAccessor
 from dfmst.errors import DfmstError
 from dfmst.formats import atomic_path, check_same_columns, open_edges
+from dfmst.formats.memory import no_room, size_in_memory
 
 __all__ = ["read_parquet", "write_parquet"]
 
@@ -55,8 +56,13 @@ def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     schemas = [open_edges(name, "parquet").schema for name in paths]
     for name, schema in zip(paths, schemas, strict=True):
         check_same_columns(paths[0], schemas[0], name, schema)
+    engine = select_engine("cuda")
+    rows, size = map(sum, zip(*map(size_in_memory, paths), strict=True))
+    whole = int(engine.xp.cuda.runtime.memGetInfo()[1])
+    if size > whole:
+        raise no_room(paths, rows, size, whole)
     try:
-        with select_engine("cuda").guard():
+        with engine.guard():
             return _with_index_as_columns(cudf.read_parquet([str(name) for name in paths]))
     except DfmstError:
         raise

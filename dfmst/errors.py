@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable
@@ -39,6 +40,7 @@ __all__ = [
     "OutputError",
     "UnsupportedFrameError",
     "did_you_mean",
+    "machine_fault",
     "missing_column",
     "missing_columns",
     "no_space",
@@ -95,7 +97,9 @@ class DfmstError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors come back from workers; those of two builtin classes have no safe __new__.
-        return type(self), (self.message, self.hint), {"row": self.row, "option": self.option}
+        number = getattr(self, "errno", None)
+        more = {} if number is None else {"errno": number}
+        return type(self), (self.message, self.hint), {"row": self.row, "option": self.option, **more}
 
     def __str__(self) -> str:
         # KeyError.__str__ would print the repr of the message; every leaf prints plainly.
@@ -155,6 +159,46 @@ def no_space(target: str | os.PathLike[str]) -> OutputError:
     full = OutputError(f"cannot write {target}: no space left on device", "free some space, or write to another disk")
     full.errno = errno.ENOSPC
     return full
+
+
+_NO_THREAD = re.compile(r"can't start new thread|launch worker thread|std::system_error|pthread_create", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"malloc of size|cannot allocate memory|failed to map segment|std::bad_alloc", re.IGNORECASE)
+_MALLOC = re.compile(r"(?:malloc|realloc|allocat\w*) .*?([\d,]{3,})", re.IGNORECASE)
+
+
+def machine_fault(error: BaseException) -> CapacityError | None:
+    """Return the error for a machine that gives no more memory, threads or open files; ``None``: another fault.
+
+    >>> machine_fault(RuntimeError("can't start new thread")).message.partition(";")[0]
+    'no thread can be started'
+    """
+    number = getattr(error, "errno", None)
+    if isinstance(error, DfmstError):
+        return None
+    if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in str(error).lower():
+        limit = _limit_of("RLIMIT_NOFILE", "n", "{:,}")
+        return CapacityError(f"too many files are open{limit}", "raise the limit, for example: ulimit -n 4096")
+    if _NO_THREAD.search(str(error)) or (number == errno.EAGAIN and getattr(error, "filename", None) is None):
+        limit = _limit_of("RLIMIT_NPROC", "u", "{:,}")
+        return CapacityError(f"no thread can be started{limit}", "raise the limit of processes and threads: ulimit -u")
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or _NO_MEMORY.search(str(error)):
+        asked = _MALLOC.search(str(error))
+        size = f": {int(asked[1].replace(',', '')):,} more bytes were needed at once" if asked else ""
+        limit = _limit_of("RLIMIT_AS", "v", "{:,} bytes")
+        hint = "leave out columns that you do not need, or use a larger machine"
+        return CapacityError(f"out of memory{size}{limit}", f"raise the limit, {hint}" if limit else hint)
+    return None
+
+
+def _limit_of(name: str, letter: str, form: str) -> str:
+    """Name a limit of this process and its option of ``ulimit``, if there is a limit."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(getattr(resource, name))[0]
+    except (ImportError, AttributeError, ValueError, OSError):
+        return ""
+    return "" if limit == resource.RLIM_INFINITY else f"; the limit is {form.format(limit)} (ulimit -{letter})"
 
 
 _LISTED = 20  # columns that a message names

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dfmst._common.limits import has_threads
 from dfmst._common.types import Array
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.kernels import HOME, Kernel
@@ -76,7 +77,7 @@ def default_threads() -> int:
 def processors() -> int:
     """Return the number of processors that this process may use: its affinity, and its container's quota."""
     known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min(known, quota())))
+    return max(1, int(min(known, quota()))) if has_threads() else 1
 
 
 @cache

@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dfmst._common.arguments import whole_number
+from dfmst._common.limits import free_memory
 from dfmst._edges.encode import ID_BYTES
 from dfmst._engines import Engine
 from dfmst.errors import CapacityError
@@ -65,6 +66,8 @@ _SETS_BATCHES = 4  # batches in one for sets of dense ids, which are folded as f
 _ENCODED = 1 << 20  # rows encoded while others are folded
 AHEAD = 1  # batches that are read while another is encoded
 
+_UNKNOWN_MEMORY = 8 << 30  # bytes that are free if the system does not say it
+_LEAST_LIMIT = 512 << 20  # of limits that are chosen by the memory that is free
 _LONGER = 8  # later texts may be longer than the first ones: by 1 / 8 of their bytes
 _UNITS = {"": 1, **{unit: 1000**power for power, unit in enumerate("kmgt", 1)}}
 _UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
@@ -72,15 +75,17 @@ _UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
 Store = Literal["buffer", "GPU", "memory", "disk"]  # a buffer on the host or on a GPU; runs in memory or on disk
 
 
-def parse_memory(limit: int | str, name: str = "memory_limit") -> int:
+def parse_memory(limit: int | str, name: str = "memory_limit", *, auto: bool = True) -> int:
     """Return a number of bytes: ``2147483648``, ``"2GiB"``, ``"1.5 GB"``.
 
     Parameters
     ----------
     limit
-        Bytes, or a text with a unit.
+        Bytes, a text with a unit, or ``"auto"``: a quarter of the memory that is free, and at least 512 MiB.
     name
         The argument that errors name.
+    auto
+        Whether ``"auto"`` is known: it is if the limit is that of this process.
 
     Raises
     ------
@@ -94,6 +99,8 @@ def parse_memory(limit: int | str, name: str = "memory_limit") -> int:
     """
     if not isinstance(limit, str):
         return whole_number(name, limit)
+    if limit == "auto" and auto:
+        return max((free_memory() or _UNKNOWN_MEMORY) // 4, _LEAST_LIMIT)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
     if match is None or match[2] not in _UNITS:
         raise ValueError(f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes")

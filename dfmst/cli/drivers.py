@@ -6,20 +6,26 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import dfmst
 from dfmst.cli.console import Progress, Stopwatch, plural, print_run, standard_output
-from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs, read_on_device
-from dfmst.cli.job import ForestJob, print_summary, write_report
+from dfmst.cli.inputs import Columns, check_inputs, load_libraries, open_inputs, read_inputs, read_on_device
+from dfmst.cli.job import ForestJob, named_after, print_summary, write_report
 from dfmst.cli.outputs import TableJob, check_output, output_path, rows_on_host, write_rows
-from dfmst.errors import DfmstError
+from dfmst.errors import CapacityError, DfmstError, FormatError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dfmst.forest import Forest
+
+Found = TypeVar("Found")
 
 #: Step of a run -> its words in the progress line.
 _STEPS = {
@@ -59,6 +65,7 @@ class _Watch(Stopwatch):
     """A stopwatch that shows the steps of a forest, and the events of its checkpoint."""
 
     progress: Progress
+    reason = ""  # why rows are read in batches, if nobody asked for it
 
     def __init__(self, folder: Path | None, *, saved: bool = False) -> None:
         super().__init__()
@@ -117,39 +124,126 @@ def _choose(job: ForestJob) -> Callable[[ForestJob, _Watch], Forest]:
     """Choose the driver."""
     if job.cluster_option is not None:
         return _find_on_cluster
-    if not is_streamed(job.inputs, job.memory_limit, job.gpu_memory_limit, job.checkpoint, job.spill_dir):
-        return _find_in_memory
-    if job.trace:
-        raise click.UsageError("--trace needs the rows in memory; leave --memory-limit and --checkpoint out.")
-    return _find_as_stream
+    batches = in_batches(
+        job.inputs,
+        job.memory_limit,
+        job.columns(),
+        format=job.format,
+        gpu_memory_limit=job.gpu_memory_limit,
+        checkpoint=job.checkpoint,
+        spill_dir=job.spill_dir,
+        in_memory="--trace" if job.trace else None,
+    )
+    return _find_in_memory if batches is None else partial(_find_as_stream, batches)
 
 
-def is_streamed(
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Files that are read in batches, within a limit of memory; `reason` says why if nobody asked for it."""
+
+    inputs: Sequence[Path]
+    edges: Any
+    limit: int  # bytes
+    reason: str = ""
+
+    def run(
+        self, find: Callable[[Any, int], Found], progress: Progress, in_memory: Callable[[], Found] | None = None
+    ) -> Found:
+        """Call a function with the edges and the limit; if a quarter of the memory is too little, with three."""
+        if self.reason:
+            progress.note(self.reason)
+        try:
+            return find(self.edges, self.limit)
+        except CapacityError as error:
+            if not self.reason or error.__cause__ is not None:  # a fault of the machine, not of the limit
+                raise
+            fits = in_memory is not None and dfmst.stream.fits(self.inputs, 3 * self.limit)
+            progress.note(f"{error.message}: trying {'all rows in memory' if fits else 'three times as much'}")
+        return in_memory() if in_memory is not None and fits else find(self.edges, 3 * self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads files that are not Parquet in batches; errors name the first."""
+
+    inputs: Sequence[Path]
+    format: str | None
+    columns: Columns
+
+    @property
+    def place(self) -> str:
+        return str(self.inputs[0])
+
+    def __call__(self) -> pa.RecordBatchReader:
+        return open_inputs(self.inputs, self.format, None, self.columns)
+
+
+_SMALL = 256 << 20  # bytes that a stream takes for itself
+_COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
+_WHOLE = ("gml", "graphml", "json", "pajek")  # formats that are read whole
+
+
+def in_batches(
     inputs: Sequence[Path],
-    memory_limit: str | None,
+    memory_limit: str,
+    columns: Columns | None = None,
+    *,
+    format: str | None = None,
     gpu_memory_limit: str | None = None,
     checkpoint: Path | None = None,
     spill_dir: Path | None = None,
-) -> bool:
-    """Return whether to stream: with a checkpoint, or if the inputs exceed a memory limit (default 2 GiB)."""
-    options = {"--memory-limit": memory_limit, "--gpu-memory-limit": gpu_memory_limit}
-    limits = [memory_bytes(size, option) for option, size in options.items() if size is not None]
-    if not limits and checkpoint is None and spill_dir is None:
-        return False
+    in_memory: str | None = None,
+) -> Batches | None:
+    """Return how files are read in batches: with a checkpoint, or if they exceed a limit; ``None``: in memory.
+
+    Only Parquet is read in batches without `columns`. `in_memory` is an option that needs all rows in memory.
+    """
+    from dfmst.formats import bytes_to_solve
+
+    asked = memory_limit != "auto" or (gpu_memory_limit or checkpoint or spill_dir) is not None
+    check_inputs(inputs)
+    try:
+        if not asked and (in_memory is not None or bytes_to_solve(inputs) <= _SMALL):
+            return None
+        limit = memory_bytes(memory_limit)
+        limits = [limit] if gpu_memory_limit is None else [limit, memory_bytes(gpu_memory_limit, "--gpu-memory-limit")]
+        other = _not_parquet(inputs, format)
+        if other is not None and (checkpoint is not None or columns is None or other in _WHOLE):
+            if not asked:
+                return None
+            only = "keeps a checkpoint" if checkpoint else "is read within a memory limit"
+            hint = f"convert it: dfmst convert {inputs[0]} -o edges.parquet"
+            raise DfmstError(f"{inputs[0]} is {other}: only Parquet {only} here", hint)
+        if checkpoint is None and dfmst.stream.fits(inputs, min(limits)):
+            return None
+    except FormatError:
+        if not asked:
+            return None  # the reader names the line
+        raise
+    if in_memory is not None:
+        raise click.UsageError(f"{in_memory} needs the rows in memory; leave --memory-limit and --checkpoint out.")
+    edges = list(inputs) if other is None else _Reader(inputs, format, columns or {})
+    much = f"{named_after(inputs)} takes more than a quarter of the free memory ({limit / 2**20:,.0f} MiB)"
+    return Batches(inputs, edges, limit, "" if asked else f"{much}: reading it in batches (--memory-limit auto)")
+
+
+def _not_parquet(inputs: Sequence[Path], format: str | None) -> str | None:
+    """Return the format of the first file that is not Parquet, if any."""
     from dfmst.formats import detect_format
 
-    check_inputs(inputs)
     for path in inputs:
-        if not path.is_dir() and detect_format(path) != "parquet":
-            message = f"{path} is not a Parquet file, and only Parquet is read within a memory limit"
-            raise DfmstError(message, f"convert it first: dfmst convert {path} -o edges.parquet")
-    return checkpoint is not None or not dfmst.stream.fits(inputs, min(limits or [memory_bytes(None)]))
+        name = "parquet" if path.is_dir() else format or detect_format(path)
+        if name != "parquet":
+            return name
+        if path.suffix in _COMPRESSED:
+            return f"compressed {name}"
+    return None
 
 
-def memory_bytes(text: str | None, option: str = "--memory-limit") -> int:
+def memory_bytes(text: str, option: str = "--memory-limit", *, auto: bool = True) -> int:
     """Read ``--memory-limit``, or another option of that kind."""
     try:
-        return dfmst.stream.parse_memory(text or "2GiB")
+        return dfmst.stream.parse_memory(text, auto=auto and option == "--memory-limit")
     except ValueError:
         raise click.UsageError(f"{option} {text}: write it as 2GiB, 700MB or a number of bytes.") from None
 
@@ -169,21 +263,25 @@ def _find_in_memory(job: ForestJob, watch: _Watch) -> Forest:
     )
 
 
-def _find_as_stream(job: ForestJob, watch: _Watch) -> Forest:
-    limits: dict[str, Any] = {"memory_limit": memory_bytes(job.memory_limit)}
-    if job.gpu_memory_limit is not None:
-        limits["gpu_memory_limit"] = memory_bytes(job.gpu_memory_limit, "--gpu-memory-limit")
-    with watch.step("fold"):
+def _find_as_stream(batches: Batches, job: ForestJob, watch: _Watch) -> Forest:
+    gpu = job.gpu_memory_limit
+    watch.reason = batches.reason
+
+    def find(edges: Any, limit: int) -> Forest:
         return dfmst.stream.fold(
-            list(job.inputs),
+            edges,
             **job.edges,
             **job.solver,
-            **limits,
+            memory_limit=limit,
+            gpu_memory_limit=None if gpu is None else memory_bytes(gpu, "--gpu-memory-limit"),
             checkpoint=job.checkpoint,
             spill_dir=job.spill_dir,
             progress=watch.progress.bar(),
             on_checkpoint=watch.show_checkpoint,
         )
+
+    with watch.step("fold"):
+        return batches.run(find, watch.progress, partial(_find_in_memory, job, watch))
 
 
 def _find_on_cluster(job: ForestJob, watch: _Watch) -> Forest:
@@ -237,6 +335,7 @@ def _summary(job: ForestJob, forest: Forest, watch: _Watch) -> dict[str, Any]:
     """Return the facts of a run as ``--json`` prints them."""
     about: dict[str, Any] = {"input": [str(path) for path in job.inputs]}
     about |= {"output": None if job.output is None else str(job.output), "verified": True if job.verify else None}
+    about |= {"note": watch.reason} if watch.reason and forest.driver == "stream" else {}
     if job.report is not None and forest.driver != "memory":
         about["plan"] = _plan_and_run(job, forest)
     return {**about, **forest.summary(), "seconds": watch.seconds()}
@@ -270,8 +369,8 @@ def label_stream(
     function: str,
     columns: dict[str, Any],
     summarize: Callable[[Any], tuple[dict[str, Any], str]],
+    batches: Batches,
     *,
-    memory_limit: str | None,
     checkpoint: Path | None,
     **options: Any,
 ) -> None:
@@ -281,13 +380,12 @@ def label_stream(
     with watch.step("import"):
         check_output(path, job.to, job.inputs)
         load_libraries()
-    limits: dict[str, Any] = {"memory_limit": memory_bytes(memory_limit), "checkpoint": checkpoint}
     with Progress() as progress, watch.explained():
         watch.progress = progress
         shown: dict[str, Any] = {"progress": progress.bar(), "on_checkpoint": watch.show_checkpoint}
+        fold = partial(getattr(dfmst.stream, function), **columns, checkpoint=checkpoint, **shown, **options)
         with watch.step("fold"):
-            find = getattr(dfmst.stream, function)
-            labels = find(list(job.inputs), **columns, **limits, **shown, **options)
+            labels = batches.run(lambda edges, limit: fold(edges, memory_limit=limit), progress)
         with closing(labels):
             progress.show("writing")
             with watch.step("write"):
@@ -296,5 +394,6 @@ def label_stream(
                 else:
                     labels.discard_checkpoint()
             figures, text = summarize(labels)
-    about = {"input": job.inputs, "output": job.output, "input_rows": labels.source_rows}
+    about: dict[str, Any] = {"input": job.inputs, "output": job.output, "input_rows": labels.source_rows}
+    about |= {"note": batches.reason} if batches.reason else {}
     print_run(job.json, {**about, **figures}, text, watch, path)

@@ -70,11 +70,11 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
       dfmst forest roads/ -w km -o forest/ --workers 4
       dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --gpu-memory-limit 40GiB
 
-    With --memory-limit, or --gpu-memory-limit and --engine cuda, Parquet that exceeds the limit is read in batches,
-    twice: first the three columns, then the other columns of the forest's rows. With --checkpoint, the same command
-    resumes a run that was interrupted. With --spill-dir, rows are spilled to that directory, which should be on a local
-    disk; a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are not dense integers need 64 MiB and 27
-    bytes a vertex more, and strings their length.
+    Files that exceed --memory-limit, or --gpu-memory-limit with --engine cuda, are read in batches, twice: first the
+    three columns, then the other columns of the forest's rows. A line says so if nobody asked for a limit. With
+    --checkpoint, the same command resumes a run that was interrupted. With --spill-dir, rows are spilled to that
+    directory, which should be on a local disk; a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are
+    not dense integers need 64 MiB and 27 bytes a vertex more, and strings their length.
 
     OUT appears whole or not at all: the rows are written to a hidden directory next to it, .OUT.*.part, and then
     renamed. If a run is killed, that directory may remain; the next run that writes OUT removes it.

@@ -62,7 +62,9 @@ def check_inputs(paths: Sequence[Path]) -> None:
 
 def read_inputs(paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns) -> pa.Table:
     """Read files of equal columns into one table, one after the other; the columns are those that options name."""
-    table = open_inputs(paths, format_, progress, columns).read_all()
+    from dfmst.formats import read_all
+
+    table = read_all(open_inputs(paths, format_, progress, columns), paths, solve=True)
     remember_rows(paths, table.num_rows)
     return table
 

@@ -40,7 +40,7 @@ class ForestJob:
     to: str | None = None
     trace: Path | None = None
     json: bool = False
-    memory_limit: str | None = None
+    memory_limit: str = "auto"
     gpu_memory_limit: str | None = None
     checkpoint: Path | None = None
     spill_dir: Path | None = None

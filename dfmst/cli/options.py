@@ -61,8 +61,9 @@ def _copied(ctx: click.Context, param: click.Parameter, name: str) -> Path:
     is_input = name in STANDARD_INPUTS
     title = "standard input" if is_input else name
     read: set[str] = ctx.meta.setdefault(PIPES, set())
-    if title in read or (is_input and sys.stdin.buffer.isatty()):
-        reason = "it can be read once" if title in read else "it is a terminal"
+    closed = is_input and sys.stdin is None
+    if title in read or closed or (is_input and sys.stdin.buffer.isatty()):
+        reason = "it can be read once" if title in read else "it is closed" if closed else "it is a terminal"
         raise click.BadParameter(f"{title} cannot be read: {reason}. Name a file.", ctx, param)
     read.add(title)
     folder: str = ctx.find_root().with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
@@ -126,7 +127,11 @@ json_option = _flag(
     "--json", help="Print one JSON object about the run to standard output; without -o the rows are then not written."
 )
 memory_option = click.option(
-    "--memory-limit", metavar="SIZE", help="Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
+    "--memory-limit",
+    metavar="SIZE",
+    default="auto",
+    show_default=True,
+    help="Limit of memory, such as 2GiB or 700MB; larger files are read in batches. auto: a quarter of what is free.",
 )
 checkpoint_option = path_option("--checkpoint", metavar="DIR", help="Resume from here after an interruption.")
 spill_option = path_option("--spill-dir", metavar="DIR", help="Put rows here if vertices do not fit in memory.")

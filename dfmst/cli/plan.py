@@ -81,7 +81,8 @@ def plan(ctx: click.Context, /, inputs: tuple[Path, ...], weight: str | None, js
         raise click.UsageError("--gpus and --gpu-memory-limit go together, and with a strategy of a cluster.")
     for name in ("memory_limit", "gpu_memory_limit"):
         if options[name] is not None:
-            options[name] = memory_bytes(options[name], f"--{name.replace('_', '-')}")
+            auto = options["strategy"] in _STREAMS
+            options[name] = memory_bytes(options[name], f"--{name.replace('_', '-')}", auto=auto)
     check_inputs(inputs)
     prediction = dfmst.plan(files=inputs, **options)
     if weight is not None and inputs:

@@ -26,6 +26,7 @@ from dfmst.errors import (
     EngineUnavailableError,
     InvalidEdgesError,
     did_you_mean,
+    machine_fault,
     printable,
 )
 
@@ -88,13 +89,14 @@ def _shown_safely() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = printable(error.message)
+        error.message = printable(error.message)  # type: ignore[misc]
         raise
 
 
 def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     if remembered("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         note(*traceback.format_exc().splitlines())
+    error = machine_fault(error) or error
     message, hint = _words(error)
     if isinstance(error, InvalidEdgesError) and error.row is not None:
         message += _line_of_row(ctx, error.row)
@@ -108,12 +110,10 @@ def _words(error: Exception) -> tuple[str, str]:
     """Return an error's message and hint for the command line."""
     if isinstance(error, DfmstError):
         return error.message, error.hint if error.option is None else error.hint.replace(*error.option)
-    if isinstance(error, MemoryError):
-        return "out of memory", "leave out columns that you do not need, or use a larger machine"
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return f"{place}{error.strerror[0].lower()}{error.strerror[1:]}", ""
-    first = (str(error).splitlines() or [""])[0]
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
     message = f"{type(error).__name__}: {first}" if first else type(error).__name__
     return message, "this should not happen; run again with --debug for the traceback, and please report it"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_run, standard_output
-from dfmst.cli.drivers import is_streamed, label_stream, memory_bytes
+from dfmst.cli.drivers import Batches, in_batches, label_stream
 from dfmst.cli.inputs import columns_by_option, load_libraries
 from dfmst.cli.job import named_after, weight_name
 from dfmst.cli.outputs import TableJob, call, check_output, output_path, table_command, write_rows
@@ -54,7 +55,7 @@ def clusters(
     counts: tuple[int, ...],
     distances: tuple[float, ...],
     report: Path | None,
-    memory_limit: str | None,
+    memory_limit: str,
     checkpoint: Path | None,
     spill_dir: Path | None,
     **options: Any,
@@ -71,8 +72,8 @@ def clusters(
       dfmst clusters part-*.parquet -d 5 -o clusters.parquet --memory-limit 2GiB
       dfmst clusters roads.parquet -k 10 -o clusters.csv --report clusters.html
 
-    The page of --report shows the clusters of the first -k or -d. With --memory-limit, Parquet that exceeds the limit
-    is read in batches; --checkpoint and --spill-dir are those of `dfmst forest`.
+    The page of --report shows the clusters of the first -k or -d. Files that exceed --memory-limit
+    are read in batches; --checkpoint and --spill-dir are those of `dfmst forest`.
     """  # noqa: D301 - click's mark for lines that stay as they are
     if bool(counts) == bool(distances):
         both = "not both" if counts else "one of them"
@@ -84,14 +85,19 @@ def clusters(
     options["n_clusters" if counts else "distance"] = wanted[0] if len(wanted) == 1 else wanted
     options["maximum"] = maximum
     named = columns_by_option(source, target, column)
-    streamed = is_streamed(job.inputs, memory_limit, None, checkpoint, spill_dir)
+    limits: dict[str, Any] = {"format": job.format, "checkpoint": checkpoint, "spill_dir": spill_dir}
+    batches = in_batches(job.inputs, memory_limit, named, **limits, in_memory="--report" if report else None)
     if report is not None:
-        _check_page(job, report, streamed)
-    if streamed:
-        names = {"source": source, "target": target, "weight": column}
-        options |= {"memory_limit": memory_limit, "checkpoint": checkpoint, "spill_dir": spill_dir}
+        _check_page(job, report)
+    if batches is not None:
+        options |= {"checkpoint": checkpoint, "spill_dir": spill_dir}
         label_stream(
-            job, "fold_clusters", names, lambda labels: _cluster_words(labels.vertices, labels.groups), **options
+            job,
+            "fold_clusters",
+            named,
+            lambda labels: _cluster_words(labels.vertices, labels.groups),
+            batches,
+            **options,
         )
         return
     cut = call("clusters", source, target, column, **options)
@@ -106,10 +112,8 @@ def clusters(
     job.run(named, "finding the clusters of", cut_and_draw, _cluster_summary)
 
 
-def _check_page(job: TableJob, page: Path, streamed: bool) -> None:
+def _check_page(job: TableJob, page: Path) -> None:
     """Raise before any file is read if the page cannot be written."""
-    if streamed:
-        raise click.UsageError("--report needs the rows in memory; leave --memory-limit and --checkpoint out.")
     if job.output is not None and job.output.resolve() == page.resolve():
         raise click.UsageError("--report names the file of the page, another one than -o.")
     check_output(page, "csv", job.inputs)
@@ -195,7 +199,7 @@ def components(
     job: TableJob,
     source: str,
     target: str,
-    memory_limit: str | None,
+    memory_limit: str,
     checkpoint: Path | None,
     spill_dir: Path | None,
     **options: Any,
@@ -209,19 +213,20 @@ def components(
       dfmst components roads.parquet -o components.parquet
       dfmst components part-*.parquet -o components.parquet --memory-limit 1GiB --checkpoint saved
 
-    With --memory-limit, Parquet that exceeds the limit is read once, in batches: 256 MiB and 5 bytes a vertex are
-    enough for dense integers. With --checkpoint, the same command resumes a run that was interrupted. With --spill-dir,
-    other ids are spilled to that directory, and 8 bytes a vertex are enough.
+    Files that exceed --memory-limit are read once, in batches: 256 MiB and 5 bytes a vertex are enough for dense
+    integers. With --checkpoint, the same command resumes a run that was interrupted. With --spill-dir, other ids are
+    spilled to that directory, and 8 bytes a vertex are enough.
     """  # noqa: D301 - click's mark for lines that stay as they are
     named = columns_by_option(source, target)
-    if is_streamed(job.inputs, memory_limit, None, checkpoint, spill_dir):
+    limits: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir}
+    batches = in_batches(job.inputs, memory_limit, named, format=job.format, **limits)
+    if batches is not None:
         names = {"source": source, "target": target}
-        options |= {"memory_limit": memory_limit, "checkpoint": checkpoint, "spill_dir": spill_dir}
 
         def summarize(labels: Any) -> tuple[dict[str, Any], str]:
             return _component_words(labels.vertices, labels.groups["component"], labels.largest)
 
-        label_stream(job, "fold_components", names, summarize, **options)
+        label_stream(job, "fold_components", names, summarize, batches, **limits, **options)
         return
     label = call("connected_components", source, target, **options)
     job.run(named, "labelling the vertices of", label, _component_summary)
@@ -255,7 +260,7 @@ def _component_words(vertices: int, components: int, largest: int) -> tuple[dict
 @shared.threads_option
 @shared.memory_option
 def dedupe(
-    job: TableJob, keys: tuple[str, ...], max_group: int | None, keep: str, memory_limit: str | None, **options: Any
+    job: TableJob, keys: tuple[str, ...], max_group: int | None, keep: str, memory_limit: str, **options: Any
 ) -> None:
     """Find the groups of records in IN, and write one record of each.
 
@@ -272,8 +277,9 @@ def dedupe(
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_: note(str(message))
-        if is_streamed(job.inputs, memory_limit):
-            _dedupe_stream(job, on, memory_limit=memory_bytes(memory_limit), **options)
+        batches = in_batches(job.inputs, memory_limit, format=job.format)
+        if batches is not None:
+            _dedupe_stream(job, on, batches, **options)
         else:
             ordered = None if keep in ("first", "all") else options["keep"][0]
             columns = {"on": [column for key in keys for column in key.split(",")], "ordered": ordered}
@@ -281,7 +287,7 @@ def dedupe(
             job.run(columns, "linking", link, lambda rows: _group_summary(rows.schema, len(rows)))
 
 
-def _dedupe_stream(job: TableJob, on: list[Any], **options: Any) -> None:
+def _dedupe_stream(job: TableJob, on: list[Any], batches: Batches, **options: Any) -> None:
     """Link the rows of Parquet files within a memory limit."""
     watch, path = Stopwatch(), output_path(job.output, job.json)
     with watch.step("import"):
@@ -290,7 +296,8 @@ def _dedupe_stream(job: TableJob, on: list[Any], **options: Any) -> None:
         import dfmst
     with Progress() as progress, watch.step("solve"):
         target = path if job.to is None else None
-        rows = dfmst.stream.linked_rows(list(job.inputs), on, output=target, progress=progress.bar(), **options)
+        link: Any = partial(dfmst.stream.linked_rows, on=on, output=target, progress=progress.bar(), **options)
+        rows = batches.run(lambda edges, limit: link(edges, memory_limit=limit), progress)
         if target is None and (path or not job.json):
             write_rows(rows, path, job.to)
     figures: dict[str, Any] = {"input": job.inputs, "output": job.output}

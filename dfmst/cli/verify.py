@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from click.core import ParameterSource
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
-from dfmst.cli.drivers import is_streamed, memory_bytes
+from dfmst.cli.drivers import in_batches
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs, retyped
 from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import check_output, output_path, write_rows
@@ -43,14 +44,14 @@ def verify(
     unweighted: bool,
     maximum: bool,
     json: bool,
-    memory_limit: str | None,
+    memory_limit: str,
     by: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Check that FOREST, made by any program, is the minimum spanning forest of EDGES.
 
-    Exit status 0 if it does, 1 if not; the first violation goes to standard error. With --memory-limit, EDGES that
-    would not fit are read in batches; FOREST is then a Parquet file of dfmst, which says which rows it holds.
+    Exit status 0 if it does, 1 if not; the first violation goes to standard error. EDGES that exceed
+    --memory-limit are read in batches if FOREST is a Parquet file of dfmst, which says which rows it holds.
     A file of dfmst also says which columns and which order it was made with; options for columns come first.
 
     \b
@@ -64,11 +65,10 @@ def verify(
         load_libraries()
         import dfmst
         from dfmst.formats import detect_format, open_edges, read_provenance
-    streamed = is_streamed((edges,), memory_limit)
     with Progress() as progress:
         with watch.step("read"):
-            columnar = detect_format(forest) in ("arrow", "parquet")
-            record = read_provenance(open_edges(forest).schema, None) if columnar else None
+            kind = detect_format(forest)
+            record = read_provenance(open_edges(forest).schema, None) if kind in ("arrow", "parquet") else None
         names: list[Any] = [source, target, column]
         if record is not None:  # it names the columns that no option names
             given = [ctx.get_parameter_source(end) == ParameterSource.COMMANDLINE for end in ("source", "target")]
@@ -80,10 +80,14 @@ def verify(
         columns = columns_by_option(*names)
         columns |= {"by": by, "keep": options["keep"], "drop": options["drop"]}
         asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
-        if streamed:
+        batches = in_batches((edges,), memory_limit, format=format)
+        says_rows = kind == "parquet" and record is not None and record.locator is not None
+        if batches is not None and batches.reason and not says_rows:
+            batches = None
+        if batches is not None:
+            check = partial(dfmst.stream.verify, edges, forest, *names, progress=progress.bar(), **asked)
             with watch.step("verify"):
-                asked |= {"memory_limit": memory_bytes(memory_limit), "progress": progress.bar()}
-                certificate = dfmst.stream.verify(edges, forest, *names, **asked)
+                certificate = batches.run(lambda _, limit: check(memory_limit=limit), progress)
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)

@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst._common.limits import has_threads
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, refusing_damage
 
 FILE_MAGIC = b"ARROW1"
+_BEFORE_STREAM = 8  # bytes of a file before the stream that it holds
 OLD_FEATHER_MAGIC = b"FEA1"
 KIND, HINT = "an Arrow file or stream", "write the table again, as an Arrow file or stream"
 
@@ -30,13 +32,17 @@ def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
 
 
 def _open(stream: Any, is_file: bool) -> Any:
-    return pyarrow.ipc.open_file(stream) if is_file else pyarrow.ipc.open_stream(stream)
+    if has_threads():
+        return pyarrow.ipc.open_file(stream) if is_file else pyarrow.ipc.open_stream(stream)
+    if is_file:
+        stream.seek(_BEFORE_STREAM)  # a reader of files starts a thread
+    return pyarrow.ipc.open_stream(stream, options=pyarrow.ipc.IpcReadOptions(use_threads=False))
 
 
 def _batches(file: GraphFile, is_file: bool) -> Iterator[pa.RecordBatch]:
     with file.seekable() as stream, refusing_damage(file.path, KIND, HINT):
         reader = _open(stream, is_file)
-        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file and has_threads() else reader:
             batch.validate(full=True)  # a damaged offset would end the process later
             plain = batch.replace_schema_metadata()
             for start in range(0, plain.num_rows, ROWS_IN_A_BATCH):

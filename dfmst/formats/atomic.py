@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.directories import TemporaryDirectory, cannot, is_trusted, naming
+from dfmst.formats.directories import TemporaryDirectory, cannot, is_trusted, naming, remove_tree
 from dfmst.formats.files import open_native
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
@@ -135,7 +134,7 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
                 part = _part(final, stack)
             else:
                 part = final.with_name(f".{final.name[:_LETTERS]}.{token}.part")
-                stack.callback(shutil.rmtree, part, ignore_errors=True)
+                stack.callback(remove_tree, part)
             part.mkdir(exist_ok=token is not None)
         if part.is_symlink():
             raise OutputError(f"{part} is a symbolic link", "remove it, or name another directory")

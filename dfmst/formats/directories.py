@@ -15,6 +15,7 @@ import socket
 import stat
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -26,6 +27,8 @@ from dfmst.errors import OutputError, no_space
 _LOCK = ".lock"
 _OURS = b"dfmst"  # first word of a lock file
 _ATTEMPTS = 10  # to make a directory
+_REMOVALS = 12  # attempts to remove a directory, in two seconds
+_PAUSE = 0.03  # seconds before the second of them, and as many more before each later one
 _LONGEST = 1024  # bytes of a lock file that are read
 _BUSY = (errno.EACCES, errno.EAGAIN)
 _FAR = 1 << 30
@@ -307,4 +310,13 @@ def _remove(path: Path, lock: ExitStack, process: int) -> None:
             _remove_content(path)
         finally:
             lock.close()
-            shutil.rmtree(path, ignore_errors=True)  # files that were open, or remain after an interrupt
+            remove_tree(path)  # files that were open, or remain after an interrupt
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory in which others may still write: each file that they add takes another attempt."""
+    for attempt in range(_REMOVALS):
+        shutil.rmtree(path, ignore_errors=True)
+        if not os.path.lexists(path):
+            return
+        time.sleep(_PAUSE * attempt)

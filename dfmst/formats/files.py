@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
@@ -18,7 +19,9 @@ from typing import IO, Any, Self, TypeAlias
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice
-from dfmst.errors import FormatError, MissingFileError, missing_columns, printable
+from dfmst._common.limits import free_memory
+from dfmst._common.progress import machine_memory
+from dfmst.errors import FormatError, MissingFileError, machine_fault, missing_columns, printable
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
@@ -144,7 +147,7 @@ class GraphFile:
                 try:
                     piece = read(size)
                 except BROKEN as error:
-                    if compression is None:
+                    if compression is None or machine_fault(error) is not None:
                         raise
                     message = f"the {compression} stream is cut or damaged ({error})"
                     raise self.problem(message, hint="fetch or compress the file again") from error
@@ -234,8 +237,22 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
     except FormatError:
         raise
     except (pa.ArrowException, OSError, EOFError, ValueError, MemoryError) as error:
+        if not _asks_too_much(error) and (fault := machine_fault(error)) is not None:
+            raise fault from error
         reason = str(error).partition("\n")[0] or "it asks for more memory than there is"
         raise problem(Path(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
+
+
+_MUCH = 1 << 30  # bytes; batches are far smaller
+_ASKED = re.compile(r"of size (\d+)")
+
+
+def _asks_too_much(error: BaseException) -> bool:
+    """Whether a reader asks for memory because of a damaged length, not of a machine without memory."""
+    if not isinstance(error, MemoryError):
+        return False
+    asked = _ASKED.search(str(error))
+    return int(asked[1]) > (machine_memory() or _MUCH) if asked else (free_memory() or 0) > _MUCH
 
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._common.limits import has_threads
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, open_native, problem, refusing_damage
@@ -110,7 +111,7 @@ def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
     with file.seekable() as stream, refusing_damage(file.path, _KIND, _HINT):
         parquet = open_buffered(stream)
         size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
-        for batch in parquet.iter_batches(batch_size=size):
+        for batch in parquet.iter_batches(batch_size=size, use_threads=has_threads()):
             batch.validate(full=True)  # PyArrow reads damaged texts as they are, and fails when it prints them
             yield batch
 

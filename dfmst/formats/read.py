@@ -170,58 +170,6 @@ def open_table(
     return pa.RecordBatchReader.from_batches(joined.schema, joined.batches(progress))
 
 
-def read_edges(
-    path: FileName | Sequence[FileName],
-    format: str | None = None,
-    *,
-    source: Columns = None,
-    target: Columns = None,
-    weight: Columns = None,
-    by: Columns = None,
-    text: Columns = None,
-    decimal: str = ".",
-    thousands: str | None = None,
-    counts: Counts = "check",
-    labels: bool | None = None,
-    progress: bool | ReadProgress | None = None,
-    note: Callable[[str], object] | None = None,
-) -> pa.Table:
-    r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
-
-    Parameters
-    ----------
-    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, progress, note
-        As for :func:`open_edges`.
-
-    Returns
-    -------
-    pyarrow.Table
-        One row an edge, with the columns that ``open_edges`` describes.
-
-    Raises
-    ------
-    FormatError, InvalidEdgesError, ColumnNotFoundError
-        As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "roads.gr"
-    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
-    ...     read_edges(path).to_pydict()
-    {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "roads.csv"
-    ...     count = path.write_text("a,b,km,zip\n07,7,40,01067\n")
-    ...     read_edges(path, source="a", target="b", weight="km").to_pydict()
-    {'a': ['07'], 'b': ['7'], 'km': [40], 'zip': ['01067']}
-    """
-    columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
-    roles = Roles.of(columns, decimal, thousands)
-    return open_table(path, format, roles, counts, labels, progress=progress, note=note).read_all()
-
-
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.limits import has_threads
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
@@ -158,6 +159,8 @@ def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.
         strings_can_be_null=layout.quoted,
         quoted_strings_can_be_null=False,
     )
+    if not has_threads():  # the row parser needs none
+        raise pa.ArrowInvalid("PyArrow starts a thread to read text")
     reading = pyarrow.csv.ReadOptions(column_names=names)
     try:
         return pyarrow.csv.read_csv(pa.BufferReader(data), reading, parsing, conversion)

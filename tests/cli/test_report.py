@@ -91,7 +91,8 @@ def test_beside_a_run_in_memory(dfmst, roads):
 
 
 def test_beside_a_stream(dfmst, roads):
-    dfmst("forest", roads, "-o", "out.parquet", "--report", "out.html", "--checkpoint", "saved")
+    limit = ("--checkpoint", "saved", "--memory-limit", "2GiB")
+    dfmst("forest", roads, "-o", "out.parquet", "--report", "out.html", *limit)
     root = check_page(page("out.html"))
     assert "of the 2.0 GiB of the limit" in text_of(root, "run")
     run = text_of(root, "run")

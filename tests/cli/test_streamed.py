@@ -87,13 +87,75 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 
 def test_what_cannot_be_streamed(dfmst, parts):
     library.formats.write_edges(parts, "edges.csv")
-    result = dfmst("forest", "edges.csv", *FILES[3:], *LIMIT, code=2)
-    assert "edges.csv is not a Parquet file" in result.stderr
-    assert "dfmst convert edges.csv" in result.stderr
+    for more in (["forest", "--checkpoint", "saved"], ["dedupe", "-k", "a"]):
+        columns = FILES[3:] if more[0] == "forest" else []
+        result = dfmst(more[0], "edges.csv", *columns, *LIMIT, *more[1:], code=2)
+        assert "Error: edges.csv is csv: only Parquet " in result.stderr
+        assert "dfmst convert edges.csv" in result.stderr
     assert "--trace needs the rows in memory" in dfmst("forest", *FILES, *LIMIT, "--trace", "t.csv", code=2).stderr
     assert "--memory-limit much" in dfmst("forest", *FILES, "--memory-limit", "much", code=2).stderr
     result = dfmst("forest", *FILES, "--memory-limit", "100kB", code=1)
     assert "5,000 vertices do not fit a memory limit" in result.stderr
+
+
+@pytest.fixture
+def poor(parts, monkeypatch) -> pa.Table:
+    """The table of `parts` on a machine with 40 MB of free memory."""
+    monkeypatch.setattr("dfmst._fold.budget._LEAST_LIMIT", 0)
+    monkeypatch.setattr("dfmst.cli.drivers._SMALL", 0)
+    monkeypatch.setattr("dfmst._drive.stream.sources.FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.budget.free_memory", lambda: 40_000_000)
+    return parts
+
+
+NOTE = "takes more than a quarter of the free memory (10 MiB): reading it in batches (--memory-limit auto)"
+
+
+@pytest.mark.parametrize("name", ["edges.parquet", "edges.csv", "edges.csv.gz", "edges.arrow"])
+def test_large_files_are_streamed_without_being_asked(dfmst, poor, name):
+    library.formats.write_edges(poor, name)
+    for command in (["forest"], ["components"], ["clusters", "-k", "3"]):
+        columns = FILES[3:] if command[0] != "components" else FILES[3:7]
+        words = [command[0], name, *columns, *command[1:]]
+        result = dfmst(*words, "-o", "out.parquet", "--json")
+        whole = dfmst(*words, "-o", "whole.parquet", "--json", "--memory-limit", "1GiB")
+        assert (result.stderr, whole.stderr) == (f"{name} {NOTE}\n", "")
+        assert pyarrow.parquet.read_table("out.parquet").equals(pyarrow.parquet.read_table("whole.parquet"))
+        assert json.loads(result.stdout)["note"] in result.stderr
+        assert "note" not in json.loads(whole.stdout)
+
+
+def test_records_and_forests_in_batches_without_being_asked(dfmst, poor, monkeypatch):
+    monkeypatch.setattr("dfmst._drive.stream.linked.HASHING", 0)
+    monkeypatch.setattr("dfmst._drive.stream.linked.FIXED", 0)
+    library.formats.write_edges(poor, "edges.parquet")
+    assert NOTE in dfmst("dedupe", "edges.parquet", "-k", "a", "-o", "once.parquet").stderr
+    assert NOTE in dfmst("forest", "edges.parquet", *FILES[3:], "-o", "forest.parquet").stderr
+    assert NOTE in dfmst("verify", "edges.parquet", "forest.parquet", *FILES[3:]).stderr
+    library.formats.write_edges(library.read_edges("forest.parquet"), "forest.csv")  # does not say its rows
+    assert NOTE not in dfmst("verify", "edges.parquet", "forest.csv", *FILES[3:]).stderr
+    assert NOTE not in dfmst("forest", "edges.parquet", *FILES[3:], "--trace", "trace.csv", "-o", "out.csv").stderr
+
+
+def test_a_quarter_that_is_too_little(dfmst, poor, monkeypatch):
+    monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
+    for free, words in ((800_000, "three times as much"), (80_000_000, "all rows in memory")):
+        monkeypatch.setattr("dfmst._fold.budget.free_memory", lambda free=free: free)
+        more = [] if free < 10**6 else ["--by", "name"]  # two vertices for each row
+        result = dfmst("forest", *FILES, *more, "-o", "out.parquet", "--json")
+        assert "vertices do not fit a memory limit of " in result.stderr
+        assert f": trying {words}\n" in result.stderr
+        assert json.loads(result.stdout)["driver"] == ("memory" if more else "stream")
+        assert more or pyarrow.parquet.read_table("out.parquet").equals(
+            library.minimum_spanning_forest(poor, "a", "b", "km")
+        )
+
+
+def test_errors_of_text_in_batches_name_the_file(dfmst, poor):
+    library.formats.write_edges(poor, "edges.csv")
+    with Path("edges.csv").open("a") as file:
+        file.write("1,2,nan,x\n")
+    assert dfmst("forest", "edges.csv", *FILES[3:], code=2).stderr.splitlines()[1].startswith("Error: edges.csv: ")
 
 
 def test_rows_on_disk(dfmst, parts, monkeypatch):

@@ -61,7 +61,7 @@ def many(parquet) -> Path:
 
 @pytest.mark.slow
 def test_a_stream_shows_a_bar_and_then_the_result(start, many):
-    columns = ("many.parquet", "-w", "km", "--checkpoint", "saved", "-o", "out.parquet")
+    columns = ("many.parquet", "-w", "km", "--checkpoint", "saved", "-o", "out.parquet", "--memory-limit", "2GiB")
     narrow = on_a_terminal(start, 60, "forest", *columns)
     bars = [line for line in narrow if line.startswith("folding ")]
     assert bars

@@ -129,8 +129,9 @@ def test_a_stream_within_a_limit_of_the_device(read):
         (["--gpu-memory-limit", "200MiB", "--memory-limit", "1GiB"], "stream", 1 << 30),
     ],
 )
-def test_the_limit_of_the_device_is_its_own(read, limits, driver, memory):
+def test_the_limit_of_the_device_is_its_own(read, monkeypatch, limits, driver, memory):
     """Files that exceed the GPU's limit are streamed; the host has a limit of its own."""
+    monkeypatch.setattr("dfmst._fold.budget.free_memory", lambda: 8 << 30)
     result = forest("roads.parquet", "-o", "out.parquet", "--engine", "cuda", *limits, "--json")
     summary = json.loads(result.stdout)
     assert (summary["driver"], summary["rows"], summary["memory_limit"]) == (driver, 4, memory)

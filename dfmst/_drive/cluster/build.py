@@ -69,7 +69,7 @@ class Options:
         check_choice(self.strategy, _STRATEGIES, message)
         resolve(self.algorithm, CpuEngine(1))
         if self.memory_limit is not None:
-            object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit))
+            object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit, auto=False))
         for name, least in (("split_every", 2), ("n_vertices", 1)):
             value = getattr(self, name)
             if value is not None and whole_number(name, value) < least:
@@ -88,7 +88,7 @@ class ForestGraph(NamedTuple):
 def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
     """Build the graph that finds a forest."""
     cluster = resources()
-    cluster = replace(cluster, memory=parse_memory(options.memory_limit or cluster.memory))
+    cluster = replace(cluster, memory=parse_memory(options.memory_limit or cluster.memory, auto=False))
     strategy, size, sliced = _strategy(parts, columns, options, cluster)
     reduction = Reduction(options.split_every, options.algorithm)
     work = (parts.token, columns, strategy, reduction, options.n_vertices)

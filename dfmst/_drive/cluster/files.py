@@ -56,7 +56,6 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
         table = gather(part, own, number, columns)
         if isinstance(part, FileRows) and part.written is not None:
             table = table.select(part.written)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         # A worker of a killed run may still write the same file.
         with atomic_path(path, own=True) as file:
             pyarrow.parquet.write_table(table, file)
@@ -173,6 +172,8 @@ def _write_forest(
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token) as folder:
+        for name in names:  # not in the tasks: a late one must not make the directory again after a failure
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
         run = secrets.token_hex(6)  # Dask keeps no results of these tasks: each run looks at the files
         counts = []
         for first, count, located in forest.rows:
@@ -313,7 +314,7 @@ def forest_of_files(
     if gpu_memory_limit is not None and (not gpus or scheduler is not None or client is not None):
         message = "gpu_memory_limit is for GPU workers that are started here: it needs gpus=True, and no scheduler"
         raise ValueError(message)
-    gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit)
+    gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm)

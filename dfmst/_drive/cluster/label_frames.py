@@ -87,7 +87,7 @@ def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
     """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
     size, cluster = size_of_parts(parts.edges, columns.plain_ends), resources()
     vertices = options.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
-    memory = parse_memory(options.memory_limit or cluster.memory) // cluster.tasks
+    memory = parse_memory(options.memory_limit or cluster.memory, auto=False) // cluster.tasks
     return owner_count(memory, cluster.workers, vertices, len(parts.edges))
 
 

@@ -18,7 +18,7 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError
+from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError, machine_fault
 from dfmst.formats.files import open_native
 from dfmst.formats.parquet import TableSize, open_buffered, parquet_size
 
@@ -114,6 +114,8 @@ class FileRows(Part):
                 yield file
         except (OSError, pa.ArrowException) as error:
             self.check()
+            if (fault := machine_fault(error)) is not None:
+                raise fault from error
             if isinstance(error, OSError) and error.strerror:
                 raise self._unreadable(error) from error
             reason = str(error).partition("\n")[0]

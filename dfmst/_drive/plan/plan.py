@@ -128,7 +128,11 @@ def plan(
     known = ("auto", *PLANS)
     check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
     device = _device(gpus, gpu_memory_limit, strategy)
-    memory = (2 * round(device / DEVICE_SHARE) or 4 << 30) if memory_limit is None else parse_memory(memory_limit)
+    memory = (
+        (2 * round(device / DEVICE_SHARE) or 4 << 30)
+        if memory_limit is None
+        else parse_memory(memory_limit, auto=False)
+    )
     check_choice(protocol, ("tcp", "ucx"), f"protocol is {protocol!r}; it must be 'tcp' or 'ucx'")
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
     work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"))
@@ -142,7 +146,7 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
     if gpus is None or gpu_memory_limit is None or gpus < 1 or strategy in STREAMS:
         message = f"gpus is {gpus!r} and gpu_memory_limit is {gpu_memory_limit!r}; a plan of a cluster needs both"
         raise ValueError(message)
-    return int(DEVICE_SHARE * parse_memory(gpu_memory_limit))
+    return int(DEVICE_SHARE * parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False))
 
 
 def size_of_groups(

@@ -83,7 +83,7 @@ def fold_components(
         check_one_graph(vertices)
     runner = select_engine(engine, threads, on_device=on_device(edges))
     limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit")
+    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
     with showing(progress, "joining", limit) as tell, ExitStack() as stack:
         rows = open_source(runner, edges, once=True)
         spill = None if spill_dir is None else SpillDirectory(spill_dir)

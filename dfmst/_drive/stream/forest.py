@@ -175,7 +175,7 @@ def fold(
     runner = select_engine(engine, threads, on_device=on_device(edges))
     solver = name_of(resolve(algorithm, runner))
     limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit")
+    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
     with showing(progress, "folding", limit) as tell:
         rows = open_source(runner, edges)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._common.limits import has_threads
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.take_rows import take_batch
-from dfmst.errors import missing_columns
+from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
 from dfmst.formats.parquet import (
     batch_rows,
@@ -28,6 +29,9 @@ from dfmst.formats.parquet import (
     parquet_footer,
     refuse_unreadable,
 )
+
+_LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
+_LEAST = 1 << 10  # rows that every batch counts as more
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -63,15 +67,6 @@ class ParquetSource:
     def rows(self) -> int:
         """Number of rows."""
         return sum(file.rows for file in self.files)
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate bytes of the columns in memory: by types' widths, or by the files' pages for texts."""
-        widths = [_width(field.type) for field in self.schema]
-        total = sum(width * self.rows for width in widths if width)
-        if None in widths:
-            total += sum(2 * file.nbytes for file in self.files)
-        return int(total)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -136,12 +131,15 @@ class ParquetSource:
         return self.columns.fit(batch, file.path, names, self.constants[file.path])
 
 
-def _width(kind: pa.DataType) -> float | None:
-    """Bytes of a value; ``None`` for texts and the like."""
-    try:
-        return float(kind.bit_width) / 8
-    except ValueError:
-        return None
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose dictionaries hold only values that occur, if they are far longer than its columns."""
+    for at, column in enumerate(batch.columns):
+        if pa.types.is_dictionary(column.type) and len(column.dictionary) > _LONG * (len(column) + _LEAST):
+            used = column.indices.dictionary_encode()
+            indices, values = used.indices.cast(column.type.index_type), column.dictionary.take(used.dictionary)
+            short = pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+            batch = batch.set_column(at, batch.schema.field(at), short)
+    return batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,6 @@ class SourceFile:
     first: int  # number of its first row among all rows of the source
     groups: tuple[int, ...]  # rows of each row group
     schema: pa.Schema
-    nbytes: int  # of its pages, not compressed
 
     @classmethod
     def of_path(cls, path: Path, first: int) -> SourceFile:
@@ -166,10 +163,9 @@ class SourceFile:
             length = int.from_bytes(stream.read(4), "little")
             stream.seek(max(0, state.st_size - 8 - length))
             footer = hashlib.sha256(stream.read(length)).hexdigest()
-        groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
-        rows, nbytes = tuple(group.num_rows for group in groups), sum(group.total_byte_size for group in groups)
+        rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         schema = metadata.schema.to_arrow_schema()
-        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema, nbytes)
+        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema)
 
     @property
     def rows(self) -> int:
@@ -210,13 +206,17 @@ class SourceFile:
         """Yield the named columns of row groups, at most `rows` at a time; fewer if texts are long."""
         with self.open() as parquet:
             size = batch_rows(parquet.metadata, groups, rows, names)
-            batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))
+            batches = parquet.iter_batches(
+                batch_size=size, row_groups=list(groups), columns=list(names), use_threads=has_threads()
+            )
             done = sum(self.groups[: groups[0]]) if len(groups) else 0
             try:
                 for batch in batches:
                     done += batch.num_rows
                     yield batch
             except (pa.ArrowException, OSError) as error:
+                if (fault := machine_fault(error)) is not None:
+                    raise fault from error
                 group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
                 reason = str(error).partition("\n")[0]
                 message = f"row group {group} cannot be read ({reason})"
@@ -229,5 +229,5 @@ class SourceFile:
         for batch in self.batches(range(group, group + 1), names, rows):
             taken = locators.below(first + batch.num_rows)
             if len(taken):
-                yield take_batch(batch, taken - np.uint64(first))
+                yield _compact(take_batch(batch, taken - np.uint64(first)))
             first += batch.num_rows

@@ -37,7 +37,11 @@ def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
             made.put((_END, error))
 
     thread = Thread(target=make, name="dfmst-reader", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # no thread is to be had
+        yield from items
+        return
     try:
         while True:
             item, error = made.get()

@@ -19,8 +19,7 @@ from dfmst._edges.stack import stack_frames
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-
-_IN_MEMORY = 40  # bytes a row that solving in memory takes next to the table
+from dfmst.formats.memory import bytes_to_solve
 
 
 def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str = "edges") -> EdgeSource:
@@ -54,19 +53,20 @@ def open_parquet(edges: Any) -> ParquetSource:
 
 
 def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
-    """Say whether Parquet files, all columns, can be read and solved in memory within a limit.
+    """Say whether files, all columns, can be read and solved in memory within a limit.
 
     Parameters
     ----------
     edges
-        A path, a directory, a pattern, several of these, or a ``pyarrow.dataset`` of Parquet files.
+        A path, a directory, a pattern, several of these, or a ``pyarrow.dataset`` of files. The footers of Parquet say
+        how many rows they hold; of other formats the size is an estimate.
     memory_limit
-        Bytes, or a text such as ``"2GiB"``.
+        Bytes, a text such as ``"2GiB"``, or ``"auto"``: a quarter of the memory that is free.
 
     Raises
     ------
     FormatError, InvalidEdgesError, UnsupportedFrameError
-        As for :func:`dfmst.stream.minimum_spanning_forest`; only Parquet files say how large they are.
+        As for :func:`dfmst.stream.minimum_spanning_forest`; frames do not say how large they are.
     ValueError
         `memory_limit` is not a number of bytes.
 
@@ -78,8 +78,10 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
     >>> dfmst.stream.fits("edges.parquet", "2GiB"), dfmst.stream.fits("edges.parquet", "2MiB")
     (True, False)
     """
-    source = open_parquet(edges)
-    return FIXED + source.nbytes + _IN_MEMORY * source.rows <= parse_memory(memory_limit)
+    names = input_names(edges)
+    if not names:
+        open_parquet(edges)  # raises: only files say how large they are
+    return FIXED + bytes_to_solve(find_files(names)) <= parse_memory(memory_limit)
 
 
 class FrameSource:
@@ -99,6 +101,7 @@ class FrameSource:
         #: Types of the id columns of the frames that were read.
         self.kinds = IdKinds()
         self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
+        self._place = getattr(frames, "place", None)  # the files that a function reads
 
     def called(self, number: int) -> str:
         """Return how errors name a frame."""
@@ -120,7 +123,7 @@ class FrameSource:
         for number, first, view in self.views():
             self.kinds.note(view, names[:2])
             skipped = min(max(0, start - first), len(view))
-            whole = Batch(view, first, self.called(number), 0)
+            whole = Batch(view, first, self._place or self.called(number), first if self._place else 0)
             yield from whole.part(skipped, len(view)).parts(rows)
 
     def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:

@@ -190,6 +190,40 @@ def test_bad_input_names_the_file_and_leaves_nothing(folder, client):
     assert [path.name for path in folder.iterdir()] == ["edges"]
 
 
+def test_a_full_disk_leaves_nothing_of_a_directory(folder, client):
+    def fill_the_disk(full):
+        """Let a worker find the disk full at one file, while it still writes others; or end that."""
+        import pyarrow.parquet as module
+
+        if not full:
+            module.write_table = module.whole_write_table
+            return
+
+        def write(table, file):
+            if "part-0" in file.name:
+                time.sleep(0.3)
+                raise OSError(28, "No space left on device")
+            for number in range(500):
+                Path(f"{file}.{number}").touch()
+                time.sleep(0.002)
+
+        module.whole_write_table, module.write_table = module.write_table, write
+
+    client.run(fill_the_disk, True)
+    try:
+        for number in range(3):
+            options = ["-o", f"out{number}", "--scheduler", client.scheduler.address]
+            result = run("forest", "edges", *COLUMNS, *options, code=1)
+            assert "no space left on device\nHint: free some space" in result.stderr
+            assert "part-0.parquet" in result.stderr
+            time.sleep(0.5)
+            assert [path.name for path in folder.iterdir()] == ["edges"]
+    finally:
+        client.run(fill_the_disk, False)
+    run("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", client.scheduler.address)
+    assert read("out").num_rows
+
+
 def test_bytes_moved_are_those_that_the_workers_sent(tmp_path, client):
     """The edges of a shuffle wait in files, and of those Dask counts a sixteenth."""
     rng, edges = np.random.default_rng(8), tmp_path / "edges"
