@@ -57,6 +57,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
     ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
     ('a,b,km\n1,2,"1.5"\n2,3,NA\n3,4,""\n4,5,007\n', KM, {"km": [1.5, None, None, 7.0]}),
+    ("a b km\nx y 1\nNA z NA\n", KM, {"a": ["x", "NA"], "km": [1, None]}),
     ("a,b,km\n1,2,1\n2,3,  \n3,4, NA\n4,5, 2 \n", KM, {"km": [1, None, None, 2]}),
     ("a;b;km\n1;2;1.200,5\n", {**KM, "decimal": ",", "thousands": "."}, {"km": [1200.5]}),
     ('a,b,km\n1,2,"1,200"\n2,3,NA\n', {**KM, "thousands": ","}, {"km": [1200, None]}),
