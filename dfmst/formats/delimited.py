@@ -34,7 +34,7 @@ def find_separator(text: str) -> str:
 
 def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:
     """Stream a table; its first rows show which separator it has and whether the first is a header."""
-    skip, counts = _read_comments(file)
+    skip, counts, marked = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
         block = next(reader.blocks(partial(cut_outside_quotes, separators="".join(SEPARATORS).encode())))
@@ -48,6 +48,7 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
         hint = "separate the columns with commas, tabs, semicolons or blanks"
         raise file.problem("too few columns: an edge needs two vertices", line, hint)
     check_width(len(first), line.number, file)
+    _refuse_marked_row(marked, len(first), layout.separator, file)
     header = not roles.named.isdisjoint(word.strip() for word in first) or has_header(words)
     names = name_columns(words, header, file, line.number)
     samples = dict(zip(names, zip_longest(*words[header:], fillvalue=""), strict=False))
@@ -61,17 +62,28 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
 open_tsv = partial(open_csv, separator="\t")
 
 
-def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
-    """Return the number of blank lines and comments before the rows, and the counts in the first that has any."""
-    skip, counts = 0, None
+def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None, list[Line]]:
+    """Return the number of blank lines and comments before the rows, the counts in the first that has any, and some."""
+    skip, counts, comments = 0, None, list[Line]()
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         for block in reader.blocks():
             for line in block.data.removesuffix(b"\n").split(b"\n"):
                 if line.strip() and not line.startswith((b"#", b"%")):
-                    return skip, counts
+                    return skip, counts, comments
                 skip += 1
                 counts = counts or counts_of_comment(line, skip)
+                comments += [Line(line, skip)] if line and len(comments) < SAMPLE_ROWS else []
     raise file.problem("no row", max(1, skip), "the file holds no edges: fetch it again")
+
+
+def _refuse_marked_row(comments: list[Line], columns: int, separator: str, file: GraphFile) -> None:
+    """Raise for a comment that may be a row: it has the rows' number of values, no blank, and no known names."""
+    known = file.roles.named.union(*KNOWN_NAMES.values())
+    for line in comments:
+        words = line.text.decode("utf-8", errors="replace").split(separator)
+        if len(words) == columns > 1 and words[0][1:2].strip("#% \t") and known.isdisjoint([words[0][1:], *words[1:]]):
+            hint = "put a blank after the mark of a comment, or quotes around the first value of a row"
+            raise file.problem("a comment, or a row whose first value begins with a mark", line, hint)
 
 
 def _is_spaced(block: Block, layout: Layout) -> bool:

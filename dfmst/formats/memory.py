@@ -96,11 +96,12 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
 
     Examples
     --------
+    >>> import dfmst.formats
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "roads.gr"
     ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
-    ...     read_all(open_edges(path), path).num_rows
+    ...     read_all(dfmst.formats.open_edges(path), path).num_rows
     2
     """
     paths = list(map(Path, [path] if isinstance(path, (str, os.PathLike)) else path))
@@ -131,7 +132,7 @@ def _new_bytes(column: pa.Array, dictionaries: set[int]) -> int:
 
 def _is_parquet(path: Path) -> bool:
     file = GraphFile(path)
-    return path.is_dir() or (file.compression is None and format_of_file(file) == "parquet")
+    return path.is_dir() or (file.compression is None and file.head().startswith(b"PAR1"))
 
 
 def no_room(paths: Sequence[FileName], rows: int, size: int, free: int) -> CapacityError:

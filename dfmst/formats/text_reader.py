@@ -27,11 +27,13 @@ class Block:
     data: bytes
     line: int
     file: GraphFile
+    newlines: int | None = None  # as far as they are counted
 
     @property
     def last_line(self) -> int:
         """Number of the last line."""
-        return self.line + self.data.count(b"\n") - self.data.endswith(b"\n")
+        newlines = self.data.count(b"\n") if self.newlines is None else self.newlines
+        return self.line + newlines - self.data.endswith(b"\n")
 
     @property
     def blank_end(self) -> int:
@@ -177,9 +179,10 @@ class TextReader:
                 self._refuse_endless(LONGEST_LINE)
                 more = self._extend()
                 continue
-            block = Block(self._data[:end], self.line, self.file)
+            newlines = self._data.count(b"\n", 0, end)
+            block = Block(self._data[:end], self.line, self.file, newlines)
             self._data = self._data[end:]
-            self.line += block.data.count(b"\n")
+            self.line += newlines
             yield block
 
     def _extend(self) -> bool:

@@ -115,7 +115,7 @@ class Layout:
         return replace(self, fields=tuple(fields))
 
     def is_missing(self, field: Field, word: str) -> bool:
-        """Return whether a word of a quoted layout stands for no value."""
+        """Return whether a word stands for no value, in a layout with missing values."""
         if field.type == pa.string():
             return not word and not isinstance(word, Quoted)
         return not word or (field.named and (word if field.kept else word.strip(" ")) in ("", self.missing))
@@ -301,14 +301,14 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
     for line, words in rows:
         word = words[position]
         try:
-            if layout.quoted and layout.is_missing(field, word):
+            if layout.missing and layout.is_missing(field, word):
                 values.append(None)
             else:
                 values.append(converter(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
-            hint, option = _hint_for_number(word) if layout.quoted else (REPAIR, (REPAIR, REPAIR))
-            if field.end_point and not layout.quoted:
+            hint, option = _hint_for_number(word) if layout.missing else (REPAIR, (REPAIR, REPAIR))
+            if field.end_point and not layout.missing:
                 hint, option = NAMES_HINT, ("format='csv'", "--format csv")
             raise block.file.problem(message, line, hint, option) from error
     return pa.array(values, field.type)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,7 +43,7 @@ def test_maximum(dfmst, roads, forest):
 def test_a_file_says_its_columns(dfmst, parquet, monkeypatch, streamed):
     import dfmst as package
 
-    monkeypatch.setattr(import_module("dfmst.cli.verify"), "is_streamed", lambda *arguments: streamed)
+    monkeypatch.setattr("dfmst.stream.fits", lambda *arguments: not streamed)
     limit = ["--memory-limit", "1GiB"] if streamed else []
     columns = {"a": [0, 1, 0], "b": [1, 2, 2], "km": [3, 1, 2], "day": [1, 1, 2], "weight": [1, 2, 3]}
     table = pa.table(columns)

@@ -99,8 +99,8 @@ def test_files_that_memory_does_not_hold(tmp_path, monkeypatch, name):
         path.mkdir()
     formats.write_edges(table, path / "e.parquet" if name == "folder" else path)
     monkeypatch.setattr("dfmst.formats.memory.free_memory", lambda: 4_000_000)
-    read = []
-    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", lambda *_, **__: read.append(1) or iter(()))
+    read: list[Any] = []
+    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", lambda *path, **_: map(read.append, path))
     with pytest.raises(
         CapacityError, match=r"rows take [\d,]+ bytes in memory, and 4,000,000 bytes are free"
     ) as caught:

@@ -57,6 +57,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
     ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
     ('a,b,km\n1,2,"1.5"\n2,3,NA\n3,4,""\n4,5,007\n', KM, {"km": [1.5, None, None, 7.0]}),
+    ("a b km\nx y 1\nNA z NA\n", KM, {"a": ["x", "NA"], "km": [1, None]}),
     ("a,b,km\n1,2,1\n2,3,  \n3,4, NA\n4,5, 2 \n", KM, {"km": [1, None, None, 2]}),
     ("a;b;km\n1;2;1.200,5\n", {**KM, "decimal": ",", "thousands": "."}, {"km": [1200.5]}),
     ('a,b,km\n1,2,"1,200"\n2,3,NA\n', {**KM, "thousands": ","}, {"km": [1200, None]}),
@@ -75,6 +76,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ('a, b, km\nx, "y, z", 1\n"y, z" , w,2\n', KM, {"a": ["x", "y, z"], "b": ["y, z", "w"], "km": [1, 2]}),
     ('x, "y\nz", 1\n', {}, {"source": ["x"], "target": ["y\nz"], "weight": [1]}),
     # Names
+    ("# x, y\n#from,to\n1,2\n", {}, {"source": [1], "target": [2]}),
+    ('"#1",2\n#2,3\n', {}, {"source": ["#1", "#2"], "target": ["2", "3"]}),
     ("# x\n2019,2020\na,b\n", {"by": "2019"}, {"2019": ["a"], "2020": ["b"]}),
     ("email\nann@x\n", {"by": "email"}, {"email": ["ann@x"]}),
 ]
@@ -115,6 +118,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "column 'km' must hold numbers, and holds 'LH1'\nHint: name a column of numbers, for",
     ),
     ("a,b,km\n1,2,3\n2,3,far\n", KM, "line 3: not a number in column 3 (km), 'far'"),
+    ("#1,#2,5\n#2,#3,6\n4,5,6\n", {}, "line 1: a comment, or a row whose first value begins with a mark: '#1,#2,5'"),
     ("a,b\n1.0,2\nNA,3\n", ENDS, "column 1 (a) holds numbers that are not whole, '1.0'"),
     ("src,dst,cost,tag\n1,2,3,x\n", {"source": "source", "target": "target", "weight": "weight"}, "target='dst'"),
     ("a,b,tag\n1,2,x\n", {**ENDS, "weight": "weight"}, "Hint: name your columns with source=, target= and weight="),

@@ -47,7 +47,7 @@ class Later(FrameSource):
     """Frames whose first row has another number."""
 
     def __init__(self, frames: list[Any], begin: int) -> None:
-        super().__init__(ENGINE, frames)
+        super().__init__(ENGINE, frames, "edges")
         self.begin = begin
 
     def batches(self, names: Any, rows: int, start: int = 0) -> Iterator[Batch]:
