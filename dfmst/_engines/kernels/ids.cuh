@@ -12,6 +12,7 @@
 // walk through a table has too many steps, `crowded` becomes 1, and the host draws other keys.
 
 const u32 MOST_STEPS = 256;  // 2^28 random ids in the fullest table have a longer walk once in ten thousand tables
+const u32 COMPARED = 16;  // steps that an id with the same tag counts for: random ids hardly ever have it
 
 // Two words have equal high halves of their products for 2 of 2^64 keys (Dietzfelbinger et al.: A reliable randomized
 // algorithm for the closest-pair problem, 1997). The rest spreads words at equal distances, too.
@@ -31,6 +32,8 @@ const u32 MOST_IDS = 64, LINE = 8;
 
 // Lemire: Fast random integer generation in an interval, 2019. A table may so have any number of lines.
 DEVICE u64 first_slot(u64 hash, u64 slots) { return high_half(hash, slots / LINE) * LINE; }
+DEVICE bool same_tag(u64 seen, u64 hash) { return (seen ^ hash << 33) >> 33 == 0; }
+DEVICE u32 cost_of_step(u64 seen, u64 hash) { return same_tag(seen, hash) ? COMPARED : 1; }
 DEVICE u64 next_slot(u64 slot, u64 slots) { return slot + 1 == slots ? 0 : slot + 1; }
 
 // Bytes as a word; a GPU reads words only where they are aligned.
@@ -94,11 +97,12 @@ HOST_KERNEL_OF(V, number_few, (const V* id, const u8* text, u64 length, u64 low,
     const u64 hash = mixed(text ? hash_of_text(text + id[j], size, low, high) : id[j], low, high);
     u64 slot = high_half(hash, slots);
     for (u32 steps = 0; table[slot] != ~0ull; slot = next_slot(slot, slots)) {
-      if (steps++ == MOST_STEPS) {
+      if (steps >= MOST_STEPS / 2) {  // half of the slots stay free
         first[length] = ~0u;
         return;
       }
-      if ((table[slot] ^ hash << 33) >> 33) continue;
+      steps += cost_of_step(table[slot], hash);
+      if (!same_tag(table[slot], hash)) continue;
       const u64 other = first[(u32)table[slot]];
       if (text ? id[other + 1] - id[other] == size && same_bytes(text + id[other], text + id[j], size) : id[other] == id[j])
         break;
@@ -137,19 +141,22 @@ DEVICE u64 tagged_slot(const u64* table, u64 slots, u64 hash) {
   u64 slot = first_slot(hash, slots);
 #if defined(__AVX2__) && !defined(__CUDACC_RTC__)
   const __m256i tag = _mm256_set1_epi64x((i64)(hash << 33)), none = _mm256_setzero_si256();
-  u32 same = 0, free = 1u << LINE;
-  for (u32 j = 0; j < LINE; j += 4) {
-    const __m256i four = _mm256_loadu_si256((const __m256i*)&table[slot + j]);
-    const __m256i equal = _mm256_cmpeq_epi64(_mm256_srli_epi64(_mm256_xor_si256(four, tag), 33), none);
-    same |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << j;
-    const __m256i empty = _mm256_cmpeq_epi64(four, _mm256_set1_epi64x(-1));
-    free |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(empty)) << j;
+  for (const u64 stop = slot + MOST_STEPS; slot < stop && slot + LINE <= slots; slot += LINE) {
+    u32 same = 0, free = 1u << LINE;
+    for (u32 j = 0; j < LINE; j += 4) {
+      const __m256i four = _mm256_loadu_si256((const __m256i*)&table[slot + j]);
+      const __m256i equal = _mm256_cmpeq_epi64(_mm256_srli_epi64(_mm256_xor_si256(four, tag), 33), none);
+      same |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << j;
+      const __m256i empty = _mm256_cmpeq_epi64(four, _mm256_set1_epi64x(-1));
+      free |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(empty)) << j;
+    }
+    const u32 first = lowest_bit(same | free);
+    if (first < LINE) return slot + first;
   }
-  same &= (free & (0u - free)) - 1;
-  if (same) return slot + lowest_bit(same);
+  if (slot == slots) slot = 0;
 #endif
   u64 seen = load(&table[slot]);
-  for (u32 steps = 0; seen != ~0ull && (seen ^ hash << 33) >> 33 && steps < MOST_STEPS; ++steps)
+  for (u32 steps = 0; seen != ~0ull && !same_tag(seen, hash) && steps < MOST_STEPS; ++steps)
     seen = load(&table[slot = next_slot(slot, slots)]);
   return slot;
 }
@@ -181,10 +188,12 @@ KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, u64 length
   const Ids ids{word, offset, text, low, high, known, known_text};
   look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot, u64 seen) {
     u32 result = unknown;
-    for (u32 steps = 0; seen != ~0ull && steps < MOST_STEPS; seen = table[slot = next_slot(slot, slots)], ++steps) {
-      if ((seen ^ hash << 33) >> 33 || !same_known(ids, j, seen)) continue;
-      result = (u32)seen;
-      break;
+    for (u32 steps = 0; seen != ~0ull && steps < MOST_STEPS; seen = table[slot = next_slot(slot, slots)]) {
+      if (same_tag(seen, hash) && same_known(ids, j, seen)) {
+        result = (u32)seen;
+        break;
+      }
+      steps += cost_of_step(seen, hash);
     }
     number[j] = result;
   });
@@ -204,13 +213,14 @@ KERNEL(claim_ids, (const u64* word, const u64* offset, const u8* text, u64 lengt
     const u64 mine = hash << 33 | 1ull << 32 | j;
     number[j] = ~0u;
     for (u32 steps = 0;; seen = load(&table[slot = next_slot(slot, slots)])) {
-      if (steps++ == MOST_STEPS) {
+      if (steps >= MOST_STEPS) {
         store(crowded, (u64)1);
         return;
       }
       if (seen == ~0ull) seen = compare_swap(&table[slot], ~0ull, mine);
       if (seen == ~0ull) break;
-      if ((seen ^ mine) >> 33) continue;
+      steps += cost_of_step(seen, hash);
+      if (!same_tag(seen, hash)) continue;
       if (is_known(seen)) {
         if (!same_known(ids, j, seen)) continue;
         number[j] = (u32)seen;
@@ -253,13 +263,13 @@ KERNEL(read_numbers, (const u32* position, const u64* claimed, const u64* table,
 KERNEL(place_ids, (const u64* word, u64 begin, u64 low, u64 high, u64* table, u64 slots, u64* crowded)) {
   if (i + 16 < count) PREFETCH(&table[first_slot(mixed(word[i + 16], low, high), slots)]);
   const u64 hash = mixed(word[i], low, high), mine = hash << 33 | (begin + i);
-  u64 slot = first_slot(hash, slots);
+  u64 slot = tagged_slot(table, slots, hash);
   u32 steps = 0;
-  while (load(&table[slot]) != ~0ull || compare_swap(&table[slot], ~0ull, mine) != ~0ull) {
-    if (steps++ == MOST_STEPS) {
-      store(crowded, (u64)1);
-      return;
-    }
-    slot = next_slot(slot, slots);
+  for (u64 seen = load(&table[slot]);; seen = load(&table[slot = next_slot(slot, slots)])) {
+    if (seen == ~0ull) seen = compare_swap(&table[slot], ~0ull, mine);
+    if (seen == ~0ull) return;
+    steps += cost_of_step(seen, hash);
+    if (steps >= MOST_STEPS) break;
   }
+  store(crowded, (u64)1);
 } END
