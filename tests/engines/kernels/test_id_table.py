@@ -153,8 +153,14 @@ def _high_half(words: np.ndarray, factor: int) -> np.ndarray:
 def test_ids_that_collide_under_known_keys(engine, monkeypatch):
     """Whoever knows the keys of a process can make walks long once: the table then has other keys."""
     monkeypatch.setattr(id_table, "PROCESS_KEYS", KEYS)
-    drawn, crowd = [], colliding_integers(900, KEYS)
-    monkeypatch.setattr(HashKeys, "drawn", lambda: drawn.append(HashKeys(3 * KEYS.low, 5 * KEYS.high)) or drawn[-1])
+    drawn: list[HashKeys] = []
+    crowd = colliding_integers(900, KEYS)
+
+    def draw() -> HashKeys:
+        drawn.append(HashKeys(3 * KEYS.low % 2**64, 5 * KEYS.high % 2**64))
+        return drawn[-1]
+
+    monkeypatch.setattr(HashKeys, "drawn", draw)
     monkeypatch.setattr(id_table, "_LEAST_SLOTS", 6_000)
     for others in ([], list(range(10**9, 10**9 + 500))):
         drawn.clear()
@@ -165,7 +171,7 @@ def test_ids_that_collide_under_known_keys(engine, monkeypatch):
         assert table.find(integers(crowd)).tolist() == list(range(len(others), len(others) + 900))
         assert len(drawn) == 1
     drawn.clear()
-    check_few(crowd * 2, integers(crowd * 2))
+    check_few([*crowd, *crowd], integers(crowd * 2))
     assert len(drawn) == 1
 
 

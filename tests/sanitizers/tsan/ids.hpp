@@ -103,7 +103,7 @@ void text_ids(const Graph& graph) {
   const u64 length = ends.size(), slots = 2 * graph.vertices + 3;
   std::vector<u64> word(length), claimed(length), table(slots, NONE), known(1, 0), begins;
   launch_hash_texts(length, offset.data(), bytes, LOW, HIGH, word.data());
-  for (u64& hash : word) hash &= 127;  // few hashes: the bytes must decide
+  for (u64& hash : word) hash &= 511;  // few hashes: the bytes must decide
   u64 crowded = 0;
   std::vector<u32> number(length), first;
   std::vector<u8> copy(text.size());
