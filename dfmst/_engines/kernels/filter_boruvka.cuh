@@ -197,7 +197,7 @@ STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, co
   if (counters[0] > capacity) return;
   for (u32 now = 0;; now ^= 1) {
     const u32 edges = load(&counters[now ? SECOND : 0]);
-    if (edges == 0) break;
+    if (edges == 0 || STOPPED) break;
     u64 *const records = now ? second : first, *const next = now ? first : second;
     u64 *const mine = best + now * vertices, *const other = best + (now ^ 1) * vertices;
     u32* const next_length = &counters[now ? 0 : SECOND];
