@@ -11,6 +11,7 @@ from dfmst._edges.vertices import IdColumns, unchecked_vertices
 from dfmst._engines import CpuEngine, CudaEngine, Engine, cpu, select_engine
 from dfmst._engines.kernels import kernel_of, kernels
 from dfmst._engines.primitives.dendrogram import contracted_merges
+from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKeys
 from dfmst._engines.primitives.kruskal_tree import merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
@@ -21,12 +22,15 @@ from dfmst.algorithms.base import Trace
 Array: TypeAlias = Any  # of NumPy or CuPy
 
 __all__ = [
+    "COMMON_KEYS",
     "EUCLID",
+    "PROCESS_KEYS",
     "Array",
     "CpuEngine",
     "CudaEngine",
     "EdgeTable",
     "Engine",
+    "HashKeys",
     "Trace",
     "by_public_names",
     "contracted_merges",

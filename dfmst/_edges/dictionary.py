@@ -15,7 +15,7 @@ from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_numbers, large_types, numbers_of_arrow, plain_ids
 from dfmst._edges.unify import cast_exactly, common_id_type, wide_integers
 from dfmst._engines import Engine
-from dfmst._engines.primitives.id_table import IdTable, IdWords
+from dfmst._engines.primitives.id_table import PROCESS_KEYS, IdTable, IdWords
 from dfmst.errors import InvalidEdgesError
 
 
@@ -199,7 +199,6 @@ def _texts(ids: pa.Array) -> tuple[Array, Array]:
 
 _MOST = 1 << 16  # hashes in memory, whose count is 0.5 % off
 _ERROR = 50  # the count may be too small by one part in 50
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 by the golden ratio
 
 
 class DistinctIds:
@@ -213,8 +212,9 @@ class DistinctIds:
     def add(self, ids: pa.Array | Array) -> None:
         """Count more ids."""
         words = id_words(plain(ids))
-        word = words.hashed(self._engine, 0, len(words)).word * _ODD
-        word = (word ^ (word >> np.uint64(32))) * _ODD
+        odd, other = map(np.uint64, PROCESS_KEYS)
+        word = words.hashed(self._engine, PROCESS_KEYS).word * odd
+        word = (word ^ (word >> np.uint64(32))) * other
         self._least = np.union1d(self._least, word[self._below(word)])
         while len(self._least) > _MOST:
             self._halvings += 1

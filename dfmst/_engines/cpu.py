@@ -1,4 +1,4 @@
-"""The CPU engine: kernels compiled at install time, called through ctypes (which releases the GIL)."""
+"""The CPU engine: kernels compiled at install time, called through ctypes; they release the GIL."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -39,8 +40,15 @@ def library_path() -> str:
 
 
 def _load(path: str) -> ctypes.CDLL:
+    """Load a library whose kernels give back Python's lock, and end if the handler of a signal raises."""
     try:
-        return ctypes.CDLL(path)
+        if sys.implementation.name != "cpython":
+            return ctypes.CDLL(path)
+        library, python = ctypes.PyDLL(path), ctypes.pythonapi
+        functions = (python.PyEval_SaveThread, python.PyEval_RestoreThread, python.PyErr_CheckSignals)
+        addresses = [ctypes.cast(function, ctypes.c_void_p) for function in functions]
+        library.use_interpreter(*addresses, ctypes.c_uint64(threading.main_thread().ident or 0))
+        return library
     except OSError as error:
         message = f"the compiled kernels cannot be loaded from {path}: {error}"
         hint = "install dfmst (pip install .), and run Python outside of its source folder, or as python -P"

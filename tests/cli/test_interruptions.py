@@ -38,6 +38,20 @@ def wait(*arguments, **options):
 dfmst.formats.open_edges = wait
 """
 
+#: Says that a kernel of Prim's algorithm begins, and when it has ended.
+IN_A_KERNEL = """
+import pathlib
+from dfmst._engines.cpu import CpuEngine
+launch = CpuEngine.launch
+def noted(self, kernel, *arguments, **options):
+    if kernel == 'grow_trees':
+        pathlib.Path('ready').touch()
+    launch(self, kernel, *arguments, **options)
+    if kernel == 'grow_trees':
+        pathlib.Path('ended').touch()
+CpuEngine.launch = noted
+"""
+
 
 def wait_for(path: str) -> None:
     deadline = time.monotonic() + 60
@@ -128,6 +142,20 @@ def test_interrupted_while_reading(fork, roads, command):
     output, text = process.communicate(timeout=60)
     assert (process.returncode, output, text) == (130, b"", b"")
     assert sorted(os.listdir()) == ["ready", "roads.parquet"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_in_a_kernel_of_seconds(fork, parquet, number, status):
+    generator = np.random.default_rng(1)
+    ends = {name: generator.integers(0, 750_000, 3_000_000) for name in ("source", "target")}
+    edges = parquet("edges.parquet", {**ends, "weight": generator.random(3_000_000)})
+    process = fork("forest", edges, "--algorithm", "prim", "-o", "out.csv", before=IN_A_KERNEL)
+    wait_for("ready")
+    process.send_signal(number)
+    output, text = process.communicate(timeout=60)
+    assert (process.returncode, output, text) == (status, b"", b"")
+    assert sorted(os.listdir()) == ["edges.parquet", "ready"]
 
 
 def test_failure_while_writing_leaves_nothing(dfmst, roads, monkeypatch):

@@ -49,6 +49,7 @@ void everything(u32 seed) {
     degrees(graph);
     integer_ids(graph);
     text_ids(graph);
+    crowded_ids();
     points(vertices_wanted / 2 + 3, seed);
     sphere(vertices_wanted);
     generate(graph);

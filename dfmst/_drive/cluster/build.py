@@ -13,7 +13,7 @@ from dask.tokenize import tokenize
 
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._drive.cluster.client import Resources, resources
-from dfmst._drive.cluster.graph import TaskGraph, first_workers
+from dfmst._drive.cluster.graph import TaskGraph, first_run
 from dfmst._drive.cluster.groups import Reduction, add_merge, group_parts
 from dfmst._drive.cluster.partitions import FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import Portion, locate, portions
@@ -37,6 +37,7 @@ from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.strategies import fitting_plan, plan_of
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
+from dfmst._engines.primitives.id_table import PROCESS_KEYS
 from dfmst._fold.budget import parse_memory
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import resolve
@@ -92,9 +93,10 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     strategy, size, sliced = _strategy(parts, columns, options, cluster)
     reduction = Reduction(options.split_every, options.algorithm)
     work = (parts.token, columns, strategy, reduction, options.n_vertices)
-    checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
+    checkpoint, keys = None if options.checkpoint is None else str(private_directory(options.checkpoint)), PROCESS_KEYS
     if checkpoint is not None:
-        cluster = replace(cluster, workers=first_workers(checkpoint, tokenize(work), cluster.workers))
+        workers, keys = first_run(checkpoint, tokenize(work), cluster.workers)
+        cluster = replace(cluster, workers=workers)
     workers = cluster.workers
     tasks = workers if parts.rereadable else _DEPENDENT * workers
     if strategy == "shuffle":
@@ -106,7 +108,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     in_slices = strategy == "shuffle" or sliced is not None
     sizes = _shuffle_sizes(size, options.n_vertices, cluster, sliced) if in_slices else None
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
-    graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
+    graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work), keys)
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:

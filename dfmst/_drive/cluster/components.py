@@ -37,12 +37,12 @@ from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines.primitives.contract import component_labels
+from dfmst._engines.primitives.id_table import HashKeys
 
 _LOW = np.uint64((1 << 32) - 1)
 _SHRINK = 4 / 3  # of the vertices in a round, at least, as expected
 _LONG = 1 << 16  # bytes of a column that waits in a file
 _COIN = 0x9E3779B97F4A7C15
-_MIX = np.uint64(0xD6E8FEB86659FD93)
 
 
 class Hooks(NamedTuple):
@@ -98,7 +98,7 @@ class _Adder:
     """Adds tasks to a graph under a common name; short tasks stay on the worker of their largest input."""
 
     def __init__(self, graph: TaskGraph, name: str) -> None:
-        self._graph, self._prefix = graph, name
+        self._graph, self._prefix, self.keys = graph, name, graph.hash_keys
 
     def __call__(self, name: str, number: Any, task: Any, *arguments: Any) -> Any:
         waits = () if task is getitem else (in_files,)  # an entry of a result that is in files already
@@ -154,7 +154,7 @@ def number_blocks(add: _Adder, blocks: list[Any], bounds: Any, owners: int) -> t
 
 def _add_round(add: _Adder, number: int, edges: list[Any], owners: int) -> tuple[list[Any], list[Any]]:
     """Add a round; return references to the edges that are left, and to the hooks of each owner."""
-    offers = [add(f"offer-{number}", at, offered, each, number, owners) for at, each in enumerate(edges)]
+    offers = [add(f"offer-{number}", at, offered, each, number, owners, add.keys) for at, each in enumerate(edges)]
     taken = []
     for owner in range(owners):
         own = [add(f"offers-{number}", (owner, at), getitem, each, owner) for at, each in enumerate(offers)]
@@ -194,17 +194,17 @@ def _without_loops(source: Array, target: Array) -> tuple[Array, Array]:
     return source[joining], target[joining]
 
 
-def shows_heads(vertex: Array, number: int) -> Array:
+def shows_heads(vertex: Array, number: int, keys: HashKeys) -> Array:
     """Return the coins of vertices in a round, the same in every process."""
-    word = (vertex + np.uint64((number + 1) * _COIN % (1 << 64))) * _MIX
-    word = (word ^ word >> np.uint64(32)) * _MIX
+    word = (vertex + np.uint64((number + 1) * _COIN % (1 << 64))) * np.uint64(keys.low)
+    word = (word ^ word >> np.uint64(32)) * np.uint64(keys.high)
     return (word >> np.uint64(63)).astype(bool)
 
 
-def offered(edges: tuple[Array, Array], number: int, owners: int) -> list[tuple[Array, Array]]:
+def offered(edges: tuple[Array, Array], number: int, owners: int, keys: HashKeys) -> list[tuple[Array, Array]]:
     """Return for each owner its vertices with tails, and their least neighbors with heads, if any (a task)."""
     ends = np.concatenate(edges), np.concatenate(edges[::-1])
-    heads = shows_heads(ends[0], number), shows_heads(ends[1], number)
+    heads = shows_heads(ends[0], number, keys), shows_heads(ends[1], number, keys)
     tails = ~heads[0]
     vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], NO_VERTEX)
     order = np.argsort(vertex, kind="stable")

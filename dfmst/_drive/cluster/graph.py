@@ -11,7 +11,7 @@ import os
 from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -19,6 +19,7 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
 from dfmst._drive.cluster.tables import checked_edges, host_table
+from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.checkpoint import (
     Codec,
     SavePace,
@@ -37,6 +38,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
     """Tasks by key; the key of a task identifies everything that its result depends on.
 
     `token` identifies the parameters, `shared` the parameters that graphs for other sizes of the cluster have as well.
+    With `keys`, tasks share out ids: those of an earlier run if its checkpoints are used, else those of this process.
     """
 
     def __init__(
@@ -45,9 +47,10 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         checkpoint: str | None = None,
         tasks: Mapping[Hashable, Any] | None = None,
         shared: str | None = None,
+        keys: HashKeys = PROCESS_KEYS,
     ) -> None:
         super().__init__(tasks)
-        self.token = tokenize(parameters)
+        self.token, self.hash_keys = tokenize(parameters, keys), keys
         self._checkpoint, self._shared = checkpoint, shared or self.token
         self._stored: dict[Hashable, tuple[str, Codec]] = {}  # file and codec of each task with a checkpoint
         self._complete: dict[str, bool] = {}  # files that were examined
@@ -201,24 +204,33 @@ def false_checkpoint() -> OutputError:
     return OutputError("checkpoints do not fit each other", "remove the directory of checkpoints and run again")
 
 
-_WORKERS: dict[str, Callable[[Any], bool]] = {"workers": lambda value: is_count(value) and value > 0}
+class FirstRun(NamedTuple):
+    """Partitions are assigned to workers, and ids to tasks by `keys`: with others, a run would find no checkpoints."""
+
+    workers: int
+    keys: HashKeys
 
 
-def first_workers(directory: str, token: str, workers: int) -> int:
-    """Return the number of workers of the first run, which this run is if the directory has no record of one.
+_FIRST_RUN: dict[str, Callable[[Any], bool]] = {
+    name: lambda value: is_count(value) and value > 0 for name in ("workers", *HashKeys._fields)
+}
 
-    Partitions are assigned to workers. A later run with another number of workers would assign them differently and
-    find no checkpoints.
-    """
-    codec = Codec(
-        lambda count: [with_record(pa.table({}), {"workers": count})],
-        lambda tables: record_of(next(tables), _WORKERS)["workers"],
-    )
+
+def first_run(directory: str, token: str, workers: int) -> FirstRun:
+    """Return the record of the first run, which this run is if the directory has none, or that of an older version."""
+
+    def tables(run: FirstRun) -> list[pa.Table]:
+        return [with_record(pa.table({}), {"workers": run.workers, **run.keys._asdict()})]
+
+    def content(tables: Iterator[pa.Table]) -> FirstRun:
+        record = record_of(next(tables), _FIRST_RUN)
+        return FirstRun(record["workers"], HashKeys(record["low"], record["high"]))
+
     path = os.path.join(directory, f"workers-{token}")
-    first: int | None = load(path, codec)
+    first: FirstRun | None = load(path, Codec(tables, content))
     if first is None:
-        first = max(1, workers)
-        save(path, codec, first)
+        first = FirstRun(max(1, workers), PROCESS_KEYS)
+        save(path, Codec(tables, content), first)
     return first
 
 

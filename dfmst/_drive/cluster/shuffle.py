@@ -87,7 +87,7 @@ def _add_each(
 
 def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: int) -> list[Any]:
     """Add the tasks that number the vertices of all groups, and return references to each group's numbering."""
-    ids = _add_each(graph, "ids", numbering.split_ids, edges, statistics, owners)
+    ids = _add_each(graph, "ids", numbering.split_ids, edges, statistics, owners, graph.hash_keys)
     numbered = [
         graph.add("number", owner, numbering.number_ids, _add_each(graph, "own-ids", getitem, ids, owner, of=owner))
         for owner in range(owners)

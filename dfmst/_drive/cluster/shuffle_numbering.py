@@ -1,7 +1,7 @@
 """Statistics of all groups' edges, and one numbering of their vertices.
 
-Each id has an owner by its hash: the task that numbers it. If all ids are dense integers, they are the numbers, and
-these tasks have nothing to do. A GPU numbers integers if it has the edges of a group.
+Each id has an owner by its hash, with random keys: the task that numbers it. If all ids are dense integers, they are
+the numbers, and these tasks have nothing to do. A GPU numbers integers if it has the edges of a group.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import Dictionary, different_types, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine, host_engine
+from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._fold.checkpoint import Codec, check, is_below, record_of, with_record
 from dfmst._fold.slices import RunIndex, read_spans
 from dfmst.formats.provenance import is_count
-
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class GroupStatistics(NamedTuple):
@@ -90,14 +89,14 @@ def _numbering(tables: Iterator[pa.Table]) -> Numbering:
 NUMBERING = Codec(_tables, _numbering)
 
 
-def split_ids(edges: GroupEdges, statistics: Statistics, owners: int) -> list[TaskColumns | None]:
+def split_ids(edges: GroupEdges, statistics: Statistics, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
     """Return vertices and ids of a group for each owner to number (a task)."""
     if statistics.dense is not None or not edges.runs:
         return [None] * owners
-    return near_columns(edges.on_gpu, lambda engine: _split_ids(engine, edges, owners))
+    return near_columns(edges.on_gpu, lambda engine: _split_ids(engine, edges, owners, keys))
 
 
-def _split_ids(engine: Engine, edges: GroupEdges, owners: int) -> list[TaskColumns | None]:
+def _split_ids(engine: Engine, edges: GroupEdges, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
     encoder = edges.encoder.on(engine)
     occurs = engine.xp.zeros(encoder.count, np.bool_)
     for rows in read_spans(edges.runs, [(0, len(run)) for run in edges.runs]):
@@ -110,9 +109,10 @@ def _split_ids(engine: Engine, edges: GroupEdges, owners: int) -> list[TaskColum
     else:
         engine, vertices = host_engine(engine), engine.to_host(vertices)
         ids = _plain(encoder.decode(vertices))
-        words = id_words(ids)
+        words = id_words(ids, keys)
     # The owner of an id is the same in every process, on a GPU and on the host.
-    owner = ((words * _FACTOR) >> np.uint64(32)) % np.uint64(owners)
+    words = words * np.uint64(keys.low)
+    owner = ((words ^ words >> np.uint64(32)) * np.uint64(keys.high) >> np.uint64(32)) % np.uint64(owners)
     shares = (engine.xp.flatnonzero(owner == np.uint64(place)) for place in range(owners))
     return [TaskColumns.stored(engine, vertices[share], ids.take(share)) for share in shares]
 

@@ -24,7 +24,7 @@ from dfmst._edges.conditions import Conditions
 from dfmst._edges.joint import joint_ids
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import IdWords
+from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
 from dfmst.formats.files import existing_path, open_native
 from dfmst.formats.parquet import parquet_files, parquet_footer, parquet_size, path_values
@@ -242,9 +242,9 @@ def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
     return DENSE_ID
 
 
-def id_words(ids: Any) -> Array:
+def id_words(ids: Any, keys: HashKeys = COMMON_KEYS) -> Array:
     """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
-    word: Array = _words(ids).hashed(CpuEngine(threads=1), 0, len(ids)).word
+    word: Array = _words(ids).hashed(CpuEngine(threads=1), keys).word
     return word
 
 

@@ -103,6 +103,7 @@ HOST_KERNEL(scan_blocks, (const u64* ends, u64 length, u64 vertices, u64 most, u
       find_pending(ends, begin, begin + 512 < end ? begin + 512 : end, chunk, round, parent, reserved, pending);
     });
     for (u64 waiting = 1; waiting; ++totals[1]) {
+      if (STOPPED_AT(0)) return;
       FORK(chunks, 1, [=](u64 chunk) {
         joins[chunk] += join_pending(chunk, round, parent, reserved, pending, picked + base / 64 + chunk * 8);
       });

@@ -22,6 +22,7 @@ HOST_KERNEL(merge_within, (const u32* source, const u32* target, u64 rows, u64 w
                            u64 marks, u32* parent, u32* size, u64* signature, u32* next, u32* stamp, u64* state)) {
   u64 at = state[0], clusters = state[1];
   for (; at < rows && clusters > wanted; ++at) {
+    if (STOPPED_AT(at)) return;
     if (at + 16 < rows) {
       PREFETCH(&parent[source[at + 16]]);
       PREFETCH(&parent[target[at + 16]]);
@@ -31,6 +32,7 @@ HOST_KERNEL(merge_within, (const u32* source, const u32* target, u64 rows, u64 w
     const u32 low = a < b ? a : b, high = a < b ? b : a;
     if (mark) {
       if ((signature[a] & signature[b]) && (marks <= 64 || share_mark(a, b, mark, next, stamp, (u32)at + 1))) continue;
+      if (marks > 64 && STOPPED_AT(0)) return;  // walks take long
       signature[low] |= signature[high];
       const u32 after = next[low];
       next[low] = next[high];

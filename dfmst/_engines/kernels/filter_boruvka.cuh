@@ -193,11 +193,11 @@ KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* wei
 // take longer than a round. Where the first list is longer than its buffer nothing is done.
 STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, const W* weight, u64 flip, u32 shift,
                              u32* parent, u64* best, u64 vertices, u64* flags, u64 words, u32* counters)) {
-  const Team team = TEAM;
+  Team team = TEAM;
   if (counters[0] > capacity) return;
   for (u32 now = 0;; now ^= 1) {
     const u32 edges = load(&counters[now ? SECOND : 0]);
-    if (edges == 0) break;
+    if (edges == 0 || STOPPED) break;
     u64 *const records = now ? second : first, *const next = now ? first : second;
     u64 *const mine = best + now * vertices, *const other = best + (now ^ 1) * vertices;
     u32* const next_length = &counters[now ? 0 : SECOND];

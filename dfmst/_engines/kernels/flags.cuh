@@ -31,7 +31,7 @@ enum : u64 {
 // Positions of all set flags, ascending, in one launch. `sums` has room for the counts of groups of words, of
 // SUMMED groups each, and of SUMMED of these each. Sums of few counts by many threads take no longer than the barriers between the steps.
 STEPS_OF(V, compact_flags, (u32* met, const u64* flags, u64 words, u64* sums, V* positions)) {
-  const Team team = TEAM;
+  Team team = TEAM;
   const u64 groups = (words + LISTED - 1) / LISTED, parts = (groups + SUMMED - 1) / SUMMED, wholes = (parts + SUMMED - 1) / SUMMED;
   u64 *const of_part = sums + groups, *const of_whole = of_part + parts;
   const auto sum_up = [](u64 i, u64* counts, u64 length) {

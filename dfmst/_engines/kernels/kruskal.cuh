@@ -31,7 +31,7 @@ DEVICE void scan_range(const u64* ends, u64 begin, u64 end, u64 most, const u64*
                        u64* chosen_count) {
   u8 kept[64];
   u64 found = *chosen_count;
-  for (u64 base = begin; base < end && found < most; base += 64) {
+  for (u64 base = begin; base < end && found < most && !STOPPED_AT(base / 64 + 1); base += 64) {
     for (u64 j = base + 64; j < base + 128 && j < end; ++j) {
       PREFETCH(&parent[(u32)(ends[j] >> 32)]);
       PREFETCH(&parent[(u32)ends[j]]);

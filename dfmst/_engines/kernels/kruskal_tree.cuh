@@ -30,6 +30,7 @@ HOST_KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64
   const u32 block = 64;
   u32 first[block], second[block];
   for (u64 begin = 0; begin < edges; begin += block) {
+    if (STOPPED_AT(begin / block)) return;
     const u32 length = (u32)(edges - begin < block ? edges - begin : block);
     const u64* now = ends + begin;
     for (u64 j = begin + block; j < begin + 2 * block && j < edges; ++j) {

@@ -123,12 +123,14 @@ KERNEL_OF(K, grow_subtrees, (const u64* offset, const u32* edge, const u32* othe
   const u64 begin = i * span, end = begin + span < vertices ? begin + span : vertices;
   u64 met = 0;
   for (u64 s = begin; s < end; ++s) {
+    if (STOPPED_AT(s)) return;
     const u32 start = (u32)s;
     if (load(&tree[s]) != ~0u || compare_swap(&tree[s], ~0u, start) != ~0u) continue;
     Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, sorted, scan, start, 0};
     parent[s] = start;
     u32 newest = start;
     for (u64 size = 1; size < span; ++size) {
+      if (STOPPED_AT(size)) return;
       push(own, newest);
       const u32 arc = lightest_leaving(own);
       if (arc == ~0u) break;
@@ -173,6 +175,7 @@ KERNEL_OF(K, grow_apart, (const u64* offset, const u32* edge, const u32* other, 
   const u64 begin = i * span, end = begin + span < vertices ? begin + span : vertices;
   u64 met = 0;
   for (u64 s = begin; s < end; ++s) {
+    if (STOPPED_AT(s)) return;
     const u32 start = (u32)s;
     if (load(&colour[s]) != ~0u || compare_swap(&colour[s], ~0u, start) != ~0u) continue;
     Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, 1, 0, start, 0};
@@ -188,6 +191,7 @@ KERNEL_OF(K, grow_apart, (const u64* offset, const u32* edge, const u32* other, 
       if (arc != ~0u) taken[newest] = arc;
       if (++size >= span) break;
       push(own, newest);
+      if (STOPPED_AT(size)) return;
       arc = lightest_leaving(own);
       if (arc == ~0u) break;
       newest = other[arc];

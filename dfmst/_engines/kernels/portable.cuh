@@ -3,12 +3,14 @@
 //   KERNEL(name, (parameters)) { body of index i } END          one function, `name`
 //   KERNEL_OF(K, name, (parameters)) { body of index i } END    one for each type of K: `name_u32`, `name_u64`
 //   FORK(length, grain, body);                                  within a kernel of one index: body(0) to body(length - 1)
+//   STOPPED, STOPPED_AT(j)                                      whether a signal ended the kernel, which must return; the
+//                                                               second one looks for one in each 1,024th turn of a loop
 //   HOST_KERNEL, HOST_KERNEL_OF                                 the same, of a CPU alone
 //   STEPS_OF(K, name, (u32* met, parameters)) { steps }         as KERNEL_OF, in steps
 //
 // A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
 //
-// A kernel in steps is a sequence of flat ones in one launch: `const Team team = TEAM;`, then `team.each(length, body)`
+// A kernel in steps is a sequence of flat ones in one launch: `Team team = TEAM;`, then `team.each(length, body)`
 // for each step, which ends when all threads have ended it. Between the steps every thread runs the same text with the
 // same values. `met`, a word that is 0 before the first launch, counts the threads of a GPU that have come to the end of
 // a step; all of them must be in flight at once (a cooperative launch).
@@ -73,6 +75,8 @@ struct none;
 #define PREFETCH(address) ((void)(address))
 #define PREFETCH_WRITE(address) ((void)(address))
 #define UNROLL _Pragma("unroll")
+#define STOPPED false
+#define STOPPED_AT(j) ((void)(j), false)
 // One thread of a device runs a fork alone.
 #define FORK(length, grain, body) \
   for (u64 fork_ = 0; fork_ < (u64)(length); ++fork_) (body)(fork_)
@@ -167,24 +171,29 @@ DEVICE void raise(u64* word, u64 value) {
 #define HOST_KERNEL_OF KERNEL_OF
 #define FUNCTION(linkage, name, parameters)                                \
   linkage void name(u64 count, u32 threads, u64 grain, EXPAND parameters) { \
+    dfmst::Launch launch_;                                                 \
     dfmst::parallel_for(count, threads, grain, [=](u64 i) {
 #define END \
   });       \
   }
 #define HEAD(linkage, name, parameters) linkage void name(u64 count, u32 threads, u64 grain, EXPAND parameters)
-#define TEAM ((void)count, (void)met, Team{threads, grain})
+#define TEAM ((void)count, (void)met, Team{threads, grain, {}})
 #define PREFETCH(address) __builtin_prefetch(address)
 #define PREFETCH_WRITE(address) __builtin_prefetch(address, 1)
 #define UNROLL
+#define STOPPED dfmst::stopped()
+#define STOPPED_AT(j) (((j) & 1023) == 0 && dfmst::asked_to_stop())
 // By the threads of the kernel's launch, each `grain` indices at a time; they see what came before, and end before what
-// follows.
-#define FORK(length, grain_of_fork, body) dfmst::parallel_for(length, threads, grain_of_fork, body)
+// follows. A stopped kernel skips it.
+#define FORK(length, grain_of_fork, body) \
+  ((void)(STOPPED || (dfmst::parallel_for(length, threads, grain_of_fork, body), true)))
 
 struct Team {
   u32 threads;
   u64 grain;
-  template <typename Body> void each(u64 length, const Body& body) const {
-    dfmst::parallel_for(length, threads, grain, body);
+  dfmst::Launch launch;
+  template <typename Body> void each(u64 length, const Body& body) {
+    if (!launch.stopped()) dfmst::parallel_for(length, threads, grain, body);
   }
 };
 

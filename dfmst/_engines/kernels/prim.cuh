@@ -100,7 +100,8 @@ KERNEL_OF(K, grow_trees, (const u64* offset, const u32* edge, const u32* other, 
                           u32* chosen, u64* state)) {
   Offer* const heap = (Offer*)heaps;
   const Offered<K> to = {edge, other, key, nearest, edge_of, in_tree};
-  for (;;) {
+  for (u64 turn = 0;; ++turn) {
+    if (STOPPED_AT(turn)) return;
     const u32 queue = lightest_queue(heap, starts, sizes, queues);
     u64 vertex = state[1];
     if (queue < queues) {

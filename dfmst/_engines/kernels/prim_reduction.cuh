@@ -161,6 +161,7 @@ HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32*
       index[group] = (u32)least.at;
     };
     FORK(parts, share * parts / candidates + 1, reduce);
+    if (STOPPED || STOPPED_AT(front)) return;
     const u64 reduced = nanoseconds();
     Least least;
     least_of_group(value, 0, parts, 0, 1, edge_key, &least);

@@ -191,6 +191,7 @@ DEVICE void solve_some(const u64* starts, u64 ranges, u64 vertices, u32 width, c
                        u32* leading, Both<Vertex>* ends, const Room<Vertex>& room, u32* limit, u8* marks,
                        u64* components, u32* next) {
   for (u64 range = atomic_add(next, 1u); range < ranges; range = atomic_add(next, 1u)) {
+    if (STOPPED_AT(0)) return;
     const u64 from = starts[range], begin = range << width, rest = vertices - begin, most = 1ull << width;
     const Range<Vertex> own = {leading + from, position ? position + from : 0, weights, ends + from, marks + from,
                                starts[range + 1] - from, rest < most ? rest : most, limit + begin};

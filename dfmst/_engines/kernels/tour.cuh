@@ -94,6 +94,7 @@ KERNEL(number_tree, (const u32* away, const u32* edge, const u32* first, const u
 // Sums (index 0), and the greatest edges (index 1), of the paths to the roots: parents come before their children.
 HOST_KERNEL_OF(W, fold_paths, (const u32* sequence, u64 vertices, const u32* parent, W* sum, u32* greatest)) {
   for (u64 j = 0; j < vertices; ++j) {
+    if (STOPPED_AT(j)) return;
     if (j + 16 < vertices) PREFETCH(&parent[sequence[j + 16]]);
     const u32 vertex = sequence[j], up = parent[vertex];
     if (up == vertex) continue;

@@ -1,11 +1,12 @@
 """Ids and their numbers: a hash table that grows with every batch.
 
 A table has slots of 8 bytes (see ``ids.cuh``), of which ids use at most the share :data:`_LOAD`, and the ids in the
-order of their numbers.
+order of their numbers. Hashes have random keys: nobody can choose ids whose slots are the same.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from dfmst.errors import CapacityError
 
 #: Number that :meth:`IdTable.find` gives to ids that are not in the table.
 UNKNOWN = (1 << 32) - 1
+_FREE = (1 << 64) - 1  # a free slot
 # Slots take 8 / 0.6 · 1.4 = 19 bytes an id at most. With a higher load and growth, a look-up takes a fifth longer.
 _LOAD = 0.6
 _GROWTH = 1.4
@@ -25,6 +27,25 @@ _FEW_SLOTS = 1 << 13  # of a table for which the scratch costs more than it save
 _LINE = 8  # slots of a line of a host's cache
 _OVERLAPPING, _GRAIN = 64, 32  # ids whose misses overlap, and how many times these a thread takes
 _LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
+
+
+class HashKeys(NamedTuple):
+    """Two odd words of 64 bits on which hashes depend."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def drawn(cls) -> HashKeys:
+        """Draw keys that nobody can foresee."""
+        low, high = os.urandom(8), os.urandom(8)
+        return cls(int.from_bytes(low, "little") | 1, int.from_bytes(high, "little") | 1)
+
+
+#: Public keys, for hashes of texts that are equal in every process.
+COMMON_KEYS = HashKeys(0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93)
+#: Keys of this process, and of its forks.
+PROCESS_KEYS = HashKeys.drawn()
 
 
 class IdWords(NamedTuple):
@@ -37,12 +58,16 @@ class IdWords(NamedTuple):
     def __len__(self) -> int:
         return len(self.offset) - 1 if self.word is None else len(self.word)
 
-    def hashed(self, engine: Engine, begin: int, end: int) -> IdWords:
-        """Return a range of the ids, with their words."""
-        offset: Any = None if self.offset is None else self.offset[begin : end + 1]
+    def part(self, begin: int, end: int) -> IdWords:
+        """Return a range of the ids."""
+        word = None if self.word is None else self.word[begin:end]
+        return IdWords(word, None if self.offset is None else self.offset[begin : end + 1], self.content)
+
+    def hashed(self, engine: Engine, keys: HashKeys) -> IdWords:
+        """Return the ids with their words."""
         if self.word is not None:
-            return IdWords(self.word[begin:end], offset, self.content)
-        return IdWords(hash_texts(engine, offset, self.content), offset, self.content)
+            return self
+        return IdWords(hash_texts(engine, self.offset, self.content, keys), self.offset, self.content)
 
 
 class IdTable:
@@ -51,6 +76,8 @@ class IdTable:
     def __init__(self, engine: Engine, *, texts: bool) -> None:
         self._engine, self._temporary = engine, engine.in_scratch()
         self.count = 0  # of ids
+        self._keys = PROCESS_KEYS
+        self._crowded: Array = engine.xp.zeros(1, np.uint64)  # 1: these keys lead to long walks
         self._slots: Array = _free_slots(engine, _LEAST_SLOTS)
         # One entry more than ids, for the end of the last text.
         self._known: Array = engine.xp.zeros(_room(_LEAST_SLOTS) + 1, np.uint64)
@@ -88,7 +115,7 @@ class IdTable:
     def find(self, ids: IdWords, unknown: int = UNKNOWN) -> Array:
         """Return the numbers of ids, ``uint32``; ids that are not in the table get `unknown`."""
         number: Array = self._engine.xp.empty(len(ids), np.uint32)
-        self._look_up("find_ids", ids.hashed(self._temporary, 0, len(ids)), unknown, number)
+        self._look_up("find_ids", ids.hashed(self._temporary, self._keys), unknown, number)
         return number
 
     def encode(self, ids: IdWords, least: int = _LEAST_BLOCK, most: int = _BLOCK) -> Array:
@@ -100,7 +127,7 @@ class IdTable:
         begin = 0
         while begin < len(number):
             end = min(len(number), begin + min(max(2 * self.count, least), most))
-            self._encode_block(ids.hashed(self._temporary, begin, end), number[begin:end])
+            self._encode_block(ids.part(begin, end), number[begin:end])
             begin = end
         return number
 
@@ -109,10 +136,15 @@ class IdTable:
         if self.count + len(number) > _room(len(self._slots)):
             self._grow(self.count + len(number))
         claimed = engine.xp.empty(len(number), np.uint64)
-        self._look_up("claim_ids", ids, claimed, number)
-        new = engine.xp.flatnonzero(number == UNKNOWN).astype(np.uint32)
-        if not len(new):
-            return
+        while True:
+            words = ids.hashed(engine, self._keys)
+            self._look_up("claim_ids", words, self._crowded, claimed, number)
+            new = engine.xp.flatnonzero(number == UNKNOWN).astype(np.uint32)
+            if not len(new):
+                return
+            if not int(self._crowded[0]):
+                break
+            self._place(crowded=True)
         flags = flag_words(engine, len(new))
         engine.launch("flag_first", len(flags), new, claimed, self._slots, len(new), flags, grain=64)
         first = new[compact(engine, flags)]
@@ -122,14 +154,14 @@ class IdTable:
             message = f"there are more than {VERTEX_LIMIT:,} different ids; 32-bit words number no more"
             raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
         known = self._known if self._content is None else None
-        engine.launch("number_ids", len(first), first, ids.word, claimed, self.count, self._slots, known)
+        engine.launch("number_ids", len(first), first, words.word, claimed, self.count, self._slots, known)
         engine.launch("read_numbers", len(new), new, claimed, self._slots, number)
         self.count += len(first)
 
     def _look_up(self, kernel: str, ids: IdWords, *results: Array | int) -> None:
         block = self._engine.stretch(_OVERLAPPING)
         known = (self._known, self._content, self._slots, len(self._slots))
-        arguments = (*ids, len(ids), block, *known, *results)
+        arguments = (*ids, len(ids), block, *self._keys, *known, *results)
         self._engine.launch(kernel, -(-len(ids) // block), *arguments, grain=_GRAIN)
 
     def _append_texts(self, ids: IdWords, position: Array) -> None:
@@ -148,13 +180,24 @@ class IdTable:
         self._slots = self._slots[:0]  # freed before the new table is made of the ids
         self._known = self._longer(self.known, _room(slots) + 1)
         self._slots = _free_slots(self._engine, slots)
-        for begin in range(0, self.count, _BLOCK):
-            end = min(begin + _BLOCK, self.count)
-            if self._content is None:
-                word = self._known[begin:end]
-            else:
-                word = hash_texts(self._temporary, self._known[begin : end + 1], self._content)
-            self._engine.launch("place_ids", len(word), word, begin, self._slots, slots)
+        self._place()
+
+    def _place(self, *, crowded: bool = False) -> None:
+        """Place the known ids in free slots, or in those of a crowded table, with other keys."""
+        slots = self._slots
+        ids = IdWords(self._known) if self._content is None else IdWords(None, self._known, self._content)
+        while True:
+            if crowded:
+                self._keys = HashKeys.drawn()
+                self._crowded.fill(0)
+                slots.fill(_FREE)
+            for begin in range(0, self.count, _BLOCK):
+                words = ids.part(begin, min(begin + _BLOCK, self.count)).hashed(self._temporary, self._keys).word
+                arguments = (words, begin, *self._keys, slots, len(slots), self._crowded)
+                self._engine.launch("place_ids", len(words), *arguments)
+            crowded = bool(self._crowded[0])
+            if not crowded:
+                return
 
     def _longer(self, column: Array, length: int) -> Array:
         longer: Array = self._engine.xp.empty(length, column.dtype)
@@ -167,18 +210,21 @@ def number_few(engine: Engine, ids: IdWords) -> tuple[Array, Array]:
 
     Offsets of texts may have 32 bits.
     """
-    length, slots = len(ids), 2 * len(ids) + 1
+    length, slots, keys = len(ids), 2 * len(ids) + 1, PROCESS_KEYS
     number, first = np.empty(length, np.uint32), np.empty(length + 1, np.uint32)
     table = (np if slots <= _FEW_SLOTS else engine.in_scratch().xp).empty(slots, np.uint64)
     entries = ids.word if ids.offset is None else ids.offset
-    engine.launch_alone("number_few", entries, ids.content, length, table, slots, number, first)
-    return number, first[: int(first[length])]
+    while True:
+        engine.launch_alone("number_few", entries, ids.content, length, *keys, table, slots, number, first)
+        if (count := int(first[length])) != UNKNOWN:
+            return number, first[:count]
+        keys = HashKeys.drawn()
 
 
-def hash_texts(engine: Engine, offset: Array, content: Array) -> Array:
+def hash_texts(engine: Engine, offset: Array, content: Array, keys: HashKeys) -> Array:
     """Return the hash of each text."""
     word: Array = engine.xp.empty(len(offset) - 1, np.uint64)
-    engine.launch("hash_texts", len(word), offset, content, word)
+    engine.launch("hash_texts", len(word), offset, content, *keys, word)
     return word
 
 

@@ -23,7 +23,7 @@ from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster import shuffle, two_pass
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import TaskColumns
-from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, load, partitions_done, save
+from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
 from dfmst._drive.cluster.groups import Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
@@ -161,7 +161,7 @@ def test_a_checkpoint_that_cannot_be_read_is_an_error_with_the_directory(tmp_pat
         checkpointed(str(tmp_path / "a"), EDGE_TABLE, lambda: edge_table(1))
     (tmp_path / "workers-token").mkdir()
     with pytest.raises(dfmst.OutputError, match=f"cannot use {tmp_path} for checkpoints"):
-        first_workers(str(tmp_path), "token", 2)
+        first_run(str(tmp_path), "token", 2)
 
 
 @pytest.mark.parametrize("ids", ["dense", "text"])

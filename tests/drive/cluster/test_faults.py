@@ -24,7 +24,7 @@ import dfmst
 import dfmst.dask
 from dfmst import errors
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers
+from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run
 from dfmst._drive.cluster.tables import empty_table
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.workers import Workers
@@ -232,8 +232,9 @@ def test_checkpoints_are_good_for_any_number_of_workers(strategy, tmp_path, monk
 @pytest.mark.parametrize("content", ["", "no number", "0"])
 def test_a_damaged_note_of_the_workers_is_written_anew(content, tmp_path):
     (tmp_path / "workers-token").write_text(content)
-    assert first_workers(str(tmp_path), "token", 3) == 3
-    assert first_workers(str(tmp_path), "token", 4) == 3
+    first = first_run(str(tmp_path), "token", 3)
+    assert first.workers == 3
+    assert first_run(str(tmp_path), "token", 4) == first  # ids keep their tasks
 
 
 def test_a_checkpoint_directory_that_is_full_is_an_error(tmp_path, monkeypatch):
@@ -242,7 +243,7 @@ def test_a_checkpoint_directory_that_is_full_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(dfmst.OutputError, match=r"(?i)no space left"):
-        first_workers(str(tmp_path), "token", 3)
+        first_run(str(tmp_path), "token", 3)
     assert list(tmp_path.iterdir()) == []
 
 

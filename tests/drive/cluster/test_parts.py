@@ -36,6 +36,7 @@ from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
 from dfmst._engines import CpuEngine
+from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS
 from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
@@ -66,6 +67,19 @@ def tables_of(ids: str, count: int, seed: int = 0) -> list[pa.Table]:
     return tables
 
 
+def test_ids_that_were_chosen_for_one_owner_have_several():
+    ids = np.arange(1, 200_000, dtype=np.uint64) * np.uint64(7919**3)
+    words = ids * np.uint64(COMMON_KEYS.low)
+    words = (words ^ words >> np.uint64(32)) * np.uint64(COMMON_KEYS.high)
+    for hashes in (words, ids * np.uint64(COMMON_KEYS.low)):  # of these keys, and of earlier versions
+        chosen = ids[(hashes >> np.uint64(32)) % np.uint64(4) == 0].view(np.int64)[:4_000]
+        group = group_of([pa.table({"u": chosen[::2], "v": chosen[1::2], "w": chosen[::2]})], 0)
+        found = all_statistics([group_statistics(group)])
+        shares = [len(share.load()) for share in split_ids(group, found, 4, PROCESS_KEYS)]
+        assert sum(shares) == 4_000
+        assert max(shares) < 1_300
+
+
 @pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
 @pytest.mark.parametrize("owners", [1, 3])
 def test_groups_number_their_vertices_alike(ids, owners):
@@ -73,7 +87,7 @@ def test_groups_number_their_vertices_alike(ids, owners):
     groups = [group_of([table], number) for number, table in enumerate(tables)]
     found = all_statistics([group_statistics(group) for group in groups])
     assert found.dense is None
-    asked = [split_ids(group, found, owners) for group in groups]
+    asked = [split_ids(group, found, owners, PROCESS_KEYS) for group in groups]
     answers = [number_ids([each[owner] for each in asked]) for owner in range(owners)]
     counts = [answer[0] for answer in answers]
     named: dict[object, set[int]] = {}

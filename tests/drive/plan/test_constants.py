@@ -27,7 +27,7 @@ from dfmst._drive.cluster.shuffle_slices import solve_slice
 from dfmst._drive.plan import formulas
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import IdTable, IdWords
+from dfmst._engines.primitives.id_table import COMMON_KEYS, IdTable, IdWords
 
 PACKAGE = Path(dfmst.__file__).parent
 RESULTS = Path(__file__).resolve().parents[3] / "bench" / "results" / "cpu"
@@ -141,7 +141,7 @@ def test_bytes_of_an_id_that_a_shuffle_numbers() -> None:
     table = pa.table({"u": ends[0], "v": ends[1], "w": np.arange(10**5)})
     group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), GroupSizes(10**5, 0))
     found = all_statistics([group_statistics(group)])
-    questions = split_ids(group, found, 1)
+    questions = split_ids(group, found, 1, COMMON_KEYS)
     count, *numbers = number_ids(questions)
     numbering = number_group(group, found, questions, [count], numbers)
     sent = (questions[0], *numbers, numbering.numbers)

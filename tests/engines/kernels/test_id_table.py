@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dfmst._engines.primitives.id_table
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import UNKNOWN, IdTable, IdWords, number_few
+from dfmst._engines.primitives import id_table
+from dfmst._engines.primitives.id_table import (
+    PROCESS_KEYS,
+    UNKNOWN,
+    HashKeys,
+    IdTable,
+    IdWords,
+    hash_texts,
+    number_few,
+)
 from tests.support.lanes import examples
 
 INTEGERS = st.integers(0, 2**64 - 1) | st.integers(0, 50) | st.integers(2**64 - 50, 2**64 - 1)
@@ -61,19 +69,20 @@ def test_texts(engine, batches):
 
 
 @threads
-@pytest.mark.parametrize("hashes", [1, 2])
-def test_texts_with_equal_hashes(engine, hashes, monkeypatch):
-    def colliding(engine, offset, content):
-        return np.diff(offset) % np.uint64(hashes)
+@pytest.mark.parametrize("values", [12, 300])
+def test_texts_with_equal_hashes(engine, values, monkeypatch):
+    """The bytes decide between few such texts; many get other keys."""
 
-    monkeypatch.setattr(dfmst._engines.primitives.id_table, "hash_texts", colliding)
-    table = IdTable(engine, texts=True)
+    def colliding(engine, offset, content, keys):
+        return hash_texts(engine, offset, content, keys) if keys != PROCESS_KEYS else np.diff(offset) * np.uint64(0)
+
+    monkeypatch.setattr(id_table, "hash_texts", colliding)
     rng = np.random.default_rng(5)
-    check(table, [[b"%d" % value for value in rng.integers(0, 300, 400)] for _ in range(4)], texts)
+    check(IdTable(engine, texts=True), [[b"%d" % v for v in rng.integers(0, values, 400)] for _ in range(4)], texts)
 
 
 def test_short_texts_have_different_hashes():
-    words = texts([b"v%d" % value for value in range(100_000)]).hashed(CpuEngine(1), 0, 100_000).word
+    words = texts([b"v%d" % value for value in range(100_000)]).hashed(CpuEngine(1), PROCESS_KEYS).word
     assert words is not None
     assert len(np.unique(words)) == len(words)
     assert len(np.unique(words & np.uint64((1 << 32) - 1))) > 0.999 * len(words)
@@ -101,23 +110,79 @@ def test_a_table_of_known_ids(engine, kind):
     assert table.encode(more).tolist() == [5_000, 0]
 
 
-def mixed(word: int) -> int:
+def mixed(word: int, keys: HashKeys) -> int:
     """The hash of a word, as the kernels have it."""
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        word = (word ^ word >> 33) * factor % 2**64
-    return word ^ word >> 33
+    product = ((keys.high << 64 | keys.low) * word >> 64) % 2**64
+    return (product ^ product >> 32) * 0xD6E8FEB86659FD93 % 2**64
+
+
+KEYS = HashKeys(0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)
 
 
 @threads
 @pytest.mark.parametrize("line", [0, 60, 127])
-def test_more_ids_of_a_line_than_it_has_slots(engine, line):
+def test_more_ids_of_a_line_than_it_has_slots(engine, line, monkeypatch):
     """A table of 1,024 slots has 128 lines; the walk from the last one goes on at the first."""
-    crowd = [word for word in range(6_000) if mixed(word) >> 57 == line][:30]
+    monkeypatch.setattr(id_table, "PROCESS_KEYS", KEYS)
+    crowd = [word for word in range(6_000) if mixed(word, KEYS) >> 57 == line][:30]
     assert len(crowd) == 30
     others = list(range(10_000, 10_400))
     rng = np.random.default_rng(line)
     batches = [crowd[:9], rng.permutation(crowd + others).tolist(), crowd[::-1]]
     check(IdTable(engine, texts=False), batches, integers)
+
+
+def colliding_integers(count: int, keys: HashKeys) -> list[int]:
+    """Ids whose hashes begin with the same 10 bits: their first slot is the same in tables of up to 8,192 slots."""
+    words = np.arange(1 << 20, dtype=np.uint64) * np.uint64(7919**3)
+    product = _high_half(words, keys.low) + words * np.uint64(keys.high)
+    hashes = (product ^ product >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    crowd = words[hashes >> np.uint64(54) == 5]
+    assert len(crowd) >= count
+    return crowd[:count].tolist()
+
+
+def _high_half(words: np.ndarray, factor: int) -> np.ndarray:
+    half, low = np.uint64(32), np.uint64((1 << 32) - 1)
+    a, b, c, d = words >> half, words & low, np.uint64(factor >> 32), np.uint64(factor & 0xFFFFFFFF)
+    middle = a * d + (b * d >> half)
+    return a * c + (middle >> half) + ((middle & low) + b * c >> half)
+
+
+@threads
+def test_ids_that_collide_under_known_keys(engine, monkeypatch):
+    """Whoever knows the keys of a process can make walks long once: the table then has other keys."""
+    monkeypatch.setattr(id_table, "PROCESS_KEYS", KEYS)
+    drawn: list[HashKeys] = []
+    crowd = colliding_integers(900, KEYS)
+
+    def draw() -> HashKeys:
+        drawn.append(HashKeys(3 * KEYS.low % 2**64, 5 * KEYS.high % 2**64))
+        return drawn[-1]
+
+    monkeypatch.setattr(HashKeys, "drawn", draw)
+    monkeypatch.setattr(id_table, "_LEAST_SLOTS", 6_000)
+    for others in ([], list(range(10**9, 10**9 + 500))):
+        drawn.clear()
+        check(IdTable(engine, texts=False), [others, crowd[:200], crowd, crowd[::-1]], integers)
+        assert len(drawn) == 1
+        drawn.clear()
+        table = IdTable.of_distinct(engine, integers(others + crowd))
+        assert table.find(integers(crowd)).tolist() == list(range(len(others), len(others) + 900))
+        assert len(drawn) == 1
+    drawn.clear()
+    check_few([*crowd, *crowd], integers(crowd * 2))
+    assert len(drawn) == 1
+
+
+def test_unknown_ids_behind_a_long_run_of_slots(monkeypatch):
+    """A walk ends after as many steps as the walk of a known id has at most, however long the run of taken slots is."""
+    monkeypatch.setattr(id_table, "PROCESS_KEYS", KEYS)
+    table = IdTable(CpuEngine(1), texts=False)
+    table.encode(integers(list(range(400))))
+    table._slots.fill(0)  # all taken, by id 0 with another tag or by the same one
+    found = table.find(integers(list(range(10**6, 10**6 + 2_000))))
+    assert set(found.tolist()) == {UNKNOWN}
 
 
 def test_memory_of_integers():

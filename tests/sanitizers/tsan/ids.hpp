@@ -4,6 +4,8 @@
 
 namespace {
 
+const u64 LOW = 0x9e3779b97f4a7c15ull, HIGH = 0xd6e8feb86659fd93ull;  // keys of the hashes
+
 // Numbers in the order of first occurrence.
 std::vector<u32> numbered(const std::vector<u32>& ids) {
   std::map<u32, u32> numbers;
@@ -42,28 +44,51 @@ void integer_ids(const Graph& graph) {
   const u64* const no_offset = nullptr;
   const u8* const no_text = nullptr;
   u32 count = 0;
+  u64 crowded = 0;
   for (u64 begin : {(u64)0, half}) {
     std::vector<u64> word(ends.begin() + begin, ends.begin() + begin + half);
     for (u64& id : word) id *= 0x9e3779b97f4a7c15ull;
-    launch_claim_ids((half + 63) / 64, word.data(), no_offset, no_text, half, 64, known.data(), no_text, table.data(),
-                     slots, claimed.data(), number.data());
+    launch_claim_ids((half + 63) / 64, word.data(), no_offset, no_text, half, 64, LOW, HIGH, known.data(), no_text,
+                     table.data(), slots, &crowded, claimed.data(), number.data());
     count += number_new(word, claimed, count, table, known.data(), number, first);
     all.insert(all.end(), number.begin(), number.end());
   }
-  CHECK(all == expected);
+  CHECK(all == expected && !crowded);
   std::vector<u64> larger(3 * slots, NONE);
-  launch_place_ids(count, known.data(), 0, larger.data(), larger.size());
+  launch_place_ids(count, known.data(), 0, LOW, HIGH, larger.data(), larger.size(), &crowded);
   std::vector<u32> again(count);
-  launch_find_ids((count + 2) / 3, known.data(), no_offset, no_text, count, 3, known.data(), no_text, larger.data(),
-                  larger.size(), ~0u, again.data());
+  launch_find_ids((count + 2) / 3, known.data(), no_offset, no_text, count, 3, LOW, HIGH, known.data(), no_text,
+                  larger.data(), larger.size(), ~0u, again.data());
   CHECK(again == iota(count));
   std::vector<u64> wide(ends.begin(), ends.end()), few(2 * ends.size() + 1, 0);
   std::vector<u32> positions(ends.size() + 1);
   again.resize(ends.size());
-  launch_number_few(u32(), 1, ends.data(), no_text, ends.size(), few.data(), few.size(), again.data(), positions.data());
+  launch_number_few(u32(), 1, ends.data(), no_text, ends.size(), LOW, HIGH, few.data(), few.size(), again.data(),
+                    positions.data());
   CHECK(again == expected && positions.back() == count);
-  launch_number_few(u64(), 1, wide.data(), no_text, wide.size(), few.data(), few.size(), again.data(), positions.data());
+  launch_number_few(u64(), 1, wide.data(), no_text, wide.size(), LOW, HIGH, few.data(), few.size(), again.data(),
+                    positions.data());
   CHECK(again == expected && positions.back() == count);
+}
+
+// One hash for all: threads find the table crowded while others claim slots.
+void crowded_ids() {
+  std::vector<u64> word(2000, 7), offset(1, 0), claimed(2000), table(4096, NONE), known(1);
+  std::string text;
+  for (u32 j = 0; j < 2000; ++j) {
+    text += std::to_string(j);
+    offset.push_back(text.size());
+  }
+  const u8* const bytes = (const u8*)text.data();
+  std::vector<u32> number(2000);
+  u64 crowded = 0;
+  launch_claim_ids(250, word.data(), offset.data(), bytes, 2000, 8, LOW, HIGH, known.data(), bytes, table.data(), 4096,
+                   &crowded, claimed.data(), number.data());
+  CHECK(crowded && number == std::vector<u32>(2000, ~0u));
+  std::fill(table.begin(), table.end(), NONE);
+  crowded = 0;
+  launch_place_ids(2000, word.data(), 0, LOW, HIGH, table.data(), 4096, &crowded);
+  CHECK(crowded);
 }
 
 void text_ids(const Graph& graph) {
@@ -77,12 +102,13 @@ void text_ids(const Graph& graph) {
   const u8* const bytes = (const u8*)text.data();
   const u64 length = ends.size(), slots = 2 * graph.vertices + 3;
   std::vector<u64> word(length), claimed(length), table(slots, NONE), known(1, 0), begins;
-  launch_hash_texts(length, offset.data(), bytes, word.data());
-  for (u64& hash : word) hash &= 3;  // few hashes: the bytes must decide
+  launch_hash_texts(length, offset.data(), bytes, LOW, HIGH, word.data());
+  for (u64& hash : word) hash &= 511;  // few hashes: the bytes must decide
+  u64 crowded = 0;
   std::vector<u32> number(length), first;
   std::vector<u8> copy(text.size());
-  launch_claim_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, known.data(), copy.data(),
-                   table.data(), slots, claimed.data(), number.data());
+  launch_claim_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, LOW, HIGH, known.data(),
+                   copy.data(), table.data(), slots, &crowded, claimed.data(), number.data());
   number_new(word, claimed, 0, table, nullptr, number, first);
   CHECK(number == expected);
   for (u32 at : first) {
@@ -91,12 +117,13 @@ void text_ids(const Graph& graph) {
   }
   launch_copy_texts(first.size(), begins.data(), bytes, known.data(), copy.data());
   std::vector<u32> again(length);
-  launch_find_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, known.data(), copy.data(),
-                  table.data(), slots, ~0u, again.data());
+  launch_find_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, LOW, HIGH, known.data(),
+                  copy.data(), table.data(), slots, ~0u, again.data());
   CHECK(again == expected);
   std::vector<u64> few(2 * length + 1, 0);
   std::vector<u32> positions(length + 1);
-  launch_number_few(u64(), 1, offset.data(), bytes, length, few.data(), few.size(), again.data(), positions.data());
+  launch_number_few(u64(), 1, offset.data(), bytes, length, LOW, HIGH, few.data(), few.size(), again.data(),
+                    positions.data());
   CHECK(again == expected && positions.back() == first.size());
 }
 

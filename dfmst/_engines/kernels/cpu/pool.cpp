@@ -2,8 +2,6 @@
 // another library's, it is safe after fork, and a second caller runs serially instead of oversubscribing the machine.
 #include "pool.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -17,14 +15,32 @@
 namespace dfmst {
 namespace {
 
+struct Interpreter {
+  void* (*release)();  // its lock
+  void (*acquire)(void* state);
+  int (*check_signals)();  // negative: a handler has raised
+  u64 main_thread;
+};
+Interpreter interpreter{};
+thread_local Launch* current = nullptr;
+
+#if defined(_WIN32)
+extern "C" __declspec(dllimport) unsigned long __stdcall GetCurrentThreadId(void);
+u64 this_thread() { return GetCurrentThreadId(); }
+#else
+u64 this_thread() { return (u64)pthread_self(); }
+#endif
+
 struct Job {
   u64 count, grain;
   ChunkFunction chunk;
   const void* body;
+  Launch* launch;
   std::atomic<u64> next{0};
 
   void work() {
-    for (;;) {
+    for (u64 chunks = 1;; ++chunks) {  // a chunk that was taken is done: other threads may wait for it
+      if (launch && (chunks % UNASKED ? launch->stopped() : asked_to_stop())) return;
       const u64 begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= count) return;
       chunk(body, begin, begin + grain < count ? begin + grain : count);
@@ -72,7 +88,10 @@ class Pool {
       std::lock_guard<std::mutex> hold(mutex_);
       job_ = nullptr;  // nobody can join any more
     }
-    while (working_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    while (working_.load(std::memory_order_acquire) != 0) {
+      if (job.launch) asked_to_stop();
+      std::this_thread::yield();
+    }
     busy_.store(false, std::memory_order_release);
     return true;
   }
@@ -104,6 +123,7 @@ class Pool {
         }
       }
       if (!job) continue;
+      current = job->launch;
       job->work();
       working_.fetch_sub(1, std::memory_order_release);
     }
@@ -144,11 +164,47 @@ void renew() { shared_pool.store(new Pool, std::memory_order_release); }
 
 }  // namespace
 
+Launch::Launch() : outer_(current), asks_(interpreter.release && this_thread() == interpreter.main_thread) {
+  if (interpreter.release) state_ = interpreter.release();
+  current = this;
+  if (asks_) next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+}
+
+Launch::~Launch() noexcept(false) {
+  current = outer_;
+  if (state_) interpreter.acquire(state_);
+}
+
+// Called by the thread of the launch, and by its helpers, which do not ask.
+bool Launch::asked_to_stop() {
+  if (stopped() || !asks_ || this_thread() != interpreter.main_thread) return stopped();
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return false;
+  interpreter.acquire(state_);
+  const bool raised = interpreter.check_signals() < 0;
+  state_ = interpreter.release();
+  if (raised) stopped_.store(true, std::memory_order_relaxed);
+  next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  return raised;
+}
+
+bool stopped() { return current && current->stopped(); }
+bool asked_to_stop() { return current && current->asked_to_stop(); }
+
 void run_chunks(u64 count, u32 threads, u64 grain, ChunkFunction chunk, const void* body) {
-  Job job{count, grain ? grain : 1, chunk, body};
+  Job job{count, grain ? grain : 1, chunk, body, current};
   const u64 chunks = (count - 1) / job.grain + 1;
   if (chunks < threads) threads = (u32)chunks;  // more would only be woken to find nothing left
-  if (!shared_pool.load(std::memory_order_acquire)->run(job, threads)) job.work();
+  if (threads <= 1 || !shared_pool.load(std::memory_order_acquire)->run(job, threads)) job.work();
 }
 
 }  // namespace dfmst
+
+#if defined(_WIN32)
+extern "C" __declspec(dllexport)
+#else
+extern "C" __attribute__((visibility("default")))
+#endif
+void use_interpreter(void* (*release)(), void (*acquire)(void*), int (*check_signals)(), dfmst::u64 main_thread) {
+  dfmst::interpreter = {release, acquire, check_signals, main_thread};
+}
