@@ -119,12 +119,13 @@ def _latitude(points: Points) -> int:
         if not _RADIANS.isdisjoint(_words(name)):
             message = f"column {name!r} holds radians by its name, and haversine takes degrees"
             raise InvalidEdgesError(message, "pass degrees: numpy.degrees(column); or rename the column")
-    axes, hint = len(points.coordinates), "name them with columns="
+    axes, hint, option = len(points.coordinates), "name them with columns=", ("columns=", "-c")
     if axes != 2:
         if points.names == ("x", "y", "z"):
             hint = 'drop the heights: shapely.force_2d(frame.geometry), or pass metric="euclidean"'
+            option = 'metric="euclidean"', "--metric euclidean"
         message = f"haversine takes two columns, latitude and longitude, and the points have {axes}"
-        raise InvalidEdgesError(message, hint, option=("columns=", "-c"))
+        raise InvalidEdgesError(message, hint, option=option)
     return latitude_of(*points.names) if points.names else 0
 
 
@@ -213,6 +214,8 @@ def _on_sphere(engine: Engine, points: Points, latitude_at: int) -> Array:
             column = f"column {points.names[place]!r}" if points.names else f"column {place} of the array"
             message = f"{column} has {int(beyond.sum()):,} {name}s beyond {limit:g} degrees, the first in row {row}"
             hint = "name latitude first, then longitude, both in degrees"
+            if points.names and latitude_of(*points.names[::-1]) != latitude_at:  # the names said it
+                hint = "pass degrees; if the two columns have each other's values, swap their names (or x and y)"
             raise InvalidEdgesError(message, hint, row=row)
     placed: Array = engine.xp.empty((3, points.number))
     degrees = [engine.xp.ascontiguousarray(values) for values in (latitude, longitude)]

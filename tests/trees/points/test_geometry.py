@@ -142,8 +142,9 @@ def test_heights():
     for points, columns in in_forms(high.set_crs(4326)):
         with pytest.raises(
             dfmst.InvalidEdgesError, match=r"the points have 3\nHint: drop the heights: shapely.force_2d"
-        ):
+        ) as caught:
             dfmst.points_forest(points, columns)
+        assert caught.value.hint.replace(*caught.value.option or ()).endswith("or pass --metric euclidean")
         assert np.asarray(dfmst.points_forest(points, columns, metric="euclidean")["distance"]).tolist() == [100.0, 5.0]
     mixed = geopandas.GeoSeries([shapely.Point(0, 0, 0), shapely.Point(0, 0), shapely.Point(0, 9)])
     with pytest.raises(dfmst.InvalidEdgesError, match=r"2 points without a height \(Z\), the first in row 1"):

@@ -274,6 +274,11 @@ def test_columns_by_correlation():
         ([[0.0, 1.0], [0.0, 0.0]], {"metric": "cosine"}, "the point in row 1 is zero, and has no direction"),
         ([[0.1, 0.1], [0.1, 0.2]], {"metric": "correlation"}, "the point in row 0 has equal coordinates"),
         ([[0.0, 1.0], [91.0, 0.0]], {"metric": "haversine"}, "column 0 of the array has 1 latitudes beyond 90 degrees"),
+        (
+            pd.DataFrame({"lon": [52.0], "lat": [130.0]}),
+            {"metric": "haversine"},
+            "column 'lat' has 1 latitudes beyond 90 degrees, the first in row 0\nHint: pass degrees; if the two",
+        ),
         ([[0.0, 361.0]], {"metric": "haversine"}, "column 1 of the array has 1 longitudes beyond 360 degrees"),
         ([[0.0, 1.0, 2.0]], {"metric": "haversine"}, "haversine takes two columns, latitude and longitude"),
         ([[0.0, 1.0]], {"box": [1.0]}, "box has 1 length, and the points have 2 axes"),
