@@ -195,8 +195,8 @@ def _said(name: Any) -> str | None:
 def _axis(name: Any) -> str | None:
     """Return which of x and y a name has as a word: x is the longitude."""
     words = set(_words(name))
-    for axis, side, other in (("x", _EAST, "easting"), ("y", _NORTH, "northing")):
-        if words & {axis, f"{axis}coord", f"coord{axis}", f"{axis}coordinate", other}:
+    for axis, side, *others in (("x", _EAST, "easting", "ra"), ("y", _NORTH, "northing", "dec")):  # or of the sky
+        if words & {axis, f"{axis}coord", f"coord{axis}", f"{axis}coordinate", *others}:
             return side
     return None
 

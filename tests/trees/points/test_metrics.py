@@ -176,7 +176,7 @@ decimalLongitude decimalLatitude / geo.lon geo.lat / lon1 lat1 / lng2 lat2 / Lon
 GPSLongitude GPSLatitude / reclong reclat / INTPTLONG INTPTLAT / XLONG XLAT / dropofflongitude dropofflatitude /
 center-lng center-lat / LONGITUD LATITUD / lon_wgs84 lat_wgs84 / mean_lon_2020 mean_lat_2020 / lon_stop y_of_stop_lat /
 x_start lat_of_start / lon other / other lat / trip_long trip_lat / LonDeg LatDeg / x_lon y_lat /
-long_trip_lon long_trip_lat / posx posy / MAPX MAPY / geox_wgs geoy_wgs
+long_trip_lon long_trip_lat / ra dec / RA_J2000 DEC_J2000 / lon_dec lat_dec / posx posy / MAPX MAPY / geox_wgs geoy_wgs
 """
 PAIRS = [tuple(pair.split()) for pair in DEGREES.split("/")]
 
