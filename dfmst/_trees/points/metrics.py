@@ -122,7 +122,7 @@ def _latitude(points: Points) -> int:
     axes, hint, option = len(points.coordinates), "name them with columns=", ("columns=", "-c")
     if axes != 2:
         if points.names == ("x", "y", "z"):
-            hint = 'drop the heights: shapely.force_2d(frame.geometry), or pass metric="euclidean"'
+            hint = 'drop the heights: frame.geometry.force_2d(), or pass metric="euclidean"'
             option = 'metric="euclidean"', "--metric euclidean"
         message = f"haversine takes two columns, latitude and longitude, and the points have {axes}"
         raise InvalidEdgesError(message, hint, option=option)
