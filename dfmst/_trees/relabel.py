@@ -154,7 +154,8 @@ def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negativ
     if not named and not negative and minus.any():
         row = int(minus.argmax())
         message = f"{column[0]} is -1 in {int(minus.sum()):,} rows, the first is row {row}: noise, or a cluster"
-        raise InvalidEdgesError(message, "make noise null, or give that cluster another number", row=row)
+        hint = "if it is noise, name the column label; if it is a cluster, give it another number"
+        raise InvalidEdgesError(message, hint, row=row)
     return minus if named else None
 
 
