@@ -118,7 +118,8 @@ def _latitude(points: Points) -> int:
     for name in points.names:
         if not _RADIANS.isdisjoint(_words(name)):
             message = f"column {name!r} holds radians by its name, and haversine takes degrees"
-            raise InvalidEdgesError(message, "pass degrees: numpy.degrees(column); or rename the column")
+            hint = "pass numpy.degrees(column) under another name, or rename the column if it holds degrees"
+            raise InvalidEdgesError(message, hint)
     axes, hint, option = len(points.coordinates), "name them with columns=", ("columns=", "-c")
     if axes != 2:
         if points.names == ("x", "y", "z"):

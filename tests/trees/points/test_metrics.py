@@ -224,7 +224,7 @@ def test_names_that_contradict(names):
 
 def test_radians_by_their_names():
     frame = pd.DataFrame({"lat_rad": [0.1, 0.2], "lon_rad": [0.1, 0.2]})
-    with pytest.raises(dfmst.InvalidEdgesError, match="column 'lat_rad' holds radians by its name"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column 'lat_rad' holds radians by its name.*\n.*under another"):
         dfmst.points_forest(frame, metric="haversine")
 
 
