@@ -250,7 +250,7 @@ def _names(new: _Labels, old: _Labels, flow: _Flow) -> _Names:
         used = pa.concat_arrays([used, new.vertex]) if len(found) else used
         parts.append(_further_names(new, rest, used, parts[0]))
     if new.noise is not None:
-        parts.append(new.view.series(new.names[1])[np.flatnonzero(new.noise)[:1]])
+        parts.append(take_or_null(new.view.series(new.names[1]), np.flatnonzero(new.noise)[:1]))
     return _Names(_stacked(parts), at, places[count:])
 
 
@@ -286,7 +286,8 @@ def _further_names(new: _Labels, clusters: Array, used: pa.Array, like: nw.Serie
             name = next(name for name in (f"{label}-{number}" for number in itertools.count(2)) if name not in known)
             known.add(name)
             names.append(name)
-    return nw.new_series("", names, like.dtype if names else None, backend=like.implementation)
+    kind = like.dtype if names and not isinstance(like.dtype, nw.Enum) else None  # an enumeration holds no more names
+    return nw.new_series("", names, kind, backend=like.implementation)
 
 
 def _free_numbers(count: int, used: pa.Array, like: nw.Series[Any]) -> list[int]:

@@ -156,6 +156,21 @@ def test_noise_of_any_type(kind):
     assert events.event.tolist() == ["kept", "gone", "new"]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda texts: pl.DataFrame({"vertex": range(6), "label": pl.Series(texts, dtype=pl.Enum(["-1", "0", "1"]))}),
+        lambda texts: pl.DataFrame({"vertex": range(6), "label": pl.Series(texts, dtype=pl.Categorical)}),
+        lambda texts: pa.table({"vertex": range(6), "label": pa.array(texts, pa.string_view())}),
+        lambda texts: pa.table({"vertex": range(6), "label": pa.array(texts).dictionary_encode()}),
+    ],
+)
+def test_noise_that_is_text(make):
+    labels, events = dfmst.relabel(make(["-1", "-1", "0", "0", "1", "1"]), make(["1", "1", "-1", "-1", "0", "0"]))
+    assert list(map(plain, labels["label"])) == ["-1", "-1", "0-2", "0-2", "0", "0"]
+    assert list(map(plain, events["event"])) == ["kept", "new", "gone"]
+
+
 def test_noise_of_an_earlier_run():
     edges = pd.DataFrame({"source": [1, 2, 4, 5, 7], "target": [2, 3, 5, 6, 8], "weight": [1.0, 2, 1, 1, 9]})
     old = dfmst.hdbscan(edges, min_cluster_size=3)
