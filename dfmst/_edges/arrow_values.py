@@ -241,6 +241,7 @@ def plain_ids(column: pa.Array) -> pa.Array:
 
 def ascends(column: pa.Array) -> bool:
     """Whether each entry is greater than the one before, as in labels that dfmst returns."""
+    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column  # which Arrow does not compare
     return len(column) < 2 or bool(pc.all(pc.greater(column[1:], column[:-1])).as_py())
 
 

@@ -154,7 +154,8 @@ def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negativ
     if not named and not negative and minus.any():
         row = int(minus.argmax())
         message = f"{column[0]} is -1 in {int(minus.sum()):,} rows, the first is row {row}: noise, or a cluster"
-        raise InvalidEdgesError(message, "make noise null, or give that cluster another number", row=row)
+        hint = "if it is noise, name the column label; if it is a cluster, give it another number"
+        raise InvalidEdgesError(message, hint, row=row)
     return minus if named else None
 
 
@@ -249,7 +250,7 @@ def _names(new: _Labels, old: _Labels, flow: _Flow) -> _Names:
         used = pa.concat_arrays([used, new.vertex]) if len(found) else used
         parts.append(_further_names(new, rest, used, parts[0]))
     if new.noise is not None:
-        parts.append(new.view.series(new.names[1])[np.flatnonzero(new.noise)[:1]])
+        parts.append(take_or_null(new.view.series(new.names[1]), np.flatnonzero(new.noise)[:1]))
     return _Names(_stacked(parts), at, places[count:])
 
 
@@ -285,7 +286,7 @@ def _further_names(new: _Labels, clusters: Array, used: pa.Array, like: nw.Serie
             name = next(name for name in (f"{label}-{number}" for number in itertools.count(2)) if name not in known)
             known.add(name)
             names.append(name)
-    kind = None if not names else nw.String if isinstance(names[0], str) else like.dtype
+    kind = nw.String if names and isinstance(names[0], str) else like.dtype if names else None
     return nw.new_series("", names, kind, backend=like.implementation)
 
 

@@ -29,8 +29,8 @@ def labels_of(ids: Any, length: int, what: str) -> pa.Array:
         raise InvalidEdgesError(message, "pass one id a vertex")
     if labels.null_count:
         row = np.asarray(labels.is_null()).argmax()
-        raise InvalidEdgesError(f"ids= has {labels.null_count:,} nulls, the first in row {row}", _OWN_ID)
-    check_distinct("ids=", stored, None, _OWN_ID)
+        raise InvalidEdgesError(f"ids has {labels.null_count:,} nulls, the first in row {row}", _OWN_ID)
+    check_distinct("ids", stored, None, _OWN_ID)
     return labels
 
 

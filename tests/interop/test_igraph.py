@@ -68,7 +68,7 @@ def test_wrong_graphs():
     taken = igraph.Graph([(0, 1)], edge_attrs={"source": ["x"]})
     calls: dict[str, Any] = {
         "no graph of igraph": lambda: dfmst.from_igraph(7),
-        "1 repeated entries, the first is 'a' in row 1, as in row 0": lambda: dfmst.from_igraph(twice),
+        "ids has 1 repeated entries, the first is 'a' in row 1, as in row 0": lambda: dfmst.from_igraph(twice),
         "attribute 'length' do not fit a column": lambda: dfmst.from_igraph(mixed),
         "an attribute 'source'": lambda: dfmst.from_igraph(taken),
         "1 nulls": lambda: dfmst.to_igraph(pa.table({"source": ["a"], "target": pa.array([None], "str")})),

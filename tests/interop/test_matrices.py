@@ -146,15 +146,25 @@ def test_zeros_and_parallel_edges_are_edges():
     assert forest["weight"].to_pylist() == [0, 4]
 
 
+@pytest.mark.parametrize("kind", [pa.float16(), pa.binary(1), pa.time32("s"), pa.bool_()], ids=str)
+def test_ids_of_any_type(kind):
+    ids = pa.array([2, 0], pa.int32()).cast(kind) if kind != pa.binary(1) else pa.array([b"b", b"a"], kind)
+    assert dfmst.from_matrix([[0, 1], [1, 0]], ids=ids)["source"].to_pylist() == ids[:1].to_pylist()
+    tree = dfmst.points_forest(pa.table({"x": [0, 1], "id": ids}), "x", ids="id")
+    assert tree["source"].to_pylist() == ids[:1].to_pylist()
+    with pytest.raises(dfmst.InvalidEdgesError, match="ids has 1 repeated entries"):
+        dfmst.from_matrix([[0, 1], [1, 0]], ids=ids.take([0, 0]))
+
+
 def test_wrong_matrices():
     calls: dict[str, Any] = {
         "shape": lambda: dfmst.from_sparse(sparse.coo_array((2, 3))),
         "not a sparse matrix": lambda: dfmst.from_sparse(np.eye(3)),
         "there are 2 ids": lambda: dfmst.from_sparse(sparse.eye_array(3), ids=["a", "b"]),
-        "ids= has 1 repeated entries, the first is 'a' in row 1, as in row 0": lambda: dfmst.from_sparse(
+        "ids has 1 repeated entries, the first is 'a' in row 1, as in row 0": lambda: dfmst.from_sparse(
             sparse.eye_array(2), ids=["a", "a"]
         ),
-        "ids= has 1 nulls, the first in row 1": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", None]),
+        "ids has 1 nulls, the first in row 1": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", None]),
         "1 ids that are not listed": lambda: dfmst.to_sparse(table([(0, 1, 1)]), ids=[0]),
         "1 ids outside the shape": lambda: dfmst.to_sparse(table([(0, 3, 1)]), 3),
         "column 'weight' holds float128": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype="g")),

@@ -156,14 +156,30 @@ def test_noise_of_any_type(kind):
     assert events.event.tolist() == ["kept", "gone", "new"]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda texts: pl.DataFrame({"vertex": range(6), "label": pl.Series(texts, dtype=pl.Enum(["-1", "0", "1"]))}),
+        lambda texts: pl.DataFrame({"vertex": range(6), "label": pl.Series(texts, dtype=pl.Categorical)}),
+        lambda texts: pa.table({"vertex": range(6), "label": pa.array(texts, pa.string_view())}),
+        lambda texts: pa.table({"vertex": range(6), "label": pa.array(texts).dictionary_encode()}),
+    ],
+)
+def test_noise_that_is_text(make):
+    labels, events = dfmst.relabel(make(["-1", "-1", "0", "0", "1", "1"]), make(["1", "1", "-1", "-1", "0", "0"]))
+    assert list(map(plain, labels["label"])) == ["-1", "-1", "0-2", "0-2", "0", "0"]
+    assert list(map(plain, events["event"])) == ["kept", "new", "gone"]
+
+
 def test_noise_of_an_earlier_run():
     edges = pd.DataFrame({"source": [1, 2, 4, 5, 7], "target": [2, 3, 5, 6, 8], "weight": [1.0, 2, 1, 1, 9]})
     old = dfmst.hdbscan(edges, min_cluster_size=3)
     assert old.label.tolist() == [0, 0, 0, 1, 1, 1, -1, -1]
     assert dfmst.clusters(edges, distance=2, previous=old).cluster.tolist() == [0, 0, 0, 1, 1, 1, 7, 8]
     renamed = old[["vertex", "label"]].set_axis(["vertex", "cluster"], axis=1)
-    with pytest.raises(dfmst.InvalidEdgesError, match="cluster of old is -1 in 2 rows, the first is row 6: noise, or"):
+    with pytest.raises(dfmst.InvalidEdgesError, match="in 2 rows, the first is row 6: noise, or") as caught:
         dfmst.clusters(edges, distance=2, previous=renamed)
+    assert "name the column label" in caught.value.hint  # as `old` has it
     ids = renamed.assign(vertex=renamed.vertex - 2)  # cluster -1 may be called after its vertex -1
     assert dfmst.relabel(ids, ids)[0].equals(ids)
 

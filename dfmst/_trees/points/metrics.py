@@ -118,11 +118,12 @@ def _latitude(points: Points) -> int:
     for name in points.names:
         if not _RADIANS.isdisjoint(_words(name)):
             message = f"column {name!r} holds radians by its name, and haversine takes degrees"
-            raise InvalidEdgesError(message, "pass degrees: numpy.degrees(column); or rename the column")
+            hint = "pass numpy.degrees(column) under another name, or rename the column if it holds degrees"
+            raise InvalidEdgesError(message, hint)
     axes, hint, option = len(points.coordinates), "name them with columns=", ("columns=", "-c")
     if axes != 2:
         if points.geographic:
-            hint = 'drop the heights: shapely.force_2d(frame.geometry), or pass metric="euclidean"'
+            hint = 'drop the heights: frame.geometry.force_2d(), or pass metric="euclidean"'
             option = 'metric="euclidean"', "--metric euclidean"
         message = f"haversine takes two columns, latitude and longitude, and the points have {axes}"
         raise InvalidEdgesError(message, hint, option=option)
@@ -195,8 +196,8 @@ def _said(name: Any) -> str | None:
 def _axis(name: Any) -> str | None:
     """Return which of x and y a name has as a word: x is the longitude."""
     words = set(_words(name))
-    for axis, side, other in (("x", _EAST, "easting"), ("y", _NORTH, "northing")):
-        if words & {axis, f"{axis}coord", f"coord{axis}", f"{axis}coordinate", other}:
+    for axis, side, *others in (("x", _EAST, "easting", "ra"), ("y", _NORTH, "northing", "dec")):  # or of the sky
+        if words & {axis, f"{axis}coord", f"coord{axis}", f"{axis}coordinate", *others}:
             return side
     return None
 
@@ -213,7 +214,9 @@ def _on_sphere(engine: Engine, points: Points, latitude_at: int) -> Array:
             row = int(beyond.argmax())
             column = f"column {points.names[place]!r}" if points.names else f"column {place} of the array"
             message = f"{column} has {int(beyond.sum()):,} {name}s beyond {limit:g} degrees, the first in row {row}"
-            hint = "pass degrees; the names of two columns say which is the latitude, or else it is the first"
+            hint = "name latitude first, then longitude, both in degrees"
+            if points.names and latitude_of(*points.names[::-1]) != latitude_at:  # the names said it
+                hint = "pass degrees; if the two columns have each other's values, swap their names (or x and y)"
             raise InvalidEdgesError(message, hint, row=row)
     placed: Array = engine.xp.empty((3, points.number))
     degrees = [engine.xp.ascontiguousarray(values) for values in (latitude, longitude)]

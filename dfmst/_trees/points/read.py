@@ -189,7 +189,7 @@ def _of_geometry(column: pa.ChunkedArray, name: Any) -> tuple[Array, tuple[str, 
     if flat.any():
         row = int(flat.argmax())
         message = f"column {name!r} has {int(flat.sum()):,} points without a height (Z), the first in row {row}"
-        hint = "give all points a height, or none: shapely.force_2d(frame.geometry)"
+        hint = "give all points a height, or none: frame.geometry.force_2d()"
         raise InvalidEdgesError(f"{message}, and others have one", hint, row=row)
     return np.concatenate([geometry.first, height[None]]), ("x", "y", "z")
 

@@ -141,10 +141,13 @@ def test_heights():
         assert np.asarray(dfmst.points_forest(points, columns)["distance"]).tolist() == [100.0, 5.0]
     for points, columns in in_forms(high.set_crs(4326)):
         with pytest.raises(
-            dfmst.InvalidEdgesError, match=r"the points have 3\nHint: drop the heights: shapely.force_2d"
-        ):
+            dfmst.InvalidEdgesError, match=r"the points have 3\nHint: drop the heights: frame.geometry.force_2d"
+        ) as caught:
             dfmst.points_forest(points, columns)
+        assert caught.value.hint.replace(*caught.value.option or ()).endswith("or pass --metric euclidean")
         assert np.asarray(dfmst.points_forest(points, columns, metric="euclidean")["distance"]).tolist() == [100.0, 5.0]
+    flat = high.set_crs(4326).to_frame("place").geometry.force_2d()  # as the hint says: it is still in degrees
+    assert dfmst.points_forest(flat)["distance"].max() > 300_000
     mixed = geopandas.GeoSeries([shapely.Point(0, 0, 0), shapely.Point(0, 0), shapely.Point(0, 9)])
     with pytest.raises(dfmst.InvalidEdgesError, match=r"2 points without a height \(Z\), the first in row 1"):
         dfmst.points_forest(mixed)

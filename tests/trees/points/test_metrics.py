@@ -176,7 +176,7 @@ decimalLongitude decimalLatitude / geo.lon geo.lat / lon1 lat1 / lng2 lat2 / Lon
 GPSLongitude GPSLatitude / reclong reclat / INTPTLONG INTPTLAT / XLONG XLAT / dropofflongitude dropofflatitude /
 center-lng center-lat / LONGITUD LATITUD / lon_wgs84 lat_wgs84 / mean_lon_2020 mean_lat_2020 / lon_stop y_of_stop_lat /
 x_start lat_of_start / lon other / other lat / trip_long trip_lat / LonDeg LatDeg / x_lon y_lat /
-long_trip_lon long_trip_lat / posx posy / MAPX MAPY / geox_wgs geoy_wgs
+long_trip_lon long_trip_lat / ra dec / RA_J2000 DEC_J2000 / lon_dec lat_dec / posx posy / MAPX MAPY / geox_wgs geoy_wgs
 """
 PAIRS = [tuple(pair.split()) for pair in DEGREES.split("/")]
 
@@ -224,7 +224,7 @@ def test_names_that_contradict(names):
 
 def test_radians_by_their_names():
     frame = pd.DataFrame({"lat_rad": [0.1, 0.2], "lon_rad": [0.1, 0.2]})
-    with pytest.raises(dfmst.InvalidEdgesError, match="column 'lat_rad' holds radians by its name"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column 'lat_rad' holds radians by its name.*\n.*under another"):
         dfmst.points_forest(frame, metric="haversine")
 
 
@@ -274,6 +274,11 @@ def test_columns_by_correlation():
         ([[0.0, 1.0], [0.0, 0.0]], {"metric": "cosine"}, "the point in row 1 is zero, and has no direction"),
         ([[0.1, 0.1], [0.1, 0.2]], {"metric": "correlation"}, "the point in row 0 has equal coordinates"),
         ([[0.0, 1.0], [91.0, 0.0]], {"metric": "haversine"}, "column 0 of the array has 1 latitudes beyond 90 degrees"),
+        (
+            pd.DataFrame({"lon": [52.0], "lat": [130.0]}),
+            {"metric": "haversine"},
+            "column 'lat' has 1 latitudes beyond 90 degrees, the first in row 0\nHint: pass degrees; if the two",
+        ),
         ([[0.0, 361.0]], {"metric": "haversine"}, "column 1 of the array has 1 longitudes beyond 360 degrees"),
         ([[0.0, 1.0, 2.0]], {"metric": "haversine"}, "haversine takes two columns, latitude and longitude"),
         ([[0.0, 1.0]], {"box": [1.0]}, "box has 1 length, and the points have 2 axes"),
