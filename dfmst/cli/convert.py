@@ -50,7 +50,7 @@ def convert(
 
     The rows are read in batches, so that files may be larger than memory. Several IN become one. In text, -s, -t and
     --by name ids, which are whole numbers if all are written as such, and -w names numbers. Other columns become
-    numbers only if that loses nothing. If no column is named, the usual names in the header are known.
+    numbers only if that loses nothing. If no end is named, the usual names in the header are known.
 
     \b
       dfmst convert USA-road-d.NY.gr.gz -o roads.parquet

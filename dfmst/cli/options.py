@@ -289,6 +289,6 @@ class GroupedCommand(click.Command):
         named = {name for names in self.groups.values() for name in names}
         groups = {**self.groups, "Other": tuple(name or "" for name in entries if name not in named)}
         for title, names in groups.items():
-            rows = [record for name in names if (record := entries.get(name)) is not None]
-            with formatter.section(title):
-                formatter.write_dl(rows)
+            if rows := [record for name in names if (record := entries.get(name)) is not None]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

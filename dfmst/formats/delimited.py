@@ -44,7 +44,7 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
     (line, first), *_ = rows
     roles, words = file.roles, [words for _, words in rows]
-    if len(first) < 2 and (roles.ids or not (roles.named or roles.others)):
+    if len(first) < 2 and (roles.ids or (roles.usual and not roles.named)):
         hint = "separate the columns with commas, tabs, semicolons or blanks"
         raise file.problem("too few columns: an edge needs two vertices", line, hint)
     check_width(len(first), line.number, file)
@@ -52,7 +52,7 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     header = not roles.named.isdisjoint(word.strip() for word in first) or has_header(words)
     names = name_columns(words, header, file, line.number)
     samples = dict(zip(names, zip_longest(*words[header:], fillvalue=""), strict=False))
-    roles = roles if roles.named or roles.others else _known_roles(names, samples)
+    roles = _with_usual(roles, names, samples) if roles.usual else roles
     _check_roles(samples, names, roles, file)
     layout = replace(layout, fields=_fields(names, roles, samples), decimal=roles.decimal, thousands=roles.thousands)
     skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
@@ -137,12 +137,23 @@ def _known_ends(names: list[str]) -> list[str | None]:
     return [next((name for name in names if name.strip().lower() in known), None) for known in ends]
 
 
-def _known_roles(names: list[str], samples: dict[str, tuple[str, ...]]) -> Roles:
-    """Return the roles of columns by their names; a weight begins with a number."""
-    ends = [name for name in _known_ends(names) if name is not None]
-    weights = [name for name in names if name.lower() in KNOWN_NAMES["weight"] and name not in ends]
-    numbers = (name for name in weights[:1] if not samples.get(name, ("",))[0] or is_number(samples[name][0]))
-    return Roles(ids=(tuple(ends),) if len(ends) == 2 else (), numbers=tuple(numbers))
+#: Usual names of columns that are numbers if all their values are.
+UNITS = ("km", "miles", "meters", "hours", "minutes", "seconds")
+
+
+def _with_usual(roles: Roles, names: list[str], samples: dict[str, tuple[str, ...]]) -> Roles:
+    """Return the roles, and those of other columns with usual names; a weight begins with a number."""
+    ends = [name for name in _known_ends(names) if name not in (None, *roles.keys, *roles.numbers)]
+    free = [name for name in names if name not in roles.named.union(ends)] if not roles.numbers else []
+    weights = [name for name in free if name.lower() in KNOWN_NAMES["weight"]]
+    weights = [name for name in weights if not samples.get(name, ("",))[0] or is_number(samples[name][0])]
+    others = (name for name in free if name.lower() in UNITS)
+    return replace(
+        roles,
+        ids=(tuple(map(str, ends)),) if len(ends) == 2 else (),
+        numbers=roles.numbers or tuple(weights[:1]),
+        ordered=(*weights[1:], *others),
+    )
 
 
 #: Whether a word is a whole number as Python writes floats.

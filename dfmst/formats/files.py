@@ -57,6 +57,7 @@ class Roles:
     ordered: tuple[str, ...] = ()  # numbers if all values are
     text: tuple[str, ...] = ()
     others: bool = False  # whether the other columns are like `ordered`
+    usual: bool = True  # whether columns of usual names have their roles
     decimal: str = "."
     thousands: str = ""
     arguments: tuple[tuple[str, str], ...] = ()  # arguments and the columns that they name, which must be there
@@ -84,6 +85,7 @@ class Roles:
             ordered=named.get("ordered", ()),
             text=named.get("text", ()),
             others="columns" in named and not named["columns"],
+            usual=not (named.get("source") or named.get("target") or {"on", "ids", "columns"} & named.keys()),
             decimal=decimal,
             thousands=thousands or "",
             arguments=tuple(

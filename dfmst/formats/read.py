@@ -81,7 +81,7 @@ def open_edges(
     source, target, weight
         Columns of a CSV or TSV file that are the ends and the weight of edges; a list of names, if several form one.
         Ids are whole numbers if each of them is written as one, as 7 is and 007 is not, and else text. Weights are
-        numbers. Without any name, the usual names in the header are known.
+        numbers. If no end is named, the usual names in the header are known.
     by
         Columns of groups or keys, which get their types as ids do.
     text
@@ -225,7 +225,7 @@ def _with_text(schemas: list[pa.Schema], texts: list[bool], roles: Roles) -> lis
 
     Its numbers there are written as they are read, so that nothing is lost.
     """
-    numbers = {*roles.numbers, *roles.ordered, *(() if roles.named else KNOWN_NAMES["weight"])}
+    numbers = {*roles.numbers, *roles.ordered, *(KNOWN_NAMES["weight"] if roles.usual else ())}
     words = {field.name for schema in schemas for field in schema if family_of(field.type) == "text"} - numbers
     return [
         pa.schema([field.with_type(pa.string()) if field.name in words else field for field in schema], schema.metadata)

@@ -35,7 +35,7 @@ from dfmst.formats.text_rows import (
     split_rows,
 )
 
-NEWLINE, MINUS, POINT, ZERO = b"\n-.0"
+NEWLINE, TAB, MINUS, POINT, ZERO = b"\n\t-.0"
 SAFE_DIGITS = 15
 CANONICAL = r"^(0|-?[1-9][0-9]*)$"
 FRACTION = r"^(0|-?[1-9][0-9]*|-?[0-9]+\.[0-9]+)$"
@@ -311,7 +311,8 @@ class Signs(NamedTuple):
         """Look for the signs, with no regard to rows."""
         text, mark = np.frombuffer(b"\n%b\n" % data, np.uint8), ord(separator)
         plain, quoted, odd = True, False, b"+" in data or (b"-" in data and b"-0" in data)
-        blanks, quotes = separator != " " and b" " in data, b'"' in data
+        tab = TAB if mark != TAB else SPACE
+        blanks, quotes = separator != " " and (b" " in data or tab in data), b'"' in data
         for start in range(0, len(text), PIECE):
             piece = text[max(0, start - SAFE_DIGITS) : start + PIECE]
             digit, end = piece - ZERO < 10, (piece == mark) | (piece == NEWLINE)
@@ -319,9 +320,10 @@ class Signs(NamedTuple):
             if not odd:
                 odd = bool((zero & digit[2:] & ~digit[:-2] & (before != POINT)).any())
                 if blanks and not odd:
-                    near = digit | (piece == SPACE) | (piece == MINUS) | (piece == POINT)
+                    blank = (piece == SPACE) | (piece == tab)
+                    near = digit | blank | (piece == MINUS) | (piece == POINT)
                     between = (end[:-2] & near[2:]) | (near[:-2] & end[2:])
-                    odd = bool(((piece[1:-1] == SPACE) & between).any())
+                    odd = bool((blank[1:-1] & between).any())
             if quotes and not quoted:
                 quoted = bool(((before == QUOTE) & (within | (piece[1:-1] == MINUS))).any())
             plain = plain and not odd and bool((digit | end).all()) and not _has_run(digit, SAFE_DIGITS + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,8 +33,9 @@ def test_version(dfmst):
 
 def test_help(dfmst):
     text = dfmst("--help").stdout
-    for command in ("forest", "components", "verify", "convert", "demo"):
-        assert f"\n  {command} " in text
+    commands = re.findall(r"^  ([a-z]+) {2,}", text.partition("\nCommands:\n")[2], re.MULTILINE)
+    assert {"forest", "components", "verify", "convert", "demo", "report"} < set(commands)
+    for command in commands:
         assert dfmst(command, "-h").stdout.startswith(f"Usage: dfmst {command} ")
 
 

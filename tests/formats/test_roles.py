@@ -53,6 +53,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
         {"a": [1], "b": ["x"], "c": [3], "d": ["07"]},
     ),
     ("a,b,zip\n1,2,3\n", {**ENDS, "text": ["a", "zip"]}, {"a": ["1"], "b": ["2"], "zip": ["3"]}),
+    ("a,b,c\n1,\t2,\t3\n4,5\t,6\n", ENDS, {"a": ["1", "4"], "b": ["\t2", "5\t"], "c": ["\t3", "6"]}),
+    # Usual names, if no end has a name
+    ("from,to,w\n07,1,2.0\n", {"by": "from"}, {"from": ["07"], "to": [1], "w": [2.0]}),
+    ("from,to,n\n07,1,2.0\n", {"weight": "n"}, {"from": ["07"], "to": ["1"], "n": [2.0]}),
+    ("from,to,w\n1.0,1,2.0\n", {"text": ["from"]}, {"from": ["1.0"], "to": ["1"], "w": [2.0]}),
+    ("from,to,w\n07,1,2.0\n", {"source": "from", "target": "to"}, {"w": ["2.0"]}),
+    (
+        "u,v,cost,km,dist\n1,2,x,1.50,2.0\n1,2,1,n/a,3\n",
+        {},
+        {"cost": ["x", "1"], "km": ["1.50", "n/a"], "dist": [2.0, 3.0]},
+    ),
+    ("u,v,cost,km\n1,2,1.0,1.50\n", {}, {"cost": [1.0], "km": [1.5]}),
     # Weights
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
     ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
