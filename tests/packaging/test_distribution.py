@@ -57,7 +57,7 @@ def test_the_command_is_installed():
 def test_there_is_one_version():
     assert metadata.version("dfmst") == dfmst.__version__ == RECIPE["context"]["version"]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(r"^## \[(.+?)\]", changes, re.MULTILINE).group(1) == dfmst.__version__
+    assert re.search(r"^## \[(\d.+?)\]", changes, re.MULTILINE).group(1) == dfmst.__version__
 
 
 def test_conda_and_pip_install_the_same():
