@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -61,12 +61,15 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command by its name; suggest the most similar name otherwise, as later versions of click do."""
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
             suggestion = did_you_mean(args[0], self.commands)
             if not suggestion or "Did you mean" in error.format_message():
                 raise
             raise click.UsageError(f"{error.format_message()} {suggestion.capitalize()}", ctx) from None
+        if command is not None:
+            _refuse_two_columns(click.Context(command, ctx, name), rest)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn its errors into messages and exit statuses."""
@@ -81,6 +84,16 @@ class Program(click.Group):
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise  # click ends quietly: the reader of our output has gone
             _fail(ctx, error)
+
+
+def _refuse_two_columns(ctx: click.Context, args: list[str]) -> None:
+    """Raise an error if an option for one column names two: click would take the last one."""
+    given: list[Any] = []
+    with suppress(click.UsageError):  # the command reports it
+        given = ctx.command.make_parser(ctx).parse_args(list(args))[2]
+    for option in given:
+        if option.metavar == "COLUMN" and not option.multiple and given.count(option) > 1:
+            raise click.UsageError(f"{option.opts[-1]} is given {given.count(option)} times, and names one column.", ctx)
 
 
 @contextmanager

@@ -301,6 +301,7 @@ def test_inputs_with_other_columns(dfmst, command):
         (["forest", "in.parquet", "-o", ""], "Invalid value for '-o' / '--output': the name is empty."),
         (["forest", "in.parquet", "-s", "a", "-t", "a"], "--source and --target both name the column 'a'."),
         (["components", "in.parquet", "-t", "source"], "--source and --target both name the column 'source'."),
+        (["forest", "in.parquet", "-w", "km", "--weight", "cost"], "--weight is given 2 times, and names one column."),
         (["prove"], "No such command 'prove'."),
     ],
 )
