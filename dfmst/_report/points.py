@@ -12,6 +12,7 @@ from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.unify import family_of
 from dfmst._report.words import label
 from dfmst._trees.points.geometry import (
     LINE,
@@ -53,7 +54,8 @@ class Points:
 def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> pa.Array:
     """Return the place of each vertex among ids, null if it is not there."""
     try:
-        match = pc.index_in(values, value_set=ids.cast(values.type))
+        common = ids.type if family_of(ids.type) == "text" else values.type  # "0170" is no 170
+        match = pc.index_in(values.cast(common), value_set=ids.cast(common))
     except (pa.ArrowException, NotImplementedError):
         match = pa.nulls(len(values), pa.int32())
     if len(values) and match.null_count == len(values):

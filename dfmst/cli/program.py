@@ -92,8 +92,9 @@ def _refuse_two_columns(ctx: click.Context, args: list[str]) -> None:
     with suppress(click.UsageError):  # the command reports it
         given = ctx.command.make_parser(ctx).parse_args(list(args))[2]
     for option in given:
-        if option.metavar == "COLUMN" and not option.multiple and given.count(option) > 1:
-            raise click.UsageError(f"{option.opts[-1]} is given {given.count(option)} times, and names one column.", ctx)
+        times = given.count(option)
+        if option.metavar == "COLUMN" and not option.multiple and times > 1:
+            raise click.UsageError(f"{option.opts[-1]} is given {times} times, and names one column.", ctx)
 
 
 @contextmanager

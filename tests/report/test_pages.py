@@ -370,6 +370,15 @@ def test_damaged_geoparquet(about):
         dfmst.report(ROADS, "a", "b", "km", points=points)
 
 
+def test_a_text_with_a_leading_zero_is_no_number():
+    points = pa.table({"id": ["07", "08"], "lon": [7.0, 8.0], "lat": [50.0, 51.0]})
+    edges = pa.table({"source": [7], "target": [8], "weight": [1.0]})
+    with pytest.raises(InvalidEdgesError, match="none of the 2 vertices is among the 2 points"):
+        dfmst.report(edges, points=points, id="id", coordinates=("lon", "lat"))
+    points = points.set_column(0, "id", pa.array(["7", "8"]))
+    assert "<svg" in dfmst.report(edges, points=points, id="id", coordinates=("lon", "lat")).html
+
+
 def test_points_of_texts():
     points = pa.table({"town": ["a"], "place": [{"x": "east", "y": "north"}]})
     with pytest.raises(InvalidEdgesError, match="column 'place' holds string values, not coordinates"):
