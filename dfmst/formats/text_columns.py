@@ -290,7 +290,7 @@ def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, 
             for at, field in fields.items()
         }
     for at, field in fields.items():
-        if layout.quoted and field.type != pa.string():
+        if layout.missing and field.type != pa.string():
             with suppress(pa.ArrowInvalid):
                 words[at] = cleaned(words[at], field, layout)
     return words

@@ -301,13 +301,13 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
     for line, words in rows:
         word = words[position]
         try:
-            if layout.quoted and layout.is_missing(field, word):
+            if layout.missing and layout.is_missing(field, word):
                 values.append(None)
             else:
                 values.append(converter(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
-            hint, option = _hint_for_number(word) if layout.quoted else (REPAIR, (REPAIR, REPAIR))
+            hint, option = _hint_for_number(word) if layout.missing else (REPAIR, (REPAIR, REPAIR))
             if field.end_point and not layout.quoted:
                 hint, option = NAMES_HINT, ("format='csv'", "--format csv")
             raise block.file.problem(message, line, hint, option) from error

@@ -65,6 +65,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
         {"cost": ["x", "1"], "km": ["1.50", "n/a"], "dist": [2.0, 3.0]},
     ),
     ("u,v,cost,km\n1,2,1.0,1.50\n", {}, {"cost": [1.0], "km": [1.5]}),
+    # Other signs of numbers
+    ("a;b;1,5\nc;d;2\n", {"decimal": ","}, {"source": ["a", "c"], "target": ["b", "d"], "weight": [1.5, 2.0]}),
+    ("u;v;w\n1;2;1.000,5\n", {"decimal": ",", "thousands": "."}, {"w": [1000.5]}),
+    ("u v w\n1 2 1,5\n2 3 NA\n", {"decimal": ","}, {"w": [1.5, None]}),
+    ("1 2 1,5\n2 3 2\n", {"decimal": ","}, {"source": [1, 2], "target": [2, 3], "weight": [1.5, 2.0]}),
     # Weights
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
     ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
@@ -117,6 +122,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ('a,b,km\n1,2,"1,200.5"\n', KM, "if ',' separates thousands, read the file with thousands=','"),
     ("a;b;km\n1;2;1.200,5\n", KM, "if '.' separates thousands, read the file with thousands='.', decimal=','"),
     ("a;b;km\n1;2;1,5\n", KM, "line 2: not a number in column 3 (km), '1,5'"),
+    ("1 2 1,5\n2 3 2,5\n", {}, "line 1: ',' is a decimal sign, or separates columns"),
+    ("a;b;1,5\nc;d;2\n", {}, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
+    ("u v w\n1 2 1,5\n", {}, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("a;b;km\n1;2;1,5\n", KM, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("a;b;km\n1;2;1.5\n", {**KM, "decimal": ","}, "not a number in column 3 (km), '1.5'"),
     (f"a;b;km\n1;2;{'7' * 39}\n1;2;NA\n1;2;0,5\n", {**KM, "decimal": ","}, "line 2: a number beyond 38 digits"),
@@ -144,6 +152,16 @@ def test_blanks_of_twins_can_be_kept(tmp_path: Path) -> None:
     text = "a,b,km\nx, y,1\ny,z,2\n"
     assert read(tmp_path, text, **KM, text=["a"])["b"] == [" y", "z"]
     assert read(tmp_path, text)["b"] == [" y", "z"]  # no column is named as an id
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("1.0 2 5\n2 3 7\n", ["source", "target"]), ("from to w\n1.0 2 5\n2 3 7\n", ["from", "to"])]
+)
+def test_ids_between_blanks_can_be_text(tmp_path: Path, text: str, names: list[str]) -> None:
+    (tmp_path / "t.txt").write_text(text)
+    columns = read_edges(tmp_path / "t.txt", text=names[:1]).to_pydict()
+    assert list(columns.values()) == [["1.0", "2"], ["2", "3"], [5, 7]]
+    assert list(columns)[:2] == names
 
 
 def test_signs_of_numbers_belong_to_tables(tmp_path: Path) -> None:
