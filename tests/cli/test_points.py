@@ -68,7 +68,7 @@ def test_several_columns_of_ids(dfmst, rows):
         "distance": [1.0, 4.0],
     }
     result = dfmst("points", "cities.csv", "-c", "x", "--id", "name", code=2)
-    assert "the first is '007' in row 1, as in row 0 (cities.csv, line 3)\nHint: name several columns" in result.stderr
+    assert "the first is '007' in row 1, as in row 0 (cities.csv, line 3)\nHint: name more columns" in result.stderr
     assert "leave out --id" in result.stderr
 
 
