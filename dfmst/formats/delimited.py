@@ -28,12 +28,16 @@ SAMPLE_ROWS = 100
 #: Whether the first line has blanks between words, of which the last is a number with a comma.
 _DECIMALS_BETWEEN_BLANKS = re.compile(r"\s*[^\s,]+(?:[ \t]+[^\s,]+)+[ \t]+-?[0-9]*,[0-9]+\s*$", re.MULTILINE).match
 
+_is_decimal = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*\Z").match
+
 
 def find_separator(text: str) -> str:
     """Return the most frequent separator of the first line outside quotes, or a blank if it has none."""
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
     commonest = max(SEPARATORS, key=line.count)
-    return commonest if commonest in line else " "
+    others = (mark for mark in "\t;" if mark in line and "," in line)
+    decimals = (mark for mark in others if all("," not in word or _is_decimal(word) for word in line.split(mark)))
+    return next(decimals, commonest if commonest in line else " ")
 
 
 def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:

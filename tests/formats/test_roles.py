@@ -69,6 +69,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("a;b;1,5\nc;d;2\n", {"decimal": ","}, {"source": ["a", "c"], "target": ["b", "d"], "weight": [1.5, 2.0]}),
     ("u;v;w\n1;2;1.000,5\n", {"decimal": ",", "thousands": "."}, {"w": [1000.5]}),
     ("u v w\n1 2 1,5\n2 3 NA\n", {"decimal": ","}, {"w": [1.5, None]}),
+    ("1,5;2,5\n,5;3\n", {"decimal": ",", "weight": "source"}, {"source": [1.5, 0.5], "target": ["2,5", "3"]}),
+    ("x,5;y\n1,5;2\n", {}, {"x": [1], "5;y": ["5;2"]}),
     ("1 2 1,5\n2 3 2\n", {"decimal": ","}, {"source": [1, 2], "target": [2, 3], "weight": [1.5, 2.0]}),
     # Weights
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
