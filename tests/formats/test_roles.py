@@ -54,6 +54,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ),
     ("a,b,zip\n1,2,3\n", {**ENDS, "text": ["a", "zip"]}, {"a": ["1"], "b": ["2"], "zip": ["3"]}),
     ("a,b,c\n1,\t2,\t3\n4,5\t,6\n", ENDS, {"a": ["1", "4"], "b": ["\t2", "5\t"], "c": ["\t3", "6"]}),
+    ('a,b,c\n1," 2","\t3"\n4,5,6\n', ENDS, {"a": ["1", "4"], "b": [" 2", "5"], "c": ["\t3", "6"]}),
     # Usual names, if no end has a name
     ("from,to,w\n07,1,2.0\n", {"by": "from"}, {"from": ["07"], "to": [1], "w": [2.0]}),
     ("from,to,n\n07,1,2.0\n", {"weight": "n"}, {"from": ["07"], "to": ["1"], "n": [2.0]}),
