@@ -25,11 +25,19 @@ SEPARATORS = (",", "\t", ";")
 SAMPLE_ROWS = 100
 
 
+#: Whether the first line has blanks between words, of which the last is a number with a comma.
+_DECIMALS_BETWEEN_BLANKS = re.compile(r"\s*[^\s,]+(?:[ \t]+[^\s,]+)+[ \t]+-?[0-9]*,[0-9]+\s*$", re.MULTILINE).match
+
+_is_decimal = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*\Z").match
+
+
 def find_separator(text: str) -> str:
     """Return the most frequent separator of the first line outside quotes, or a blank if it has none."""
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
     commonest = max(SEPARATORS, key=line.count)
-    return commonest if commonest in line else " "
+    others = (mark for mark in "\t;" if mark in line and "," in line)
+    decimals = (mark for mark in others if all("," not in word or _is_decimal(word) for word in line.split(mark)))
+    return next(decimals, commonest if commonest in line else " ")
 
 
 def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:
@@ -38,7 +46,14 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
         block = next(reader.blocks(partial(cut_outside_quotes, separators="".join(SEPARATORS).encode())))
-    separator = separator or find_separator(block.data.decode("utf-8", errors="replace"))
+    text = block.data.decode("utf-8", errors="replace")
+    separator = separator or find_separator(text)
+    if separator == "," and _DECIMALS_BETWEEN_BLANKS(text):
+        if file.roles.decimal == ".":
+            hint = "read the file with {} if it is the decimal sign, else write a header".format
+            option = hint("format='csv', decimal=','"), hint("--format csv --decimal ,")
+            raise file.problem("',' is a decimal sign, or separates columns", skip + 1, option[0], option)
+        separator = " "
     layout = Layout((), separator, spaced=separator == " ", quoted=separator != " ", missing="NA")
     layout = replace(layout, trimmed=_is_spaced(block, layout))
     rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
@@ -94,6 +109,9 @@ def _is_spaced(block: Block, layout: Layout) -> bool:
 
 
 WITHOUT_HEADER = ("source", "target", "weight")
+#: Whether a column may be one of numbers by its first value, perhaps with other signs.
+_GROUPED = r"\s*[-+]?(?:[0-9]*,[0-9]+|[0-9]{1,3}(?:[,.'_ \u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?)\s*\Z"
+_begins_numbers = re.compile(rf"{ANY_NUMBER}|{_GROUPED}", re.ASCII).match
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -104,7 +122,7 @@ def has_header(rows: list[list[str]]) -> bool:
     header if it has three words: an edge would have a number as its third.
     """
     first, rest = rows[0], rows[1:]
-    if any(map(is_number, first)):
+    if any(map(_begins_numbers, first)):
         return False
     if None not in _known_ends(first):
         return True
@@ -126,7 +144,7 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
             raise file.problem(f"two columns named {twice!r}", quoted, "rename one of them")
     else:
         names = [f"column_{at}" for at in range(1, len(first) + 1)]
-        known = 3 if len(first) > 2 and (is_number(first[2]) or not first[2]) else 2
+        known = 3 if len(first) > 2 and (_begins_numbers(first[2]) or not first[2]) else 2
         names[:known] = WITHOUT_HEADER[: min(known, len(first))]
     return names
 
@@ -146,7 +164,7 @@ def _with_usual(roles: Roles, names: list[str], samples: dict[str, tuple[str, ..
     ends = [name for name in _known_ends(names) if name not in (None, *roles.keys, *roles.numbers)]
     free = [name for name in names if name not in roles.named.union(ends)] if not roles.numbers else []
     weights = [name for name in free if name.lower() in KNOWN_NAMES["weight"]]
-    weights = [name for name in weights if not samples.get(name, ("",))[0] or is_number(samples[name][0])]
+    weights = [name for name in weights if not samples.get(name, ("",))[0] or _begins_numbers(samples[name][0])]
     others = (name for name in free if name.lower() in UNITS)
     return replace(
         roles,

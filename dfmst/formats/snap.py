@@ -39,6 +39,8 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     ``# Nodes: N Edges: M`` promises M rows. A line of column names, or one that holds only the number of vertices, may
     come first. A row may end in a dictionary of attributes, as NetworkX writes it.
     """
+    if not (file.roles.usual or file.roles.ids):  # points or records
+        return open_csv(file)
     comments, rows, counts = _first_lines(file)
     first, names = rows[0], list[str]()
     if len(rows) > 1 and _is_heading(rows):
@@ -48,6 +50,8 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
         _check_heading(rows[0], file)
     elif has_dictionary(first.text):
         return open_dictionary_rows(file)
+    if not {"source", "target", *names[:2]}.isdisjoint(file.roles.text):
+        return open_csv(file)
     columns, skip = len(first.words), first.number - 1
     if columns < 2:
         raise file.problem("too few columns: an edge needs two vertices", first, "choose another format with format=")

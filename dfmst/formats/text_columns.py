@@ -325,7 +325,8 @@ class Signs(NamedTuple):
                     between = (end[:-2] & near[2:]) | (near[:-2] & end[2:])
                     odd = bool((blank[1:-1] & between).any())
             if quotes and not quoted:
-                quoted = bool(((before == QUOTE) & (within | (piece[1:-1] == MINUS))).any())
+                within = within | (piece[1:-1] == MINUS) | (piece[1:-1] == SPACE) | (piece[1:-1] == tab)
+                quoted = bool(((before == QUOTE) & within).any())
             plain = plain and not odd and bool((digit | end).all()) and not _has_run(digit, SAFE_DIGITS + 1)
         return cls(plain, odd, quoted)
 

@@ -126,10 +126,10 @@ def test_columns_by_role(dfmst, text, arguments, expected):
 
 
 def test_types_of_named_columns(dfmst):
-    Path("in.csv").write_text("from_id,name,km\n1,2,3.0\n")
+    Path("in.csv").write_text("from_id,name,fare\n1,2,3.0\n")
     for options, types in (
         ((), ["int64", "int64", "string"]),
-        (("-w", "km", "--text", "name"), ["int64", "string", "double"]),
+        (("-w", "fare", "--text", "name"), ["int64", "string", "double"]),
     ):
         summary = json.loads(dfmst("convert", "in.csv", "-o", "out.parquet", "--json", *options).stdout)
         assert list(summary["columns"].values()) == types

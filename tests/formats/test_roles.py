@@ -54,6 +54,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ),
     ("a,b,zip\n1,2,3\n", {**ENDS, "text": ["a", "zip"]}, {"a": ["1"], "b": ["2"], "zip": ["3"]}),
     ("a,b,c\n1,\t2,\t3\n4,5\t,6\n", ENDS, {"a": ["1", "4"], "b": ["\t2", "5\t"], "c": ["\t3", "6"]}),
+    ('a,b,c\n1," 2","\t3"\n4,5,6\n', ENDS, {"a": ["1", "4"], "b": [" 2", "5"], "c": ["\t3", "6"]}),
     # Usual names, if no end has a name
     ("from,to,w\n07,1,2.0\n", {"by": "from"}, {"from": ["07"], "to": [1], "w": [2.0]}),
     ("from,to,n\n07,1,2.0\n", {"weight": "n"}, {"from": ["07"], "to": ["1"], "n": [2.0]}),
@@ -65,6 +66,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
         {"cost": ["x", "1"], "km": ["1.50", "n/a"], "dist": [2.0, 3.0]},
     ),
     ("u,v,cost,km\n1,2,1.0,1.50\n", {}, {"cost": [1.0], "km": [1.5]}),
+    # Other signs of numbers
+    ("a;b;1,5\nc;d;2\n", {"decimal": ","}, {"source": ["a", "c"], "target": ["b", "d"], "weight": [1.5, 2.0]}),
+    ("u;v;w\n1;2;1.000,5\n", {"decimal": ",", "thousands": "."}, {"w": [1000.5]}),
+    ("u v w\n1 2 1,5\n2 3 NA\n", {"decimal": ","}, {"w": [1.5, None]}),
+    ("1,5;2,5\n,5;3\n", {"decimal": ",", "weight": "source"}, {"source": [1.5, 0.5], "target": ["2,5", "3"]}),
+    ("x,5;y\n1,5;2\n", {}, {"x": [1], "5;y": ["5;2"]}),
+    ("1 2 1,5\n2 3 2\n", {"decimal": ","}, {"source": [1, 2], "target": [2, 3], "weight": [1.5, 2.0]}),
     # Weights
     ("km,a,b\n1.50,x,y\n2,y,z\n", KM, {"km": [1.5, 2.0], "a": ["x", "y"], "b": ["y", "z"]}),
     ("from_id,from_name,to_id,to_name,km\n1,x,2,y,3\n", {"source": "from_id", "target": "to_id"}, {"to_id": [2]}),
@@ -120,6 +128,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ('a,b,km\n1,2,"1,200.5"\n', KM, "if ',' separates thousands, read the file with thousands=','"),
     ("a;b;km\n1;2;1.200,5\n", KM, "if '.' separates thousands, read the file with thousands='.', decimal=','"),
     ("a;b;km\n1;2;1,5\n", KM, "line 2: not a number in column 3 (km), '1,5'"),
+    ("1 2 1,5\n2 3 2,5\n", {}, "line 1: ',' is a decimal sign, or separates columns"),
+    ("a;b;1,5\nc;d;2\n", {}, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
+    ("u v w\n1 2 1,5\n", {}, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("a;b;km\n1;2;1,5\n", KM, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("a;b;km\n1;2;1.5\n", {**KM, "decimal": ","}, "not a number in column 3 (km), '1.5'"),
     (f"a;b;km\n1;2;{'7' * 39}\n1;2;NA\n1;2;0,5\n", {**KM, "decimal": ","}, "line 2: a number beyond 38 digits"),
@@ -148,6 +159,16 @@ def test_blanks_of_twins_can_be_kept(tmp_path: Path) -> None:
     text = "a,b,km\nx, y,1\ny,z,2\n"
     assert read(tmp_path, text, **KM, text=["a"])["b"] == [" y", "z"]
     assert read(tmp_path, text)["b"] == [" y", "z"]  # no column is named as an id
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("1.0 2 5\n2 3 7\n", ["source", "target"]), ("from to w\n1.0 2 5\n2 3 7\n", ["from", "to"])]
+)
+def test_ids_between_blanks_can_be_text(tmp_path: Path, text: str, names: list[str]) -> None:
+    (tmp_path / "t.txt").write_text(text)
+    columns = read_edges(tmp_path / "t.txt", text=names[:1]).to_pydict()
+    assert list(columns.values()) == [["1.0", "2"], ["2", "3"], [5, 7]]
+    assert list(columns)[:2] == names
 
 
 def test_signs_of_numbers_belong_to_tables(tmp_path: Path) -> None:
