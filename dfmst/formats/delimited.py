@@ -170,14 +170,15 @@ def _fields(names: list[str], roles: Roles, samples: dict[str, tuple[str, ...]])
     """Return the columns, each with the types for its role."""
     pairs = {name: pair for pair, ends in enumerate(roles.ids) for name in ends}
     texts = {other for name in roles.text for other in (name, *(roles.ids[pairs[name]] if name in pairs else ()))}
-    fields = (_field(name, roles, pairs.get(name), name in texts) for name in names)
+    fields = (field_of_role(name, roles, pairs.get(name), name in texts) for name in names)
     return tuple(
         replace(field, pointed=not field.kept and any(map(_is_pointed, samples.get(name, ()))))
         for name, field in zip(names, fields, strict=True)
     )
 
 
-def _field(name: str, roles: Roles, pair: int | None, is_text: bool) -> Field:
+def field_of_role(name: str, roles: Roles, pair: int | None, is_text: bool) -> Field:
+    """Return a column with the types for its role."""
     if is_text:
         return Field(name, TEXT)
     if pair is not None:
