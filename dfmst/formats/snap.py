@@ -42,7 +42,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
         return open_csv(file)
     comments, rows, counts = _first_lines(file)
     first, names = rows[0], list[str]()
-    if len(rows) > 1 and _is_heading(rows):
+    if len(rows) > 1 and (not file.roles.named.isdisjoint(first.texts) or _is_heading(rows)):
         first, names = rows[1], first.texts
         if any(names.index(name) > 1 for pair in file.roles.ids for name in pair if name in names):
             return open_csv(file)

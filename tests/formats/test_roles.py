@@ -164,6 +164,7 @@ def test_blanks_of_twins_can_be_kept(tmp_path: Path) -> None:
         ("1.0 2 5\n2 3 7\n", {"text": ["source"]}, {"source": ["1.0", "2"], "target": ["2", "3"], "weight": [5, 7]}),
         ("from to w\n1.0 2 5\n2 3 7\n", {"text": ["from"]}, {"from": ["1.0", "2"], "to": ["2", "3"], "w": [5, 7]}),
         ("a b km zip\n1 4 5 6\n4 5 6 01067\n", {}, {"source": [1, 4], "km": [5, 6], "zip": ["6", "01067"]}),
+        ("a b km\na b 5\nb c 6\n", KM, {"a": ["a", "b"], "b": ["b", "c"], "km": [5, 6]}),
         ("1 4 5 1\n4 5 6 0.5\n", {"by": "column_4"}, {"weight": [5, 6], "column_4": ["1", "0.5"]}),
         ("1 4 5 1\n4 5 6 2\n", {"text": ["weight", "column_4"]}, {"weight": ["5", "6"], "column_4": ["1", "2"]}),
         ("1 4 5 1\n4 5 6 02\n", {"weight": "column_4"}, {"weight": [5, 6], "column_4": [1, 2]}),
