@@ -23,12 +23,8 @@ from dfmst.formats.text_rows import ANY, AS_WRITTEN, CSV_NUMBER, NAME, TEXT, Fie
 
 SEPARATORS = (",", "\t", ";")
 SAMPLE_ROWS = 100
-
-
 #: Whether the first line has blanks between words, of which the last is a number with a comma.
 _DECIMALS_BETWEEN_BLANKS = re.compile(r"\s*[^\s,]+(?:[ \t]+[^\s,]+)+[ \t]+-?[0-9]*,[0-9]+\s*$", re.MULTILINE).match
-
-_is_decimal = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*\Z").match
 
 
 def find_separator(text: str) -> str:
@@ -36,7 +32,7 @@ def find_separator(text: str) -> str:
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
     commonest = max(SEPARATORS, key=line.count)
     others = (mark for mark in "\t;" if mark in line and "," in line)
-    decimals = (mark for mark in others if all("," not in word or _is_decimal(word) for word in line.split(mark)))
+    decimals = (mark for mark in others if all("," not in word or _begins_numbers(word) for word in line.split(mark)))
     return next(decimals, commonest if commonest in line else " ")
 
 
@@ -50,9 +46,9 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     separator = separator or find_separator(text)
     if separator == "," and _DECIMALS_BETWEEN_BLANKS(text):
         if file.roles.decimal == ".":
-            hint = "read the file with {} if it is the decimal sign, else write a header".format
-            option = hint("format='csv', decimal=','"), hint("--format csv --decimal ,")
-            raise file.problem("',' is a decimal sign, or separates columns", skip + 1, option[0], option)
+            options = "format='csv', decimal=','", "--format csv --decimal ,"
+            hint = f"read the file with {options[0]} if it is the decimal sign, else write a header"
+            raise file.problem("',' is a decimal sign, or separates columns", skip + 1, hint, options)
         separator = " "
     layout = Layout((), separator, spaced=separator == " ", quoted=separator != " ", missing="NA")
     layout = replace(layout, trimmed=_is_spaced(block, layout))
@@ -143,9 +139,8 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
             quoted = Line(",".join(first).encode(), line)
             raise file.problem(f"two columns named {twice!r}", quoted, "rename one of them")
     else:
-        names = [f"column_{at}" for at in range(1, len(first) + 1)]
-        known = 3 if len(first) > 2 and (_begins_numbers(first[2]) or not first[2]) else 2
-        names[:known] = WITHOUT_HEADER[: min(known, len(first))]
+        known = 3 if len(first) > 2 and (_begins_numbers(first[2]) or not first[2]) else min(2, len(first))
+        names = [*WITHOUT_HEADER[:known], *(f"column_{at}" for at in range(known + 1, len(first) + 1))]
     return names
 
 
@@ -182,14 +177,15 @@ def _fields(names: list[str], roles: Roles, samples: dict[str, tuple[str, ...]])
     """Return the columns, each with the types for its role."""
     pairs = {name: pair for pair, ends in enumerate(roles.ids) for name in ends}
     texts = {other for name in roles.text for other in (name, *(roles.ids[pairs[name]] if name in pairs else ()))}
-    fields = (_field(name, roles, pairs.get(name), name in texts) for name in names)
+    fields = (field_of_role(name, roles, pairs.get(name), name in texts) for name in names)
     return tuple(
         replace(field, pointed=not field.kept and any(map(_is_pointed, samples.get(name, ()))))
         for name, field in zip(names, fields, strict=True)
     )
 
 
-def _field(name: str, roles: Roles, pair: int | None, is_text: bool) -> Field:
+def field_of_role(name: str, roles: Roles, pair: int | None, is_text: bool) -> Field:
+    """Return a column with the types for its role."""
     if is_text:
         return Field(name, TEXT)
     if pair is not None:

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import read_count
-from dfmst.errors import FormatError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes, newlines_in_quotes
@@ -150,8 +149,9 @@ def _refuse_padded(block: Block, layout: Layout) -> None:
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        outside = partial(cut_outside_quotes, separators=layout.marks)
-        yield from reader.blocks(outside if layout.quoted else cut_at_newline)
+        yield from reader.blocks(
+            partial(cut_outside_quotes, separators=layout.marks) if layout.quoted else cut_at_newline
+        )
 
 
 def open_cedge(file: GraphFile) -> pa.RecordBatchReader:
@@ -297,9 +297,7 @@ def open_matrix_market(file: GraphFile) -> pa.RecordBatchReader:
 
 
 def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
-    def refuse(message: str, hint: str = f"the banner reads: {BANNER}") -> FormatError:
-        return file.problem(message, line, hint)
-
+    refuse = partial(file.problem, line=line, hint=f"the banner reads: {BANNER}")
     words = line.texts
     if len(words) != 5 or words[0] != "%%MatrixMarket":
         raise refuse("not a MatrixMarket banner")
@@ -312,15 +310,14 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
             hint="save it as a sparse matrix: scipy.io.mmwrite(path, scipy.sparse.coo_array(matrix))",
         )
     if field == "complex":
-        message = "complex numbers have no order, so they cannot be weights"
-        raise refuse(message, hint="save their absolute values as real")
+        raise refuse(
+            "complex numbers have no order, so they cannot be weights", hint="save their absolute values as real"
+        )
     if field not in MATRIX_WEIGHTS:
         raise refuse("an unknown kind of numbers")
     if symmetry == "skew-symmetric" and field != "pattern":
-        message = "a skew-symmetric matrix has every edge with two weights, of both signs"
-        raise refuse(
-            message, f"dfmst.from_sparse(scipy.io.mmread({str(file.path)!r})) has both; or save absolute values"
-        )
+        hint = f"dfmst.from_sparse(scipy.io.mmread({str(file.path)!r})) has both; or save absolute values"
+        raise refuse("a skew-symmetric matrix has every edge with two weights, of both signs", hint=hint)
     return MATRIX_WEIGHTS[field]
 
 

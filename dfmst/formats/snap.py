@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.errors import KNOWN_NAMES
-from dfmst.formats.delimited import open_csv
+from dfmst.formats.delimited import field_of_role, open_csv
 from dfmst.formats.edge_lists import (
     CSV_OPTION,
     END_POINTS,
@@ -25,9 +25,8 @@ from dfmst.formats.edge_lists import (
 from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
 from dfmst.formats.node_files import Edge, Graph, open_nodes, plain_ids
 from dfmst.formats.text_reader import TextReader
-from dfmst.formats.text_rows import AS_WRITTEN, NUMBER, Field, Layout
+from dfmst.formats.text_rows import NUMBER, Field, Layout
 
-AS_IT_STANDS = Field("", AS_WRITTEN, kept=True, named=False)
 COMMENTS = b"#%"
 SAMPLE_ROWS = 100
 
@@ -43,7 +42,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
         return open_csv(file)
     comments, rows, counts = _first_lines(file)
     first, names = rows[0], list[str]()
-    if len(rows) > 1 and _is_heading(rows):
+    if len(rows) > 1 and (not file.roles.named.isdisjoint(first.texts) or _is_heading(rows)):
         first, names = rows[1], first.texts
         if any(names.index(name) > 1 for pair in file.roles.ids for name in pair if name in names):
             return open_csv(file)
@@ -80,10 +79,12 @@ def _snap_fields(
     for at, name in enumerate(names if len(names) == columns else ()):
         if name in file.roles.named or (at > 1 and (columns > 3 or name.lower() not in KNOWN_NAMES["weight"])):
             fields[at] = replace(fields[at], name=name, ladder=fields[at].ladder if at < 2 else NUMBER)
-    numbers = file.roles.numbers or ("weight",)
+    roles = file.roles
+    numbers = {*(roles.numbers or ("weight",))} - {*roles.text}
+    others = ((field, str(field.name)) for field in fields[2:])
     return (
         *fields[:2],
-        *(field if field.name in numbers else replace(AS_IT_STANDS, name=field.name) for field in fields[2:]),
+        *(field if name in numbers else field_of_role(name, roles, None, name in roles.text) for field, name in others),
     )
 
 

@@ -221,7 +221,7 @@ def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout) -> Layout
 def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     """Return the positions of the columns that need a wider type, and how many types further."""
     fields = {at: field for at, _, field in layout.open_fields}
-    plain = not layout.quoted and not any(field.end_point for field in fields.values())
+    plain = not layout.quoted and not any(field.end_point or field.kept for field in fields.values())
     # Digits and blanks only: int64 suffices for every column, since a larger number is an error.
     if plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker):
         return {}

@@ -161,14 +161,25 @@ def test_blanks_of_twins_can_be_kept(tmp_path: Path) -> None:
     assert read(tmp_path, text)["b"] == [" y", "z"]  # no column is named as an id
 
 
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
 @pytest.mark.parametrize(
-    ("text", "names"), [("1.0 2 5\n2 3 7\n", ["source", "target"]), ("from to w\n1.0 2 5\n2 3 7\n", ["from", "to"])]
+    ("text", "roles", "expected"),
+    [
+        ("1.0 2 5\n2 3 7\n", {"text": ["source"]}, {"source": ["1.0", "2"], "target": ["2", "3"], "weight": [5, 7]}),
+        ("from to w\n1.0 2 5\n2 3 7\n", {"text": ["from"]}, {"from": ["1.0", "2"], "to": ["2", "3"], "w": [5, 7]}),
+        ("a b km zip\n1 4 5 6\n4 5 6 01067\n", {}, {"source": [1, 4], "km": [5, 6], "zip": ["6", "01067"]}),
+        ("a b km\na b 5\nb c 6\n", KM, {"a": ["a", "b"], "b": ["b", "c"], "km": [5, 6]}),
+        ("1 4 5 1\n4 5 6 0.5\n", {"by": "column_4"}, {"weight": [5, 6], "column_4": ["1", "0.5"]}),
+        ("1 4 5 1\n4 5 6 2\n", {"text": ["weight", "column_4"]}, {"weight": ["5", "6"], "column_4": ["1", "2"]}),
+        ("1 4 5 1\n4 5 6 02\n", {"weight": "column_4"}, {"weight": [5, 6], "column_4": [1, 2]}),
+    ],
 )
-def test_ids_between_blanks_can_be_text(tmp_path: Path, text: str, names: list[str]) -> None:
+def test_columns_between_blanks(
+    tmp_path: Path, text: str, roles: dict[str, Any], expected: dict[str, list[Any]], block_bytes: int
+) -> None:
     (tmp_path / "t.txt").write_text(text)
-    columns = read_edges(tmp_path / "t.txt", text=names[:1]).to_pydict()
-    assert list(columns.values()) == [["1.0", "2"], ["2", "3"], [5, 7]]
-    assert list(columns)[:2] == names
+    columns = open_edges(tmp_path / "t.txt", block_bytes=block_bytes, **roles).read_all().to_pydict()
+    assert {name: columns[name] for name in expected} == expected
 
 
 def test_signs_of_numbers_belong_to_tables(tmp_path: Path) -> None:
