@@ -21,7 +21,7 @@ from dfmst.formats import open_edges, read_edges, write_edges
 from tests.support.lanes import examples
 
 ENDS = {"source": "a", "target": "b"}
-KM = {**ENDS, "weight": "km"}
+KM: dict[str, Any] = {**ENDS, "weight": "km"}
 
 
 def read(folder: Path, content: str, block_bytes: int = 1 << 20, **roles: Any) -> dict[str, list[Any]]:
@@ -238,7 +238,9 @@ def test_files_of_other_libraries(data: st.DataObject, writer: str, tmp_path_fac
     ids, weights = data.draw(st.sampled_from([(words, floats), (numbers, numbers)]))
     rows = data.draw(st.integers(1, 8))
     kinds = {"a": ids, "note": words, "km": weights, "b": ids}
-    lists = {name: data.draw(st.lists(kind, min_size=rows, max_size=rows)) for name, kind in kinds.items()}
+    lists: dict[str, list[Any]] = {
+        name: data.draw(st.lists(kind, min_size=rows, max_size=rows)) for name, kind in kinds.items()
+    }
     path = tmp_path_factory.mktemp("files") / "t.csv"
     WRITERS[writer](pa.table(lists), path)
     try:
