@@ -35,7 +35,7 @@ def wait(*arguments, **options):
     pathlib.Path('ready').touch()
     while True:
         time.sleep(0.05)  # one long sleep could begin just after the signal came
-dfmst.formats.open_edges = wait
+dfmst.formats.open_table = wait
 """
 
 #: Says that a kernel of Prim's algorithm begins, and when it has ended.

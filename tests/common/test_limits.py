@@ -179,7 +179,6 @@ def test_without_threads_everything_runs_on_one(tmp_path):
 @pytest.mark.parametrize(
     ("limit", "command", "words"),
     [
-        ("-n 4", "forest e.parquet -o out.parquet", "too many "),
         ("-v 300000", "forest long.parquet -o out.parquet", "out of memory"),
         ("-v 700000", "forest long.parquet -o out.parquet", ""),
         ("-v 2000000", "linkage long.parquet -o out.parquet", " rows take "),
@@ -190,7 +189,6 @@ def test_limits_of_the_shell(tmp_path, limit, command, words):
     rows = 30_000_000
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10**6, np.int8)), pa.array([7])).dictionary_decode()
     piece = pa.table(dict.fromkeys(("source", "target", "weight"), column))
-    formats.write_edges(piece.slice(0, 9), tmp_path / "e.parquet")
     with pyarrow.parquet.ParquetWriter(tmp_path / "long.parquet", piece.schema) as writer:
         for _ in range(rows // len(piece)):
             writer.write_table(piece)
