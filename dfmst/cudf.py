@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import cudf
@@ -20,6 +19,7 @@ from dfmst._engines import select_engine
 from dfmst.accessor import ForestAccessor
 from dfmst.errors import DfmstError
 from dfmst.formats import atomic_path, check_same_columns, open_edges
+from dfmst.formats.files import paths_of
 from dfmst.formats.memory import no_room, size_in_memory
 
 __all__ = ["read_parquet", "write_parquet"]
@@ -52,7 +52,7 @@ def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     DfmstError
         cuDF cannot read a file.
     """
-    paths = [Path(path)] if isinstance(path, (str, os.PathLike)) else list(map(Path, path))
+    paths = paths_of(path)
     schemas = [open_edges(name, "parquet").schema for name in paths]
     for name, schema in zip(paths, schemas, strict=True):
         check_same_columns(paths[0], schemas[0], name, schema)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_choice
 from dfmst._common.limits import free_memory
 from dfmst._common.progress import machine_memory
-from dfmst.errors import FormatError, MissingFileError, machine_fault, missing_columns, printable
+from dfmst.errors import FormatError, MissingFileError, UnsupportedFrameError, machine_fault, missing_columns, printable
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
@@ -204,6 +204,17 @@ class Line:
 
 
 LONGEST_QUOTE = 60  # characters
+
+
+def paths_of(files: Any, argument: str = "path") -> list[Path]:
+    """Return the paths of a file, or of several; `argument` is the caller's."""
+    names = [files] if isinstance(files, (str, os.PathLike)) else files
+    names = list(names) if isinstance(names, Iterable) else [names]
+    wrong = [name for name in names if not isinstance(name, (str, os.PathLike))]
+    if wrong:
+        message = f"{argument} is or holds {wrong[0]!r}, which is no name of a file"
+        raise UnsupportedFrameError(message, f"pass a path or a list of paths as {argument}=")
+    return list(map(Path, names))
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:

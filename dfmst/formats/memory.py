@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow.ipc
 from dfmst._common.limits import free_memory
 from dfmst.errors import CapacityError
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import FileName, GraphFile, Roles, existing_path, open_native
+from dfmst.formats.files import FileName, GraphFile, Roles, existing_path, open_native, paths_of
 from dfmst.formats.read import Columns, Counts, ReadProgress, open_table
 
 _EXPANSION = 6  # bytes of text for each that is compressed
@@ -104,7 +103,7 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
     ...     read_all(dfmst.formats.open_edges(path), path).num_rows
     2
     """
-    paths = list(map(Path, [path] if isinstance(path, (str, os.PathLike)) else path))
+    paths = paths_of(path)
     free, batches, rows, taken, dictionaries = free_memory(), [], 0, 0, set[int]()
     sizes, more = [size_in_memory(name) for name in paths if _is_parquet(name)], _SOLVE * solve
     count = sum(count for count, _ in sizes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -16,7 +15,7 @@ from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import BLOCK_BYTES, FileName, GraphFile, Roles, existing_path
+from dfmst.formats.files import BLOCK_BYTES, FileName, GraphFile, Roles, existing_path, paths_of
 
 #: Module and function that open each format; imported at first use.
 _OPENERS = {
@@ -147,13 +146,12 @@ def open_table(
     note: Callable[[str], object] | None = None,
 ) -> pa.RecordBatchReader:
     """Open files as :func:`open_edges` does, by the roles of their columns."""
-    if isinstance(path, (str, os.PathLike)):
-        path = [path]
+    paths = paths_of(path)
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
     labels = None if labels is None else yes_or_no("labels", labels)
-    checks, several, told = counts == "check", len(path) > 1, str if note is None else note
-    files = [GraphFile(Path(name), block_bytes, checks, roles, told, labels, several) for name in path]
+    checks, several, told = counts == "check", len(paths) > 1, str if note is None else note
+    files = [GraphFile(name, block_bytes, checks, roles, told, labels, several) for name in paths]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from dfmst.errors import FormatError, InvalidEdgesError
+import dfmst
+import dfmst.dask
+from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats import open_edges, read_edges, read_provenance, write_edges
 
 ROADS = pa.table({"source": [1, 2], "target": [2, 3], "weight": [4, 5]})
@@ -93,6 +96,15 @@ def test_every_file_must_be_there(tmp_path: Path) -> None:
         open_edges([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     with pytest.raises(InvalidEdgesError, match="no file to read"):
         open_edges([])
+    for wrong in (5, None, [5]):
+        calls: dict[str, Any] = {
+            "path": lambda wrong=wrong: open_edges(wrong),
+            "files": lambda wrong=wrong: dfmst.plan(files=wrong),
+            "inputs": lambda wrong=wrong: dfmst.dask.forest_of_files(wrong, "out"),
+        }
+        for argument, call in calls.items():
+            with pytest.raises(UnsupportedFrameError, match=f"{argument} is or holds (5|None), which is no name"):
+                call()
 
 
 def test_a_later_file_that_is_damaged(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from dfmst.algorithms import Algorithm
 from dfmst.errors import CapacityError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
-from dfmst.formats.files import existing_path
+from dfmst.formats.files import existing_path, paths_of
 from dfmst.formats.parquet import parquet_files
 
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
@@ -315,7 +315,7 @@ def forest_of_files(
         message = "gpu_memory_limit is for GPU workers that are started here: it needs gpus=True, and no scheduler"
         raise ValueError(message)
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
-    paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    paths = list(map(existing_path, paths_of(inputs, "inputs")))
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm)
     tell = progress if callable(progress) else (lambda step: None)

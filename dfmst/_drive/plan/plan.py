@@ -26,7 +26,7 @@ from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
-from dfmst.formats.files import existing_path, open_native
+from dfmst.formats.files import existing_path, open_native, paths_of
 from dfmst.formats.parquet import parquet_files, parquet_footer, parquet_size, path_values
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -116,7 +116,7 @@ def plan(
       limit                          3.22 GB  2.77 GB for tasks
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
-    paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+    paths = paths_of(files, "files")
     if paths:
         listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
         groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
