@@ -180,7 +180,8 @@ def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, Forest
     degree = None
     if len(table):
         engine = rows.runner if on_device else host_engine(rows.runner)
-        count = sum(engine.xp.bincount(end, minlength=table.vertices) for end in (table.source, table.target))
+        ends = (end.astype(np.int64, copy=False) for end in (table.source, table.target))  # NumPy 2.0 casts no uint64
+        count = sum(engine.xp.bincount(end, minlength=table.vertices) for end in ends)
         degree = engine.to_host(engine.xp.bincount(count[count > 0]))
     return replace(graph, weight=_weights(rows), degree=degree), forest
 

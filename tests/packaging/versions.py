@@ -37,6 +37,7 @@ TESTS = (
     "tests/interop",
     "tests/interop/networkx/test_backend.py",
     "tests/drive/stream/test_rows.py",
+    "tests/drive/test_one_forest.py",
 )
 BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<version>[\w.]+)")
 
