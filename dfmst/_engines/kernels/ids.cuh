@@ -134,9 +134,9 @@ DEVICE bool same_claimed(const Ids& ids, u64 i, u64 seen) {
                   : ids.word[(u32)seen] == ids.word[i];
 }
 
-// The first slot of a walk with the hash's tag, or the free slot before one, or the slot after too many steps. Walks enter a line at its first slot, so that
-// no free slot of a line comes before a taken one. The parts of a line are read one after the other, while other threads
-// take slots: a tag behind a slot that was still free does not count, as an equal id may have taken that slot since.
+// The first slot of a walk with the hash's tag, or the free slot before one, or the slot after too many steps. Walks enter
+// a line at its first slot, so that no free slot of a line comes before a taken one. Other threads take slots meanwhile: a
+// tag behind a slot that was still free does not count, as an equal id may have taken that slot since.
 DEVICE u64 tagged_slot(const u64* table, u64 slots, u64 hash) {
   u64 slot = first_slot(hash, slots);
 #if defined(__AVX2__) && !defined(__CUDACC_RTC__)
@@ -144,7 +144,8 @@ DEVICE u64 tagged_slot(const u64* table, u64 slots, u64 hash) {
   for (const u64 stop = slot + MOST_STEPS; slot < stop && slot + LINE <= slots; slot += LINE) {
     u32 same = 0, free = 1u << LINE;
     for (u32 j = 0; j < LINE; j += 4) {
-      const __m256i four = _mm256_loadu_si256((const __m256i*)&table[slot + j]);
+      __m256i four = _mm256_loadu_si256((const __m256i*)&table[slot + j]);
+      __asm__("" : "+x"(four));  // read once: a slot that is taken between two reads would be neither free nor the id's
       const __m256i equal = _mm256_cmpeq_epi64(_mm256_srli_epi64(_mm256_xor_si256(four, tag), 33), none);
       same |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << j;
       const __m256i empty = _mm256_cmpeq_epi64(four, _mm256_set1_epi64x(-1));
