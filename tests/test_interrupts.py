@@ -20,6 +20,8 @@ from dfmst import arrays, stream
 pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="needs timers of POSIX"),
     pytest.mark.slow(seconds=60),
+    # Python goes on after a handler that raises within a destructor or a weak reference's callback.
+    pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning"),
 ]
 
 ROWS = 600_000
