@@ -239,9 +239,14 @@ def plain_ids(column: pa.Array) -> pa.Array:
     return column
 
 
+def comparable(column: pa.Array) -> pa.Array:
+    """Return half floats, which old versions of Arrow neither compare nor encode, as floats of 32 bits."""
+    return column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+
+
 def ascends(column: pa.Array) -> bool:
     """Whether each entry is greater than the one before, as in labels that dfmst returns."""
-    column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column  # which Arrow does not compare
+    column = comparable(column)
     return len(column) < 2 or bool(pc.all(pc.greater(column[1:], column[:-1])).as_py())
 
 
@@ -253,6 +258,7 @@ def check_distinct(
         row = int(nulls.argmax())
         message = f"{name} has {int(nulls.sum()):,} nulls, the first in row {row}"
         raise InvalidEdgesError(message, "leave those rows out", row=row)
+    column = comparable(column)
     repeated = 0 if ascends(column) else len(column) - int(pc.count_distinct(column).as_py())
     if not repeated:
         return

@@ -122,7 +122,9 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
 def _new_bytes(column: pa.Array, dictionaries: set[int]) -> int:
     """Return the bytes of a column; a dictionary that earlier batches hold as well counts once."""
     if not pa.types.is_dictionary(column.type):
-        return int(column.nbytes)
+        with suppress(pa.ArrowTypeError):
+            return int(column.nbytes)
+        return int(column.get_total_buffer_size())  # of views, whose bytes PyArrow 21 does not count
     place = max((buffer.address for buffer in column.dictionary.buffers() if buffer is not None), default=0)
     known = place in dictionaries
     dictionaries.add(place)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import check_distinct, listed_values, plain_ids, to_arrow
+from dfmst._edges.arrow_values import check_distinct, comparable, listed_values, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
 
@@ -21,7 +21,7 @@ def labels_of(ids: Any, length: int, what: str) -> pa.Array:
     try:
         labels = to_arrow("ids", listed_values("ids", ids))
         stored = plain_ids(getattr(labels, "storage", labels))
-        pc.unique(stored)
+        pc.unique(comparable(stored))
     except (TypeError, pa.ArrowException) as error:
         raise InvalidEdgesError(f"ids are no column: {error}", "pass one id a vertex, all of one type") from error
     if len(labels) != length:
