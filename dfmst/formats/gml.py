@@ -125,7 +125,8 @@ def _add(record: dict[str, Any], key: str, value: Any) -> None:
 
 open_gml = partial(open_nodes, "GML", _read_gml)
 
-WORD = re.compile(r'\s*+(?:"(?P<quoted>[^"]*+)"(?!\S)|(?P<bare>[^"\s]\S*+))')
+# NetworkX 3.7 and later write a backslash before quotes and backslashes of a quoted word.
+WORD = re.compile(r'\s*+(?:"(?P<quoted>(?:\\["\\]|[^"])*+)"(?!\S)|(?P<bare>[^"\s]\S*+))')
 LISTS = ("arcslist", "edgeslist")  # a vertex, then its neighbors
 ROWS = ("arcs", "edges")
 ROW_HINT = "a row of *Arcs and *Edges reads: SOURCE TARGET [WEIGHT [NAME VALUE ...]]"
@@ -183,7 +184,7 @@ def _pajek_lines(data: bytes, file: GraphFile) -> Iterator[tuple[Line, list[str]
             word = WORD.match(text, end)
             if word is None:
                 raise file.problem("quotes within a word, or that do not close", line, "put whole words in quotes")
-            words.append(_unescape(word["bare"] or word["quoted"]))
+            words.append(_unescape(word["bare"] or re.sub(r'\\(["\\])', r"\1", word["quoted"])))
             end = word.end()
         yield line, words
 
