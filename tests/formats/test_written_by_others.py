@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -156,7 +157,9 @@ def test_read_right_or_refused(name: str, ends: Any, data: st.DataObject, tmp_pa
         assert error.hint
         assert ends is not ids  # numbers are always read
         return
-    if notes:  # a row before rows of numbers looks like a comment
+    others = [row[:2] for row in rows if not any(str(end)[:1] in ("#", "%") for end in row[:2])]
+    numbers = all(re.fullmatch(r"-?\d+", str(end)) for row in others for end in row)
+    if notes or (name.endswith(".txt") and numbers and len(others) < len(rows)):  # a row that looks like a comment
         assert ends is not ids
         return
     same([(a, b, None if name in WITHOUT_WEIGHTS else default if w is None else w) for a, b, w in rows], table)
