@@ -37,7 +37,7 @@ _SECONDS = {
     "ns": Fraction(1, 10**9),
 }
 _PART = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ]+)")
-_DENOMINATOR = 10**6  # largest one of a ratio that is no decimal number
+_DENOMINATOR = 10**6  # largest of a ratio that is not a decimal number
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 

@@ -155,7 +155,7 @@ def _by_mass(tree: CondensedTree, largest: int | None, single: bool) -> list[boo
     """Clusters whose parts have no larger excess of mass, and that are in no other such cluster.
 
     Components that nothing joins have no mass in common, so that they are not one cluster. The size of the root is that
-    of the clusters it splits into, as in other packages: vertices that left it before are no members.
+    of the clusters it splits into, as in other packages: vertices that left it before are not members.
     """
     parent, size, count = tree.parent.tolist(), tree.size.tolist(), len(tree.parent)
     mass = np.bincount(tree.cluster, tree.density - tree.birth[tree.cluster], minlength=count)

@@ -210,7 +210,7 @@ DIMACS_KINDS = frozenset(b"sp edge edges col tw td tww ds cep vc fvs".split())
 def _dimacs_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> HeaderCounts:
     words = line.words
     if len(words) > 1 and words[1] not in DIMACS_KINDS:
-        # Of a flow, the third number is a capacity or a bound; of other kinds, rows may be no edges.
+        # Of a flow, the third number is a capacity or a bound; of other kinds, rows may not be edges.
         kind = words[1][:20].decode(errors="replace")
         hint = "write 'p sp' in its place if rows read: a SOURCE TARGET WEIGHT"
         raise file.problem(f"a problem of the kind {kind!r}, whose rows are not edges with a weight", line, hint)

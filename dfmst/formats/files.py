@@ -103,7 +103,7 @@ def _names(value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else tuple(value)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"{name!r} is no name of a column")
+            raise TypeError(f"{name!r} is not the name of a column")
     return names
 
 
@@ -212,7 +212,7 @@ def paths_of(files: Any, argument: str = "path") -> list[Path]:
     names = list(names) if isinstance(names, Iterable) else [names]
     wrong = [name for name in names if not isinstance(name, (str, os.PathLike))]
     if wrong:
-        message = f"{argument} is or holds {wrong[0]!r}, which is no name of a file"
+        message = f"{argument} holds {wrong[0]!r}, which is not the name of a file"
         raise UnsupportedFrameError(message, f"pass a path or a list of paths as {argument}=")
     return list(map(Path, names))
 

@@ -109,7 +109,7 @@ def _value(token: re.Match[str], key: str) -> Any:
     if is_number(word):
         return exact_real(word)
     if key not in BARE_TEXTS:
-        raise ValueError(f"{key} is followed by {word[:40]!r}, which is no number and has no quotes")
+        raise ValueError(f"{key} is followed by {word[:40]!r}, which is not a number and not in quotes")
     return word
 
 

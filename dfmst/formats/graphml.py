@@ -52,7 +52,7 @@ def _read_graphml(data: bytes, file: GraphFile) -> Graph:
                 raise ValueError(f"edge {len(edges)} (from 0) has two values of one name")
             edges.append((part.get("source"), part.get("target"), dict(values)))
         elif tag == "hyperedge":
-            raise ValueError("a hyperedge, which is no edge between two nodes")
+            raise ValueError("a hyperedge, which joins more than two nodes")
         elif tag == "graph":
             graphs += 1
             check_counts(part, file)
@@ -115,7 +115,7 @@ def check_counts(graph: ElementTree.Element, file: GraphFile) -> None:
 
 
 def read_attribute(kind: type, text: str | None, place: str) -> Any:
-    """Return the value of a GraphML attribute; raise ValueError if the text is no value of its type."""
+    """Return the value of a GraphML attribute; raise ValueError if the text does not fit its type."""
     if kind is str:
         return text or ""
     word = (text or "").strip()

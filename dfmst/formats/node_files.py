@@ -114,7 +114,7 @@ def _json_nodes(nodes: list[Any]) -> dict[Any, Mapping[str, Any]]:
     """Return the nodes by their ids; if none has an id, by their positions."""
     for at, node in enumerate(nodes):
         if not isinstance(node, dict):
-            raise ValueError(f"node {at} (from 0) is no object")
+            raise ValueError(f"node {at} (from 0) is not an object")
         if (
             ("id" in node) != ("id" in nodes[0])
             or node.get("id", 0) is None
@@ -134,7 +134,7 @@ def plain_ids(names: Iterable[str]) -> dict[str, Any]:
     return {name: int(name) if plain else name for name in names}
 
 
-MOST_DIGITS = 4000  # Python reads no longer ones
+MOST_DIGITS = 4000  # Python reads no longer numbers
 
 
 def json_whole(word: str) -> int:

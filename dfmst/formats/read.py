@@ -150,8 +150,8 @@ def open_table(
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
     labels = None if labels is None else yes_or_no("labels", labels)
-    checks, several, told = counts == "check", len(paths) > 1, str if note is None else note
-    files = [GraphFile(name, block_bytes, checks, roles, told, labels, several) for name in paths]
+    options = (block_bytes, counts == "check", roles, str if note is None else note, labels, len(paths) > 1)
+    files = [GraphFile(name, *options) for name in paths]
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:

@@ -113,8 +113,7 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts 
 def _is_heading(rows: list[Line]) -> bool:
     """Return whether the first line is a number of vertices or a line of column names.
 
-    Names are no numbers and no ids. Below them, ids are numbers, or another column is one of numbers, or the names are
-    usual ones.
+    Names are neither numbers nor ids. Below them, ids or another column are numbers, or the names are usual.
     """
     first, *others = (line.texts for line in rows)
     if len(first) == 1:
@@ -161,7 +160,7 @@ def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
     return False
 
 
-# A row whose first id has a mark is no comment.
+# A row whose first id has a mark is not a comment.
 DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
 DICTIONARY_HINT = "a row reads: SOURCE TARGET {'weight': 1}"
 LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each

@@ -62,7 +62,7 @@ class Layout:
     fields: tuple[Field, ...]
     separator: str = " "
     comments: bytes = b""  # letters that start a comment line
-    words: int = 0  # a line of this many words is no comment; 0: every line with its letters is one
+    words: int = 0  # a line of this many words is not a comment; 0: every line with its letters is one
     marker: bytes = b""  # first word of every row
     spaced: bool = True  # any blanks separate columns
     quoted: bool = False
@@ -319,7 +319,7 @@ _COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*")
 
 
 def _hint_for_number(word: str) -> tuple[str, tuple[str, str]]:
-    """Return the fix for a value that is no number, and its words for the command line."""
+    """Return the fix for a value that is not a number, and its words for the command line."""
     hints = [f"{REPAIR}, leave a missing number empty, or name a column of numbers"] * 2
     grouped, decimal = _GROUPED.fullmatch(word), {"decimal": ","}
     for at, written in enumerate((_arguments, _options)):

@@ -27,7 +27,7 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     ----------
     matrix
         A square matrix or array of :mod:`scipy.sparse`, of any format, or one of :mod:`cupyx.scipy.sparse`, which stays
-        on the GPU. It is not changed. Zeros in blocks of several entries (BSR) and in diagonals (DIA) are no entries,
+        on the GPU. It is not changed. Zeros in blocks of several entries (BSR) and in diagonals (DIA) are not entries,
         as these formats fill up with zeros. All other formats store zeros that are edges.
     ids
         The vertices in the matrix's order; ``None``: 0, 1, 2 and so on. For matrices on the host.

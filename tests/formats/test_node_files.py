@@ -150,7 +150,7 @@ MALFORMED = [
     (
         "a.gml",
         'graph [\n label "a\nb"\n  weight ; ]\n',
-        ", line 4: broken GML (weight is followed by ';', which is no number and",
+        ", line 4: broken GML (weight is followed by ';', which is not a number and",
     ),
     ("a.gml", "Version 1\n", ": broken GML (no graph)"),
     (
@@ -188,7 +188,7 @@ MALFORMED = [
     (
         "a.graphml",
         GRAPHML + "<graph><hyperedge/></graph></graphml>",
-        ": broken GraphML (a hyperedge, which is no edge between two nodes)",
+        ": broken GraphML (a hyperedge, which joins more than two nodes)",
     ),
     (
         "a.graphml",
@@ -211,7 +211,7 @@ MALFORMED = [
         ": broken JSON (edges in 'links' and in 'edges', of which",
     ),
     ("a.json", '{"nodes": [{"id": 1}, {"name": "b"}], "edges": []}', ": broken JSON (node 1 (from 0) has no id"),
-    ("a.json", '{"nodes": [7], "edges": []}', ": broken JSON (node 0 (from 0) is no object)"),
+    ("a.json", '{"nodes": [7], "edges": []}', ": broken JSON (node 0 (from 0) is not an object)"),
     ("a.json", '{"nodes": []}', ": broken JSON (no list of nodes or no list of links)"),
     ("a.json", "[1, 2]", ": broken JSON (no object)"),
 ]

@@ -103,7 +103,7 @@ def test_every_file_must_be_there(tmp_path: Path) -> None:
             "inputs": lambda wrong=wrong: dfmst.dask.forest_of_files(wrong, "out"),
         }
         for argument, call in calls.items():
-            with pytest.raises(UnsupportedFrameError, match=f"{argument} is or holds (5|None), which is no name"):
+            with pytest.raises(UnsupportedFrameError, match=f"{argument} holds (5|None), which is not the name"):
                 call()
 
 

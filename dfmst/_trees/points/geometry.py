@@ -160,7 +160,7 @@ def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
     known = np.array([type(value).__module__.startswith("shapely") for value in objects], bool)
     wrong = [row for row in np.flatnonzero(~known).tolist() if type(objects[row]).__name__ not in _MISSING]
     if wrong:
-        message = f"column {name!r} has {len(wrong):,} values that are no geometries, the first in row {wrong[0]}"
+        message = f"column {name!r} has {len(wrong):,} values that are not geometries, the first in row {wrong[0]}"
         raise InvalidEdgesError(message, "fill or remove those rows", row=wrong[0])
     objects[~known] = None
     cells = sys.modules["shapely"].to_wkb(objects)

@@ -174,11 +174,11 @@ def test_objects_of_shapely():
         (shapely.Point(), "the first in row 2: an empty point"),
         (shapely.LineString(PLACES), "the first in row 2: a line\nHint: fill or remove those rows, or take centroids"),
         (area, "the first in row 2: a polygon"),
-        ("Ulm", "1 values that are no geometries, the first in row 2"),
+        ("Ulm", "1 values that are not geometries, the first in row 2"),
     ):
         with pytest.raises(dfmst.InvalidEdgesError, match=form):
             dfmst.points_forest(frame.assign(place=pd.Series([*points[:2], value, points[3]], dtype=object)), "place")
-    with pytest.raises(dfmst.InvalidEdgesError, match="1 values that are no geometries, the first in row 0"):
+    with pytest.raises(dfmst.InvalidEdgesError, match="1 values that are not geometries, the first in row 0"):
         dfmst.points_forest(pd.Series(["Ulm", *points]))
 
 
