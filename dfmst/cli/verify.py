@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -18,6 +18,9 @@ from dfmst.cli.job import weight_name
 from dfmst.cli.outputs import check_output, output_path, write_rows
 from dfmst.cli.program import FAILURE
 from dfmst.errors import InvalidEdgesError
+
+if TYPE_CHECKING:
+    from dfmst.formats import Provenance
 
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
@@ -52,7 +55,7 @@ def verify(
 
     Exit status 0 if it does, 1 if not; the first violation goes to standard error. EDGES that exceed
     --memory-limit are read in batches if FOREST is a Parquet file of dfmst, which says which rows it holds.
-    A file of dfmst also says which columns and which order it was made with; options for columns come first.
+    A file of dfmst also says which columns, conditions and order it was made with; options come first.
 
     \b
       dfmst verify roads.parquet forest.parquet
@@ -69,17 +72,11 @@ def verify(
         with watch.step("read"):
             kind = detect_format(forest)
             record = read_provenance(open_edges(forest).schema, None) if kind in ("arrow", "parquet") else None
-        names: list[Any] = [source, target, column]
-        if record is not None:  # it names the columns that no option names
-            given = [ctx.get_parameter_source(end) == ParameterSource.COMMANDLINE for end in ("source", "target")]
-            given.append(weight is not None or unweighted)
-            names = [
-                name if named else recorded for name, named, recorded in zip(names, given, record.names, strict=True)
-            ]
-            maximum = maximum or record.maximum
-        columns = columns_by_option(*names)
-        columns |= {"by": by, "keep": options["keep"], "drop": options["drop"]}
         asked: dict[str, Any] = {**options, "maximum": maximum, "by": list(by) or None}
+        names: list[Any] = [source, target, column]
+        if record is not None:
+            names, asked = _recorded(ctx, record, names, asked)
+        columns = columns_by_option(*names) | {name: asked[name] for name in ("by", "keep", "drop")}
         batches = in_batches((edges,), memory_limit, format=format)
         says_rows = kind == "parquet" and record is not None and record.locator is not None
         if batches is not None and batches.reason and not says_rows:
@@ -99,13 +96,25 @@ def verify(
     if json or violation is None:
         total = certificate.total_weight
         figures = {"edges": edges, "forest": forest, **asdict(certificate), "first_violation": violation}
-        kind = "spanning" if names[2] is None else "maximum spanning" if maximum else "minimum spanning"
+        kind = "spanning" if names[2] is None else "maximum spanning" if asked["maximum"] else "minimum spanning"
         weight = "" if total is None else f"total weight {figure(total)}, "
         rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
         print_run(json, figures, f"{forest} is a {kind} forest of {edges}: {rows}, {weight}{parts}", watch, None)
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
         ctx.exit(FAILURE)
+
+
+def _recorded(
+    ctx: click.Context, record: Provenance, names: list[Any], asked: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the columns and conditions that the forest's file names, if no option names others."""
+    given = [ctx.get_parameter_source(end) == ParameterSource.COMMANDLINE for end in ("source", "target")]
+    given.append(ctx.params["weight"] is not None or ctx.params["unweighted"])
+    names = [name if named else recorded for name, named, recorded in zip(names, given, record.names, strict=True)]
+    if not any(asked[name] for name in ("by", "keep", "drop")):
+        asked = asked | record.condition_columns()
+    return names, asked | {"maximum": asked["maximum"] or record.maximum}
 
 
 @click.command(short_help="Add new rows to a forest.")

@@ -10,7 +10,9 @@ import base64
 import json
 import sys
 import zlib
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import NoneType
@@ -95,6 +97,14 @@ class Provenance:
     rows: int
     locator: Array | None
     conditions: tuple[str, ...] = ()
+
+    def condition_columns(self) -> dict[str, Any]:
+        """Return the columns of the conditions by argument, ``{"by": "window"}``, of all names that are text."""
+        columns: dict[str, Any] = {}
+        for name, _, column in (words.partition("=") for words in self.conditions):
+            with suppress(ValueError, SyntaxError):
+                columns[name] = literal_eval(column)
+        return columns
 
     def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool, conditions: Sequence[str] = ()) -> None:
         """Raise InvalidEdgesError if a forest was made with other columns or conditions, or in another order."""

@@ -45,8 +45,15 @@ def test_a_file_says_its_columns(dfmst, parquet, monkeypatch, streamed):
 
     monkeypatch.setattr("dfmst.stream.fits", lambda *arguments: not streamed)
     limit = ["--memory-limit", "1GiB"] if streamed else []
-    columns = {"a": [0, 1, 0], "b": [1, 2, 2], "km": [3, 1, 2], "day": [1, 1, 2], "weight": [1, 2, 3]}
-    table = pa.table(columns)
+    columns = {
+        "a": [0, 1, 0],
+        "b": [1, 2, 2],
+        "km": [3, 1, 2],
+        "day": [1, 1, 2],
+        "weight": [1, 2, 3],
+        "built": [True, False, False],
+    }
+    table = pa.table({**columns, "built": [True, False, False]})
     edges = parquet("roads.parquet", table)
     for names in (("a", "b", "km"), ("a", "b", None), (["a"], ["b"], ["km", "day"]), (["a", "day"], ["b", "km"], "km")):
         for maximum in (False, True)[: 1 if names[2] is None else 2]:
@@ -56,6 +63,9 @@ def test_a_file_says_its_columns(dfmst, parquet, monkeypatch, streamed):
             assert stderr.startswith(f"forest.parquet is a {kind} forest of roads.parquet: ")
             new = dfmst("update", "forest.parquet", edges, "-o", "later.parquet").stderr
             assert new.startswith(f"{'maximum' if maximum else 'minimum'} spanning forest: ")
+    for conditions in ({"by": "day"}, {"by": ["day", "weight"]}, {"keep": "built"}, {"drop": "built"}):
+        package.forest.solve(table, "a", "b", "km", **conditions).write("forest.parquet")
+        assert "is a minimum spanning forest" in dfmst("verify", edges, "forest.parquet", *limit).stderr
     package.forest.solve(table, "a", "b", "km").write("forest.parquet")
     code = 2 if streamed else 1  # a stream compares the record
     assert "forest.parquet" in dfmst("verify", edges, "forest.parquet", "-w", "weight", *limit, code=code).stderr
