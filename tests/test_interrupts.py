@@ -115,21 +115,22 @@ def test_a_kernel_ends_soon_after_a_signal(threads):
     ends, weight = _draw.integers(0, 2_000_000, (2, 4_000_000)), _draw.random(4_000_000)
     begun = time.process_time()
     expected = prim(ends, weight, threads)
-    taken = time.process_time() - begun
+    taken = time.process_time() - begun  # the same work takes up to twice as long if another process shares the core
     begun = time.process_time()
-    with pytest.raises(InterruptedForTest), signal_after(0.45 * taken, interrupt):
+    with pytest.raises(InterruptedForTest), signal_after(0.2 * taken, interrupt):
         prim(ends, weight, threads)
-    assert time.process_time() - begun < 0.65 * taken
+    assert time.process_time() - begun < 0.4 * taken
     assert prim(ends, weight, threads).tolist() == expected.tolist()
 
 
 def test_a_handler_calls_dfmst_itself():
     """The kernel goes on after a handler that does not raise, even one that launches kernels."""
-    small = TABLE.slice(0, 100_000)
-    expected, begun, found = dfmst.minimum_spanning_forest(small), time.process_time(), []
-    whole = prim(ENDS, WEIGHT)
+    small, found = TABLE.slice(0, 100_000), []
+    expected, whole = dfmst.minimum_spanning_forest(small), prim(ENDS, WEIGHT)
+    begun = time.process_time()
+    assert prim(ENDS, WEIGHT).tolist() == whole.tolist()
     taken = time.process_time() - begun
-    with signal_after(taken / 2, lambda *_: found.append(dfmst.minimum_spanning_forest(small))):
+    with signal_after(taken / 8, lambda *_: found.append(dfmst.minimum_spanning_forest(small))):
         rows = prim(ENDS, WEIGHT)
     assert rows.tolist() == whole.tolist()
     assert found
