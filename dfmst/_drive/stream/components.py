@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, Invalid
@@ -17,8 +16,15 @@ from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
 from dfmst._drive.stream.forest import open_checkpoint
-from dfmst._drive.stream.group_labels import GroupLabels, label_groups
-from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_in_order
+from dfmst._drive.stream.labels import (
+    Labels,
+    Numbered,
+    Ordered,
+    listed_ids,
+    name_groups,
+    number_groups,
+    number_in_order,
+)
 from dfmst._drive.stream.sources import EdgeSource, kinds_of, on_device, open_source
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.groups import check_one_graph
@@ -69,8 +75,7 @@ def fold_components(
 
     Examples
     --------
-    >>> import pyarrow as pa
-    >>> import dfmst
+    >>>     >>> import dfmst
     >>> tables = [pa.table({"source": [0, 7], "target": [1, 8]}), pa.table({"source": [8], "target": [9]})]
     >>> labels = dfmst.stream.fold_components(tables)
     >>> labels.source_rows, labels.vertices, labels.groups, labels.largest
@@ -108,7 +113,6 @@ class _SetsPass(Pass):
     def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
         super().__init__(source, job, checkpoint)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
-        self._types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, and of the ids
 
     def run(self, vertices: Any) -> Labels:
         self.fold_all()
@@ -122,8 +126,7 @@ class _SetsPass(Pass):
         else:
             numbered, label = self._numbered(vertices)
             ordered, label = numbered, name_groups(numbered, label)
-        labels = Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
-        return GroupLabels(**vars(labels), types=self._types) if self.job.columns.conditions else labels
+        return Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
 
     def _numbered(self, vertices: Any) -> tuple[Numbered, Array]:
         """The vertices in the order of their ids, and a label of each; the fold ends."""
@@ -132,11 +135,11 @@ class _SetsPass(Pass):
         fold.grow(encoder.count)
         fold.labels()
         if self.job.columns.conditions:
-            numbered, self._types = label_groups(self.source, self.job, engine, encoder, fold.occurring())
+            numbered = number_groups(self.source, self.job, engine, encoder, fold.occurring())
             return numbered, engine.to_host(fold.parent)
         numbered = number_in_order(engine, encoder, fold.occurring(), vertices, self.memory)
         fold.grow(encoder.count)  # by vertices without rows
-        return numbered._replace(flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
+        return replace(numbered, flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
 
     def _make_room(self) -> None:
         if not self.coder.full:
