@@ -39,6 +39,16 @@ class Batch(NamedTuple):
         """Number of rows."""
         return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
 
+    @property
+    def names(self) -> Sequence[Any]:
+        """Names of the columns."""
+        return self.frame.names if isinstance(self.frame, _VIEWS) else self.frame.schema.names
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows are in the memory of a GPU."""
+        return isinstance(self.frame, DeviceView)
+
     def column(self, name: Any) -> Any:
         """Return a column by its name."""
         if isinstance(self.frame, _VIEWS):
