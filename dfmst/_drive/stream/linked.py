@@ -139,10 +139,8 @@ class _Run:
 
     def _entries(self, batch: Batch) -> tuple[list[Entries], list[int]]:
         """Return the entries of a batch by key, and the numbers of values so far."""
-        try:
+        with batch.located_errors():
             entries = [encoder.encode(batch.column) for encoder in self._encoders]
-        except InvalidEdgesError as error:
-            raise error.at(batch.place) from error
         self._check_memory()
         return entries, [encoder.count for encoder in self._encoders]
 
