@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import cached_property, nw, pc
+from dfmst._common.deferred import cached_property, pc
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.id_kinds import IdKinds
-from dfmst._drive.stream.parquet import ParquetSource
-from dfmst._drive.stream.sources import EdgeSource, kinds_of
-from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow, plain_ids, plain_views
+from dfmst._drive.stream.sources import EdgeSource
+from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.conditions import group_entries, value_codes
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.encode import Encoder
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import split_ids
 from dfmst._edges.vertex_list import ascending_ids, id_column, words_of_group
 from dfmst._edges.vertices import IdColumns, ids_like
@@ -29,10 +26,8 @@ from dfmst._engines.primitives.flags import count_set
 from dfmst._fold.budget import Budget
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.sets import listed_vertices
-from dfmst._trees.result import File
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
-from dfmst.formats.write import write_table
 
 _PIECE = 1 << 18  # rows made at a time
 _MEMBERS = 1 << 24  # groups whose members are counted at a time
@@ -186,29 +181,14 @@ def number_groups(source: EdgeSource, job: Job, engine: Engine, encoder: Encoder
     if {"vertex", "component", "cluster"} & set(map(str, names[:-1])):
         raise InvalidEdgesError("by= names a column that the result has as well", "rename the column of the groups")
     found = np.concatenate([np.zeros(0, np.uint32), *listed_vertices(engine, flags)])
-    ids = (
-        encoder.decode(np.arange(encoder.count, dtype=np.uint32)) if encoder.count else pa.array([], pa.large_binary())
-    )
-    parts = split_ids(ids.take(pa.array(found)), _types(source, names))
+    ids = pa.array([], pa.large_binary())
+    if encoder.count:
+        ids = encoder.decode(np.arange(encoder.count, dtype=np.uint32))
+    parts = split_ids(ids.take(pa.array(found)), [source.kinds_of([name]).plain_type(name) for name in names])
     table = pa.table(parts, list(map(str, range(len(parts)))))
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
     types = dict(zip(names, (part.type for part in parts), strict=True))
     return Numbered(ids, found[order], flags, len(found), types)
-
-
-def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:
-    """Types of columns in Arrow; null if the frames' library does not say it."""
-    if isinstance(source, ParquetSource):
-        kinds = [source.schema.field(name).type for name in names]
-        return [plain_views().get(kind, kind) for kind in kinds]
-    view = kinds_of(source, names).view
-    assert isinstance(view, FrameView)
-    return [_plain_type(view, name) for name in names]
-
-
-def _plain_type(view: FrameView, name: Any) -> pa.DataType:
-    """Return the type of a column without an encoding: Arrow takes no rows of views and of runs."""
-    return plain_ids(arrow_column(name, view.column(name))).type
 
 
 def name_groups(numbered: Numbered, label: Array) -> Array:
@@ -225,7 +205,7 @@ def name_groups(numbered: Numbered, label: Array) -> Array:
 
 
 @dataclass(eq=False)
-class Labels:
+class Labels(Delivered):
     """The components or the clusters of a stream, with a row a vertex in ascending order.
 
     Attributes
@@ -235,6 +215,8 @@ class Labels:
     vertices
         Number of vertices.
     """
+
+    ascending: ClassVar[str | None] = "vertex"
 
     numbered: Ordered = field(repr=False)
     leaders: Mapping[str, Array] = field(repr=False)  # column -> the vertex that a vertex's set is called after
@@ -270,40 +252,13 @@ class Labels:
             most = max(most, int(members.max(initial=0)))
         return most
 
-    @property
-    def frame(self) -> Any:
-        """The table: of Arrow for files, otherwise a frame of the edges' kind."""
-        with self._finished():
-            table, types = self._reader().read_all(), self.numbered.types
-            return _grouped_frame(self.kinds.view, table, types) if types else self.kinds.frame(table)
-
-    def write(self, path: File, format: str | None = None) -> None:
-        """Write the table to a file, in pieces, and remove the checkpoint.
-
-        Parameters
-        ----------
-        path, format
-            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
-        """
-        with self._finished():
-            write_table(self._reader(), path, format, "vertex")
-
-    def discard_checkpoint(self) -> None:
-        """Remove the checkpoint."""
-        if self.checkpoint:
-            self.checkpoint.clear()
-
-    def close(self) -> None:
-        """Remove files in ``spill_dir``, and let other runs use the directory of the checkpoint."""
-        if self.checkpoint:
-            self.checkpoint.hold.release()
-        if self.spill is not None:
-            self.spill.remove()
+    def _frame(self) -> Any:
+        return self.kinds.frame(self._rows().read_all(), self.numbered.types)
 
     def _pieces(self) -> Iterator[Array]:
         return self.numbered.pieces(self.engine)
 
-    def _reader(self) -> pa.RecordBatchReader:
+    def _rows(self) -> pa.RecordBatchReader:
         numbered, types = self.numbered, self.numbered.types
         *groups, kind = types.values() or [self.kinds.arrow(numbered.id_type)]
         schema = pa.schema(
@@ -314,29 +269,3 @@ class Labels:
             rows = ([self.kinds.cast(ids, kind) for ids in columns] for columns in rows)
         batches = (pa.record_batch(columns, schema=schema) for columns in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
-
-    @contextmanager
-    def _finished(self) -> Iterator[None]:
-        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
-        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
-            yield
-            self.discard_checkpoint()
-
-
-def _grouped_frame(view: FrameView | DeviceView | None, table: pa.Table, types: Mapping[Any, pa.DataType]) -> Any:
-    """Return a table of groups as the user's kind of frame, in the types of its columns."""
-    if not isinstance(view, FrameView):
-        return table
-    native = view.build_arrow({name: table.column(name) for name in table.column_names})
-    frame = nw.from_native(native, eager_only=True)
-    *names, source = types
-    untyped = {name for name in types if pa.types.is_null(_plain_type(view, name))}
-    wanted = {str(name): name for name in names} | dict.fromkeys(frame.columns[len(names) :], source)
-    casts = [
-        nw.col(column).cast(view.frame.schema[name])
-        for column, name in wanted.items()
-        if name not in untyped
-        and view.frame.schema[name] not in (nw.Object, nw.Unknown, frame.schema[column])
-        and (view.frame.schema[name] != nw.Categorical or frame.schema[column] == nw.String)
-    ]
-    return nw.to_native(frame.with_columns(*casts))
