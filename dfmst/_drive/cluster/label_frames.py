@@ -7,7 +7,6 @@ from operator import getitem
 from typing import Any, NamedTuple
 
 import dask.dataframe as dd
-import numpy as np
 import pandas as pd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
@@ -34,15 +33,10 @@ from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
 from dfmst._trees.cut import Thresholds
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
-
-
-def has_plain_ids(empty: pd.DataFrame, columns: EdgeColumns) -> bool:
-    """Whether ids have types whose values partitions can return as they are: no objects and no categories."""
-    kinds = [empty.dtypes[name] for name in columns.names[:2] if name in empty.columns]
-    return not any(isinstance(kind, pd.CategoricalDtype) or kind is np.dtype(object) for kind in kinds)
 
 
 class Labelling(NamedTuple):
@@ -55,12 +49,19 @@ class Labelling(NamedTuple):
     owners: int
 
 
-def label_vertices(edges: Any, columns: EdgeColumns, options: Options, thresholds: Thresholds | None) -> Labelling:
+def options_of(request: Request) -> Options:
+    """Return the options of a forest on a cluster."""
+    limits, cluster = request.limits, request.cluster
+    return Options(cluster.strategy, 2, limits.checkpoint, None, limits.memory, request.solver.algorithm)
+
+
+def label_vertices(edges: Any, request: Request, thresholds: Thresholds | None) -> Labelling:
     """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
     view = open_frame(make_meta(edges))
     if view.on_device:
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
+    columns, options = request.columns, options_of(request)
     names = columns.read_names
     columns = replace(columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
