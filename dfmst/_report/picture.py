@@ -210,8 +210,6 @@ class _Picture:
             self._dot(np.flatnonzero(self.there))
 
     def _draw_world(self, south: float, north: float) -> None:
-        """Draw outline and net."""
-
         def shape(longitude: Array, latitude: Array) -> str:
             return polyline(*self.frame.place(*self.to_plane(longitude, latitude)))
 

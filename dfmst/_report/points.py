@@ -66,7 +66,6 @@ def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> pa.Array:
 
 
 def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
-    """Read a table of points."""
     view = open_host_frame(points, "points")
     ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
@@ -87,7 +86,6 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
 
 
 def _in_one_place(points: Points) -> Points:
-    """Raise an error for an id in two places."""
     try:
         chunks = pc.dictionary_encode(points.ids).unify_dictionaries().chunks
     except pa.ArrowException:  # no vertex has such an id
@@ -136,7 +134,6 @@ def both_ends(view: FrameView, names: tuple[Any, ...]) -> pa.ChunkedArray:
 
 
 def _names(coordinates: Any) -> list[Any]:
-    """The columns that an argument names."""
     if isinstance(coordinates, str):
         return [coordinates]
     names = list(coordinates) if isinstance(coordinates, (list, tuple)) else []

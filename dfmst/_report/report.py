@@ -219,7 +219,6 @@ def _template() -> jinja2.Template:
 def _page(
     graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points | None, colors: Colors | None
 ) -> dict[str, Any]:
-    """Return the words and the drawings of the template."""
     trees = graph.vertices - len(forest.ordered)
     weights, degrees, merges = weight_card(graph, forest), degree_card(graph, forest), dendrogram(forest)
     sizes = tree_card(forest, trees, graph.vertices)

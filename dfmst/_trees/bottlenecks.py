@@ -107,7 +107,6 @@ def bottlenecks(
 def _frame_on_host(
     ordered: OrderedForest, view: FrameView, places: dict[str, Array], rank: Array, weight: Any, index: Any
 ) -> Frame:
-    """Return the pairs, and the edge and weight of each."""
     listed = replace(ordered.listed, view=replace(view, lazy=False, as_user=None))
     joined = nw.from_native(listed.frame(places), eager_only=True)
     missing = rank == _NO_RANK

@@ -328,7 +328,6 @@ def _of_edges(
 
 
 def _dendrograms(forest: OrderedForest, groups: Groups, distance: Array) -> list[Dendrogram]:
-    """Make the dendrogram of each group."""
     group, _, order = forest.places_in_groups()
     bounds = np.searchsorted(group[order], np.arange(len(groups.row) + 1))
     made, places = [], forest.listed.engine.to_host(groups.begin)

@@ -133,7 +133,6 @@ class LinkOptions(NamedTuple):
 
     @classmethod
     def of(cls, on: Any, max_group: Any, keep: Any, empty_links: Any) -> LinkOptions:
-        """Check the arguments of :func:`linked_rows`."""
         keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
             raise ValueError("on names no column; pass the keys: on=['email', 'phone', ['first', 'born']]")
@@ -215,7 +214,6 @@ class Links:
         return longer
 
     def reserve(self, rows: int) -> None:
-        """Make space for this many rows."""
         known = len(self._parent)
         if rows > known:
             check_capacity(rows)

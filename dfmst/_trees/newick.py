@@ -227,7 +227,6 @@ def _length(value: Any) -> str:
 
 
 def _text(root: int, children: list[list[int]], labels: list[str]) -> str:
-    """Write a tree without recursion, by a stack."""
     pieces, waiting = [], list[int | str]([root])
     while waiting:
         item = waiting.pop()

@@ -164,7 +164,6 @@ def _in_memory_of(forest: FrameView | DeviceView, frame: Frame, argument: str) -
 
 
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
-    """Old rows, then new ones."""
     if isinstance(old, DeviceView) or isinstance(new, DeviceView):
         return DeviceView(stack_frames([("forest", old), ("new_edges", new)]), getattr(old, "proxied", False))
     check_stackable(("forest", old), ("new_edges", new))

@@ -271,7 +271,6 @@ def knn_edges(
 
 
 def engine_for(read: Points, threads: int | None) -> Engine:
-    """Return the engine of the memory that points are in."""
     return select_engine("cuda" if read.view.on_device else "cpu", threads, rows=read.number)
 
 
@@ -282,7 +281,6 @@ def _edge_frame(engine: Engine, read: Points, measured: Measured, source: Array,
 
 
 def default_neighbors(measured: Measured) -> int:
-    """Return the number of neighbors of every point to look at first."""
     return _NEAR if len(measured.coordinates) <= 3 else _FAR
 
 
@@ -292,7 +290,6 @@ def _neighbors(argument: str, value: Any, read: Points) -> int:
 
 
 def positive(argument: str, value: Any) -> int:
-    """Check a number of neighbors."""
     count = whole_number(argument, value)
     if count < 1:
         raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "pass a number of neighbors")

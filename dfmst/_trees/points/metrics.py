@@ -63,7 +63,6 @@ def measure(engine: Engine, points: Points, metric: str | None, box: Any) -> Mea
 
 
 def check_metric(metric: Any) -> None:
-    """Raise an error if an argument is not the name of a metric."""
     known = " or ".join(map(repr, METRICS))
     check_choice(metric, METRICS, f"metric is {metric!r}; it must be {known}")
 

@@ -88,7 +88,6 @@ class Points(NamedTuple):
 
 
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
-    """Read the coordinates of points."""
     rows, points = None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
