@@ -12,10 +12,10 @@ import numpy as np
 from dfmst._common.arguments import plural
 from dfmst._common.types import Array
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
-from dfmst._report.colors import Colors
 from dfmst._report.drawing import Drawing
 from dfmst._report.facts import LONGEST, ForestFacts, number_of_root
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
+from dfmst._report.vertices import Colors
 from dfmst._report.words import clip
 
 _FEWEST, _MOST = 40, 90  # parts that are wanted, and that are made by weight

@@ -20,11 +20,10 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
-from dfmst._report.colors import Colors, read_colors
 from dfmst._report.facts import LONGEST, ForestFacts, GraphFacts, of_solution, of_summary
 from dfmst._report.picture import picture_card
-from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
+from dfmst._report.vertices import Colors, Points, edge_points, frame_points, read_colors
 from dfmst._report.words import alike, clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import solve
 from dfmst._trees.points.geometry import geometry_name
