@@ -25,8 +25,9 @@ from dfmst._report.picture import picture_card
 from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
 from dfmst._report.vertices import Colors, Points, edge_points, frame_points, read_colors
 from dfmst._report.words import alike, clip, duration, grouped, label, percent, rate
-from dfmst._trees.forest import solve
+from dfmst._trees.forest import find
 from dfmst._trees.points.geometry import geometry_name
+from dfmst._trees.request import Request
 from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, printable
@@ -167,8 +168,12 @@ def report(
         facts = run_facts(summary, columns.weight)
     else:
         options: dict[str, Any] = {"keep": keep, "drop": drop, "algorithm": algorithm, "engine": engine}
-        options |= {"maximum": maximum, "invalid": invalid, "threads": threads, "step": step, "return_trace": True}
-        solution = edges if isinstance(edges, Forest) else solve(edges, source, target, weight, **options)
+        options |= {"maximum": maximum, "invalid": invalid, "threads": threads}
+        solution = (
+            edges
+            if isinstance(edges, Forest)
+            else find(edges, Request.of(source, target, weight, **options), True, step)
+        )
         columns = solution.columns
         with step("gather"):
             graph, forest = of_solution(solution, title)

@@ -23,7 +23,8 @@ from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.results import result_column
 from dfmst._edges.stack import check_stackable
-from dfmst._trees.forest import find_forest, in_frame_steps
+from dfmst._trees.forest import forest_rows, in_frame_steps
+from dfmst._trees.request import Request
 from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
@@ -95,9 +96,9 @@ def _forest(
     **options: Any,
 ) -> Any:
     if in_frame_steps(algorithm):
-        chosen: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "return_trace": return_trace}
+        chosen: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "maximum": maximum}
         conditions = {"by": by, "keep": keep, "drop": drop}
-        return find_forest(edges, source, target, weight, maximum=maximum, **chosen, **conditions)
+        return forest_rows(edges, Request.of(source, target, weight, **chosen, **conditions), return_trace)
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     return forest_frame(edges, columns, Options(**options, algorithm=algorithm), return_trace)
 

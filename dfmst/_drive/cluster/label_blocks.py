@@ -43,7 +43,7 @@ def forest_ends(
 ) -> list[IdColumns]:
     """Return the ends of a partition's rows of the forest, and of its self-loops, for each cut (a task)."""
     engine = task_engine()
-    frame, _ = read_part(part)
+    frame = read_part(part)
     chosen = gather(frame, rows[place], number, columns, file)
     ends = _ids_of(host_table(edge_table(engine, chosen, number, columns)))
     loops = [loops_of(table) for table in read_edges(engine, part if file is not None else frame, number, columns)]
@@ -135,7 +135,7 @@ def labelled_rows(
     part: Any, number: int, columns: EdgeColumns, block: Block, answers: list[Any], like: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a partition with the component of each row's source (a task)."""
-    frame, _ = read_part(part)
+    frame = read_part(part)
     filled = [each for each in answers if each is not None]
     if not len(frame) or not filled:
         return like if not len(frame) else frame.assign(**{like.columns[-1]: None})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -39,6 +40,16 @@ class Batch(NamedTuple):
         """Number of rows."""
         return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
 
+    @property
+    def names(self) -> Sequence[Any]:
+        """Names of the columns."""
+        return self.frame.names if isinstance(self.frame, _VIEWS) else self.frame.schema.names
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows are in the memory of a GPU."""
+        return isinstance(self.frame, DeviceView)
+
     def column(self, name: Any) -> Any:
         """Return a column by its name."""
         if isinstance(self.frame, _VIEWS):
@@ -65,6 +76,14 @@ class Batch(NamedTuple):
         kinds = [getattr(self.frame.column(name).dtype, "kind", "") for name in ids]
         plain = weight is None or getattr(self.frame.column(weight).dtype, "kind", "O") in "biufmM"
         return plain and set(kinds) <= {"i", "u"}
+
+    @contextmanager
+    def located_errors(self) -> Iterator[None]:
+        """Context manager: let errors of these rows name the rows of their file or frame."""
+        try:
+            yield
+        except InvalidEdgesError as error:
+            raise error.at(self.place, self.row) from error
 
     def parts(self, rows: int) -> Iterator[Batch]:
         """Yield all rows, `rows` at a time."""
@@ -108,12 +127,10 @@ def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
     def column(name: Any) -> Any:
         return weights.read(name, batch) if name in columns.weights else batch.column(name)
 
-    try:
+    with batch.located_errors():
         if columns.joint:
-            return check_joint(engine, columns, column, batch.rows, batch.row)
-        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
-    except InvalidEdgesError as error:
-        raise error.at(batch.place) from error
+            return check_joint(engine, columns, column, batch.rows)
+        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid)
 
 
 class WeightTypes:

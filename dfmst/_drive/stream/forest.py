@@ -16,10 +16,11 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
-from dfmst._drive.stream.sources import EdgeSource, FrameSource, on_device, open_parquet, open_source
+from dfmst._drive.stream.sources import EdgeSource, on_device, open_parquet, open_source
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
@@ -37,19 +38,18 @@ from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats import check_file, write_edges
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.provenance import Provenance, read_provenance
 
 _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 
 
-class StreamRows(ForestRows):
+class StreamRows(Delivered, ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
     def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None) -> None:
         self.source, self.job, self.folded, self.checkpoint = source, job, folded, checkpoint
-        self.vertices = folded.vertices
+        self.vertices, self.spill, self.inputs = folded.vertices, job.spill, source.paths
 
     @cached_property
     def positions(self) -> Array:
@@ -60,29 +60,12 @@ class StreamRows(ForestRows):
     def total_weight(self) -> Total | None:
         return forest_total(self.source, self.folded, self.job.columns)
 
-    @cached_property
-    def frame(self) -> Any:
-        with self._finished():
-            rows = self._gather()
-            return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
-
-    def write(self, path: File, format: str | None) -> None:
-        with self._finished():
-            self._write(self._gather(), path, format)
-
     def write_certified(self, path: File, format: str | None, progress: Progress) -> Certificate:
-        source = self.source
-        if not isinstance(source, ParquetSource):
+        if self.source.schema is None:
             return super().write_certified(path, format, progress)
-        with self._certifier(progress) as certifier, suppress(RefutedError), self._finished():
-            self._write(gather_rows(source, self.folded, self.job, certifier), path, format)
+        with self._certifier(progress) as certifier, suppress(RefutedError), self.finished():
+            self.write_rows(gather_rows(self.source, self.folded, self.job, certifier), path, format)
         return certifier.certificate(self.total_weight)
-
-    def _write(self, rows: Any, path: File, format: str | None) -> None:
-        if isinstance(self.source, ParquetSource) and isinstance(path, (str, os.PathLike)):
-            check_file(path, [file.path for file in self.source.files])
-        rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
-        write_edges(rows, path, format)
 
     def certify(self, progress: Progress) -> Certificate:
         with self._certifier(progress) as certifier:
@@ -95,28 +78,9 @@ class StreamRows(ForestRows):
         with showing(progress, "verifying", self.job.memory) as tell:
             yield Certifier(self.source, replace(self.job, progress=tell), self.folded, counted=True)
 
-    def discard_checkpoint(self) -> None:
-        if self.checkpoint:
-            self.checkpoint.clear()
-
-    def close(self) -> None:
-        if self.checkpoint:
-            self.checkpoint.hold.release()
-        if self.job.spill is not None:
-            self.job.spill.remove()
-
-    @contextmanager
-    def _finished(self) -> Iterator[None]:
-        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
-        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
-            yield
-            self.discard_checkpoint()
-
-    def _gather(self) -> Any:
-        """The forest's rows: a reader if the edges are files, a frame of the edges' kind if they are frames."""
-        if isinstance(self.source, ParquetSource):
-            return gather_rows(self.source, self.folded, self.job)
-        return self.source.gather(Locators(self.folded.rows))
+    def _rows(self) -> Any:
+        frame = self.source.gather(Locators(self.folded.rows))
+        return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
 
 def fold(
@@ -205,9 +169,6 @@ def fold(
 
 def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
-    if isinstance(source, FrameSource):
-        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
-        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
     fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
     fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}

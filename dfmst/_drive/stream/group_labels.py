@@ -13,7 +13,6 @@ from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.labels import Labels, Numbered
-from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import EdgeSource, kinds_of
 from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
 from dfmst._edges.conditions import group_entries, value_codes
@@ -31,7 +30,7 @@ class GroupLabels(Labels):
 
     types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, then of the ids
 
-    def _reader(self) -> pa.RecordBatchReader:
+    def _rows(self) -> pa.RecordBatchReader:
         assert isinstance(self.numbered, Numbered)
         ids = self.numbered.ids
         assert self.types is not None
@@ -47,16 +46,12 @@ class GroupLabels(Labels):
 
         return pa.RecordBatchReader.from_batches(pa.schema(fields), map(batch, self._pieces()))
 
-    @property
-    def frame(self) -> Any:
-        """The table: of Arrow for files, otherwise a frame of the edges' kind."""
-        with self._finished():
-            table = self._reader().read_all()
-            view = self.kinds.view
-            if not isinstance(view, FrameView):
-                return table
-            native = view.build_arrow({name: table.column(name) for name in table.column_names})
-            return self._in_user_types(view, native)
+    def _frame(self) -> Any:
+        table, view = self._rows().read_all(), self.kinds.view
+        if not isinstance(view, FrameView):
+            return table
+        native = view.build_arrow({name: table.column(name) for name in table.column_names})
+        return self._in_user_types(view, native)
 
     def _in_user_types(self, view: FrameView, native: Any) -> Any:
         assert self.types is not None
@@ -108,7 +103,7 @@ def groups_of(numbered: Numbered, types: Mapping[Any, pa.DataType], count: int) 
 
 def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:
     """Types of columns in Arrow; null if the frames' library does not say it."""
-    if isinstance(source, ParquetSource):
+    if source.schema is not None:
         kinds = [source.schema.field(name).type for name in names]
         return [plain_views().get(kind, kind) for kind in kinds]
     view = kinds_of(source, names).view

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property, pc
 from dfmst._common.types import Array
+from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.encode import Encoder
@@ -22,10 +22,8 @@ from dfmst._engines.primitives.flags import count_set
 from dfmst._fold.budget import Budget
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.sets import listed_vertices
-from dfmst._trees.result import File
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
-from dfmst.formats.write import write_table
 
 _PIECE = 1 << 18  # rows made at a time
 _MEMBERS = 1 << 24  # groups whose members are counted at a time
@@ -150,7 +148,7 @@ def name_groups(numbered: Numbered, label: Array) -> Array:
 
 
 @dataclass(eq=False)
-class Labels:
+class Labels(Delivered):
     """The components or the clusters of a stream, with a row a vertex in ascending order.
 
     Attributes
@@ -160,6 +158,8 @@ class Labels:
     vertices
         Number of vertices.
     """
+
+    ascending: ClassVar[str | None] = "vertex"
 
     numbered: Ordered = field(repr=False)
     leaders: Mapping[str, Array] = field(repr=False)  # column -> the vertex that a vertex's group is called after
@@ -195,48 +195,15 @@ class Labels:
             most = max(most, int(members.max(initial=0)))
         return most
 
-    @property
-    def frame(self) -> Any:
-        """The table: of Arrow for files, otherwise a frame of the edges' kind."""
-        with self._finished():
-            return self.kinds.frame(self._reader().read_all())
-
-    def write(self, path: File, format: str | None = None) -> None:
-        """Write the table to a file, in pieces, and remove the checkpoint.
-
-        Parameters
-        ----------
-        path, format
-            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
-        """
-        with self._finished():
-            write_table(self._reader(), path, format, "vertex")
-
-    def discard_checkpoint(self) -> None:
-        """Remove the checkpoint."""
-        if self.checkpoint:
-            self.checkpoint.clear()
-
-    def close(self) -> None:
-        """Remove files in ``spill_dir``, and let other runs use the directory of the checkpoint."""
-        if self.checkpoint:
-            self.checkpoint.hold.release()
-        if self.spill is not None:
-            self.spill.remove()
+    def _frame(self) -> Any:
+        return self.kinds.frame(self._rows().read_all())
 
     def _pieces(self) -> Iterator[Array]:
         return self.numbered.pieces(self.engine)
 
-    def _reader(self) -> pa.RecordBatchReader:
+    def _rows(self) -> pa.RecordBatchReader:
         kind = self.kinds.arrow(self.numbered.id_type)
         schema = pa.schema([(name, kind) for name in ("vertex", *self.leaders)])
         rows = self.numbered.rows(self.engine, list(self.leaders.values()))
         batches = (pa.record_batch([self.kinds.cast(ids, kind) for ids in columns], schema=schema) for columns in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
-
-    @contextmanager
-    def _finished(self) -> Iterator[None]:
-        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
-        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
-            yield
-            self.discard_checkpoint()
