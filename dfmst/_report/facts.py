@@ -22,6 +22,7 @@ from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import order_forest
 from dfmst._trees.points.geometry import geometry_names
+from dfmst._trees.request import Request, Solver
 from dfmst._trees.result import Forest, kind_of
 
 LONGEST = 5  # edges that a picture numbers
@@ -50,7 +51,7 @@ class ForestFacts:
     def __init__(self, forest: Frame, columns: EdgeColumns) -> None:
         plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum)
         # Edges between places in the list of vertices.
-        self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
+        self.ordered = order_forest(forest, Request(plain, Solver(engine="cpu")))
         self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest
         self.weight_name = columns.weight  # None: all weights are equal
         self.maximum = columns.maximum

@@ -10,7 +10,7 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, ColumnName, Columns, FrameT
 from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import open_frame
@@ -31,15 +31,15 @@ _NONE = np.uint32(NO_CODE)  # a value that no row has yet
 
 @driven("table")
 def linked_rows(
-    table: Frame,
-    on: Any,
+    table: FrameT,
+    on: Columns | Sequence[Columns],
     *,
     max_group: int | None = None,
-    keep: Any = None,
+    keep: str | tuple[ColumnName, str] | None = None,
     empty_links: bool = False,
     engine: str = "auto",
     threads: int | None = None,
-) -> Any:
+) -> FrameT:
     """Find the groups of records: rows that share a value in any key, directly or through other rows.
 
     The groups are the connected components of the graph between rows and their values.

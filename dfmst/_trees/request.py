@@ -30,13 +30,23 @@ Memory: TypeAlias = int | str
 Progress: TypeAlias = bool | Tell | Callable[[str], object] | None
 
 
-class Solving(TypedDict, total=False):
+class Reading(TypedDict, total=False):
+    """How rows are read; see :func:`dfmst.minimum_spanning_forest`."""
+
+    invalid: Invalid
+    threads: int | None
+
+
+class Running(Reading, total=False):
+    """How rows are read, and the engine of a function that chooses its own algorithm."""
+
+    engine: str
+
+
+class Solving(Running, total=False):
     """How rows are solved; see :func:`dfmst.minimum_spanning_forest`."""
 
     algorithm: str | Algorithm
-    engine: str
-    invalid: Invalid
-    threads: int | None
 
 
 class Conditioned(TypedDict, total=False):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,19 +24,20 @@ import pyarrow as pa
 from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.device_frame import DeviceView, device_view
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, host_only, open_frame
 from dfmst._edges.joint import compose
-from dfmst._edges.read import EdgeColumns, edge_columns, read_table
+from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
 from dfmst._trees.layers import edge_layers, without
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve, solve_frame
@@ -47,22 +48,20 @@ _NO_ROW = int(np.iinfo(np.uint32).max)
 
 
 @driven("forest", "new_edges")
+@with_options("memory", Solving)
 def update(
-    forest: Frame,
-    new_edges: Frame | None = None,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    forest: FrameT,
+    new_edges: FrameT | None = None,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     removed: Frame | None = None,
     edges: Frame | None = None,
     layers: int | None = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Return the forest of all rows, from the forest of the old ones, rows that are new and rows that are removed.
 
     The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows, less the removed ones, followed by the
@@ -128,9 +127,11 @@ def update(
     """
     if new_edges is None and removed is None:
         raise ValueError("give new_edges=, removed= or both")
-    columns = edge_columns(source, target, weight, maximum, invalid)
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    columns, algorithm = request.columns, request.solver.algorithm
     old = open_frame(forest, "forest")
     new = None if new_edges is None else open_frame(new_edges, "new_edges")
+    engine, threads = request.solver.engine, request.solver.threads
     runner = select_engine(engine, threads, on_device=old.on_device and (new is None or new.on_device))
     native = old.native if isinstance(old, FrameView) else None
     record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None

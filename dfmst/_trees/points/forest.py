@@ -6,9 +6,9 @@ from typing import Any
 
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.dispatch import variant
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.points.metrics import Measured, measure
+from dfmst._trees.points.metrics import Box, Measured, measure
 from dfmst._trees.points.read import Points, read_points, read_series
 from dfmst._trees.points.spanning import complete_pairs, given_pairs, nearest_pairs, spanning_pairs, words_of
 from dfmst._trees.points.tree import distances
@@ -19,13 +19,13 @@ _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for m
 
 def points_forest(
     points: Frame,
-    columns: Any = None,
+    columns: Columns | None = None,
     *,
     metric: str | None = None,
-    ids: Any = None,
+    ids: Columns | None = None,
     k: int | None = None,
     min_samples: int | None = None,
-    box: Any = None,
+    box: Box | None = None,
     edges: Any = None,
     return_exact: bool = False,
     threads: int | None = None,
@@ -161,7 +161,7 @@ def euclidean_forest() -> None:
     """
 
 
-def correlation_forest(table: Frame, columns: Any = None, *, threads: int | None = None) -> Any:
+def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:
     """Return the minimum spanning tree of a table's columns by their correlation: time series as vertices.
 
     The table of all pairs of columns is never made.
@@ -210,12 +210,12 @@ def correlation_forest(table: Frame, columns: Any = None, *, threads: int | None
 
 def knn_edges(
     points: Frame,
-    columns: Any = None,
+    columns: Columns | None = None,
     k: int = 10,
     *,
     metric: str | None = None,
-    ids: Any = None,
-    box: Any = None,
+    ids: Columns | None = None,
+    box: Box | None = None,
     return_exact: bool = False,
     threads: int | None = None,
 ) -> Any:
