@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -11,87 +10,43 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Array, Invalid
+from dfmst._common.progress import showing
+from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
-from dfmst._drive.stream.forest import open_checkpoint
+from dfmst._drive.stream.forest import open_checkpoint, stream_memory
 from dfmst._drive.stream.group_labels import GroupLabels, label_groups
 from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_in_order
 from dfmst._drive.stream.sources import EdgeSource, kinds_of, on_device, open_source
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.groups import check_one_graph
-from dfmst._edges.read import EdgeColumns
 from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import Budget, parse_memory
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, FoldState
+from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.sets import SetsFold, listed_vertices
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
 
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
-def fold_components(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    *,
-    vertices: Any = None,
-    by: Any = None,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Labels:
-    """Find the components of a stream of edge tables without making a table of them.
-
-    The parameters and errors are those of :func:`connected_components`.
-
-    Parameters
-    ----------
-    on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    labels
-        Has the counts `source_rows`, `dropped`, `vertices`, `groups` (by column) and `largest`; its `frame` is the
-        table, and ``write(path)`` writes it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 7], "target": [1, 8]}), pa.table({"source": [8], "target": [9]})]
-    >>> labels = dfmst.stream.fold_components(tables)
-    >>> labels.source_rows, labels.vertices, labels.groups, labels.largest
-    (3, 5, {'component': 2}, 3)
-    >>> labels.frame.to_pydict()
-    {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
-    """
-    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, None, None))
-    if by is not None:
+def find_components(edges: Any, request: Request, vertices: Vertices | None) -> Labels:
+    """Find the components of a stream."""
+    columns, solver, limits = request.columns, request.solver, request.limits
+    if columns.conditions.by:
         check_one_graph(vertices)
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
-    with showing(progress, "joining", limit) as tell, ExitStack() as stack:
+    runner = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
+    limit, gpu_limit = stream_memory(limits)
+    with showing(limits.progress, "joining", limit) as tell, ExitStack() as stack:
         rows = open_source(runner, edges, once=True)
-        spill = None if spill_dir is None else SpillDirectory(spill_dir)
+        spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
         if spill is not None:
             stack.callback(spill.remove)
         job, state = Job(columns, limit, runner, gpu_memory=gpu_limit, progress=tell, spill=spill, sets=True), None
-        if checkpoint is not None:
-            state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
+        if limits.checkpoint is not None:
+            state = open_checkpoint(Path(limits.checkpoint), rows, job, limits.on_checkpoint)
             stack.callback(state.hold.release)
         rows.require(job.columns.arguments)
         with nullcontext() if state is None else state.hold.busy(), runner.guard():

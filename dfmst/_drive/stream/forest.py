@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -13,18 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Array, Invalid
+from dfmst._common.progress import showing
+from dfmst._common.types import Array, PathName
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
 from dfmst._drive.stream.sources import EdgeSource, on_device, open_parquet, open_source
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import edge_columns
 from dfmst._edges.stack import differences
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
@@ -34,8 +31,8 @@ from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback
 from dfmst._fold.runs import Order, Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
+from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File, Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
@@ -83,72 +80,21 @@ class StreamRows(Delivered, ForestRows):
         return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
 
-def fold(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Forest:
-    """Find the forest of a stream of edge tables without reading its rows.
-
-    This is the first pass of :func:`minimum_spanning_forest`, with the same parameters and errors.
-
-    Parameters
-    ----------
-    maximum
-        Whether heavier edges come first.
-    on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    dfmst.forest.Forest
-        Has counts and the total weight; reads, writes and verifies the forest.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
-    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
-    >>> forest = dfmst.stream.fold(tables)
-    >>> forest.rows, forest.source_rows, forest.components, forest.total_weight
-    (2, 3, 1, 3)
-    >>> print(forest.verify())
-    verified: 2 rows, 1 component, total weight 3
-    >>> forest.frame.to_pydict()
-    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
-    """
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    solver = name_of(resolve(algorithm, runner))
-    limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
-    with showing(progress, "folding", limit) as tell:
+def find(edges: Any, request: Request) -> Forest:
+    """Find the forest of a stream without reading its rows."""
+    columns, solver, limits = request.columns, request.solver, request.limits
+    runner = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
+    algorithm = name_of(resolve(solver.algorithm, runner))
+    limit, gpu_limit = stream_memory(limits)
+    with showing(limits.progress, "folding", limit) as tell:
         rows = open_source(runner, edges)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
-            spill = None if spill_dir is None else SpillDirectory(spill_dir)
+            spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
             if spill is not None:
                 stack.callback(spill.remove)
-            job, state = Job(columns, limit, runner, algorithm, gpu_limit, tell, spill), None
-            if checkpoint is not None:
-                state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
+            job, state = Job(columns, limit, runner, solver.algorithm, gpu_limit, tell, spill), None
+            if limits.checkpoint is not None:
+                state = open_checkpoint(Path(limits.checkpoint), rows, job, limits.on_checkpoint)
                 stack.callback(state.hold.release)
             with nullcontext() if state is None else state.hold.busy():
                 folded = fold_source(rows, job, state)
@@ -160,11 +106,17 @@ def fold(
         rows=len(folded.rows),
         source_rows=folded.source_rows,
         dropped=folded.dropped,
-        algorithm="kruskal" if isinstance(folded.rows, Run) else solver,
+        algorithm="kruskal" if isinstance(folded.rows, Run) else algorithm,
         engine=runner.name,
         threads=runner.threads,
         memory_limit=limit,
     )
+
+
+def stream_memory(limits: Limits) -> tuple[int, int]:
+    """Return the bytes of this process and of its GPU that a stream may use."""
+    memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
+    return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
 
 
 def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
@@ -181,73 +133,13 @@ def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: Checkpoint
     return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
-def verify(
-    edges: Any,
-    forest: str | os.PathLike[str],
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    memory_limit: int | str = "2GiB",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-) -> Certificate:
-    """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
-
-    The file's record says which rows of `edges` its rows are (dfmst writes one). Those are read again and compared,
-    column by column; then every other row is compared with its path in the forest.
-
-    Parameters
-    ----------
-    edges
-        Parquet files: a path, a directory, a pattern, a list of these, or a ``pyarrow.dataset``.
-    forest
-        A Parquet file that dfmst has written.
-    source, target, weight
-        Column names in both; ``weight=None``: all weights are equal.
-    maximum
-        Check for the maximum spanning forest.
-    by, keep, drop
-        As the forest was made.
-    memory_limit, engine, invalid, threads, progress
-        As for :func:`dfmst.stream.minimum_spanning_forest`; the forest takes 100 bytes a vertex.
-
-    Returns
-    -------
-    certificate
-        True if the forest is right; otherwise it names the first wrong row and the reason (:func:`dfmst.verify`).
-
-    Raises
-    ------
-    InvalidEdgesError
-        The file has no record of its rows, or was made with other columns or in another order.
-    CapacityError
-        The linked forest does not fit the limit.
-    ColumnNotFoundError, FormatError, UnsupportedFrameError
-        A column is missing; the forest or the edges are not Parquet, or changed during the run.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pyarrow.parquet
-    >>> import dfmst
-    >>> table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
-    >>> pa.parquet.write_table(table, "edges.parquet")
-    >>> path = dfmst.stream.minimum_spanning_forest("edges.parquet", output="forest.parquet")
-    >>> print(dfmst.stream.verify("edges.parquet", "forest.parquet"))
-    verified: 2 rows, 1 component, total weight 3
-    """
-    files = open_parquet(edges)
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    limit = parse_memory(memory_limit)
-    with showing(progress, "verifying", limit) as tell:
-        job = Job(columns, limit, select_engine(engine, threads), progress=tell)
-        files.require(columns.arguments)
+def verify_file(edges: Any, forest: PathName, request: Request) -> Certificate:
+    """Check whether a file holds the forest of files."""
+    files, solver = open_parquet(edges), request.solver
+    limit, _ = stream_memory(request.limits)
+    with showing(request.limits.progress, "verifying", limit) as tell:
+        job = Job(request.columns, limit, select_engine(solver.engine, solver.threads), progress=tell)
+        files.require(request.columns.arguments)
         return _verify_file(files, Path(forest), job)
 
 
