@@ -17,13 +17,13 @@ from dfmst._edges.vertex_list import VertexList
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.condensed import Dendrogram, Selection, build_dendrogram, condense, select_clusters
+from dfmst._trees.cut import in_type
 from dfmst._trees.ordered import order_forest
 from dfmst._trees.points.forest import default_neighbors, positive
 from dfmst._trees.points.metrics import Box, check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
 from dfmst._trees.request import Reading, Request, with_options
-from dfmst._trees.thresholds import in_type
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, or_points
 
 

@@ -18,7 +18,6 @@ from dfmst._drive.cluster.components import Labels, add_components, in_files, la
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
 from dfmst._drive.cluster.label_blocks import (
-    Cut,
     answered,
     asked_ids,
     count_ids,
@@ -26,14 +25,15 @@ from dfmst._drive.cluster.label_blocks import (
     joined_block,
     labelled_rows,
     local_block,
+    split_ids,
 )
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
-from dfmst._drive.cluster.vertex_numbering import split_ids
 from dfmst._drive.plan.formulas import owner_count
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
+from dfmst._trees.cut import Thresholds
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
@@ -51,11 +51,11 @@ class Labelling(NamedTuple):
     graph: TaskGraph
     parts: FrameParts
     columns: EdgeColumns
-    labels: list[Labels]  # for each cut of the forest
+    labels: list[Labels]  # for each threshold
     owners: int
 
 
-def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: list[Cut | None]) -> Labelling:
+def label_vertices(edges: Any, columns: EdgeColumns, options: Options, thresholds: Thresholds | None) -> Labelling:
     """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
     view = open_frame(make_meta(edges))
     if view.on_device:
@@ -77,8 +77,8 @@ def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: lis
         ]
     else:
         graph, rows, *_ = forest_graph(parts, columns, options)
-        blocks = _forest_blocks(graph, parts, columns, rows, owners, cuts)
-    named = f"components-{tokenize(owners, cuts)}"
+        blocks = _forest_blocks(graph, parts, columns, rows, owners, thresholds)
+    named = f"components-{tokenize(owners, thresholds)}"
     labels = [add_components(graph, f"{named}-{at}", each, owners) for at, each in enumerate(blocks)]
     return Labelling(graph, parts, columns, labels, owners)
 
@@ -92,24 +92,25 @@ def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
 
 
 def _forest_blocks(
-    graph: TaskGraph, parts: FrameParts, columns: EdgeColumns, rows: Any, owners: int, cuts: list[Cut | None]
+    graph: TaskGraph, parts: FrameParts, columns: EdgeColumns, rows: Any, owners: int, thresholds: Thresholds | None
 ) -> list[list[Any]]:
-    """Add the tasks that make blocks of the forest's rows, for each cut."""
-    tables: list[list[Any]] = [[] for _ in cuts]
+    """Add the tasks that make blocks of the forest's rows, for each threshold."""
+    token = tokenize(thresholds)
+    tables: list[list[Any]] = [[] for _ in range(1 if thresholds is None else len(thresholds.distances))]
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
             file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
-            arguments = (parts.edges[number], located, place, number, columns, file, cuts)
-            ends = graph.add("ends", (number, tokenize(cuts)), in_files, forest_ends, *arguments)
+            arguments = (parts.edges[number], located, place, number, columns, file, thresholds)
+            ends = graph.add("ends", (number, token), in_files, forest_ends, *arguments)
             for at, found in enumerate(tables):
-                found.append(graph.add("cut-ends", (number, at, tokenize(cuts)), getitem, ends, at, stays=True))
-    blocks = []
-    for at, found in enumerate(tables):
-        groups = group_parts(found, owners)
-        names = [(group.first, at, tokenize(cuts, owners)) for group in groups]
-        of_groups = zip(names, groups, strict=True)
-        blocks.append([graph.add("block", name, in_files, joined_block, group.parts) for name, group in of_groups])
-    return blocks
+                found.append(graph.add("cut-ends", (number, at, token), getitem, ends, at, stays=True))
+    return [
+        [
+            graph.add("block", (group.first, at, tokenize(thresholds, owners)), in_files, joined_block, group.parts)
+            for group in group_parts(found, owners)
+        ]
+        for at, found in enumerate(tables)
+    ]
 
 
 def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from inspect import Parameter, signature
 from typing import Any
 
@@ -19,7 +18,6 @@ from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
-from dfmst._drive.cluster.label_blocks import cut_at
 from dfmst._drive.cluster.label_frames import edge_frame, has_plain_ids, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
@@ -37,9 +35,9 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
-from dfmst._trees.thresholds import Thresholds
+from dfmst._trees.cut import Thresholds
 from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import UnsupportedFrameError
 
 _IN_MEMORY = ("algorithm", "engine", "threads", "max_size", "one_per")  # arguments for frames in memory only
 _OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: these need all rows, or points
@@ -67,33 +65,11 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
         rows, vertices = _forest_of(edges, columns, options, whole=function is _rooted.path)
         if given.get("vertices", 0) is None and not columns.conditions:
             given["vertices"] = vertices
-        try:
-            result = function(rows, **given)
-        except InvalidEdgesError as error:
-            if error.row is None or function is not _clusters.clusters:
-                raise
-            row = _first_of_group(edges, columns, rows.iloc[error.row])
-            message = error.message.replace(f"row {error.row} ", f"row {row} ")
-            raise InvalidEdgesError(message, error.hint, row=row) from None
+        result = function(rows, **given)
         return dd.from_pandas(result, npartitions=1, sort=False) if isinstance(result, pd.DataFrame) else result
 
     call.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
     return call
-
-
-def _first_of_group(edges: Any, columns: EdgeColumns, row: Any) -> int:
-    """Return the first row of a Dask frame that has a group: that of a row of the forest."""
-
-    def place(part: Any) -> Any:
-        found = part[[name for name in columns.names if name is not None]].notna().all(axis=1)
-        for name in columns.conditions.by:
-            found &= part[name].isna() if pd.isna(row[name]) else part[name] == row[name]
-        first = found.to_numpy(bool, na_value=False).argmax() if found.any() else -1
-        return pd.DataFrame({"first": [first], "rows": [len(part)]})
-
-    (places,) = computed(edges.map_partitions(place, meta={"first": "int64", "rows": "int64"}))
-    begins = places["rows"].cumsum() - places["rows"]
-    return int((begins + places["first"])[places["first"] >= 0].iloc[0])
 
 
 def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
@@ -226,7 +202,7 @@ def connected_components(
     if labels and invalid == "drop":
         raise ValueError("labels=True labels all rows, and invalid='drop' leaves rows out: drop them first")
     like = _connected_components(empty, source, target)
-    found = label_vertices(edges, columns, options, [None])
+    found = label_vertices(edges, columns, options, None)
     return edge_frame(edges, found, "component", like["component"].dtype) if labels else vertex_frame(found, like)
 
 
@@ -244,10 +220,8 @@ def clusters(*values: Any, **named: Any) -> Any:
     if client or not isinstance(empty, pd.DataFrame) or not has_plain_ids(empty, columns):
         return _clusters_in_client(*values, **named)
     like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
-    each = [replace(thresholds, distances={name: limit}) for name, limit in thresholds.distances.items()]
     plan = {name: given[name] for name in ("strategy", "checkpoint", "memory_limit")}
-    cuts: list[Any] = [partial(cut_at, threshold=one) for one in each]
-    return vertex_frame(label_vertices(edges, columns, Options(**plan), cuts), like)
+    return vertex_frame(label_vertices(edges, columns, Options(**plan), thresholds), like)
 
 
 def plan(
