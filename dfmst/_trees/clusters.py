@@ -21,6 +21,7 @@ from dfmst._trees.constrained import constrained
 from dfmst._trees.cut import Thresholds, cut, in_type
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.relabel import with_old_names
+from dfmst._trees.request import Request, Solver
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -127,8 +128,7 @@ def clusters(
         raise ValueError("n_clusters= and by= cannot be combined with max_size= or one_per=; leave one of them out")
     if previous is not None and by is not None:
         raise ValueError("previous= and by= cannot be combined: call clusters once for each group")
-    options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
-    ordered = order_forest(edges, columns, vertices, all_rows=conditions, **options)
+    ordered = order_forest(edges, Request(columns, Solver(algorithm, engine, threads)), vertices, all_rows=conditions)
     listed = ordered.listed
     with ordered.engine.guard():
         forest = constrained(ordered, max_size, one_per, vertices) if conditions else ordered
@@ -220,7 +220,7 @@ def single_linkage(
     if by is not None and (join is not None or as_scipy):
         raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
     columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
-    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    forest = order_forest(edges, Request(columns, Solver(algorithm, engine, threads)), vertices)
     with forest.engine.guard():
         left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
         merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))

@@ -25,7 +25,7 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.cut import SortedForest, places_in_groups
 from dfmst._trees.forest import open_edges
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
 
@@ -134,12 +134,9 @@ def _distances(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
 
 def order_forest(
     edges: Frame,
-    columns: EdgeColumns,
-    vertices: Any,
+    request: Request,
+    vertices: Any = None,
     *,
-    algorithm: str | Algorithm,
-    engine: str,
-    threads: int | None,
     argument: str = "edges",
     all_rows: bool = False,
     reweigh: Callable[[Engine, EdgeTable, Array], Array] | None = None,
@@ -148,7 +145,8 @@ def order_forest(
 
     `reweigh` makes other weights, ``float64``, of an engine, the table there and its weights as ``float64``.
     """
-    view, runner = open_edges(edges, engine, threads, argument)
+    columns, solver = request.columns, request.solver
+    view, runner = open_edges(edges, solver.engine, solver.threads, argument)
     with runner.guard():
         input, listed = _read(runner, view, columns, vertices)
         weight = None
@@ -156,7 +154,7 @@ def order_forest(
             distance = runner.from_host(_row_distances(runner, view, columns.weight, input))
             weight = reweigh(runner, input.table, distance)
             input = replace(input, table=replace(input.table, weight=weight, span=None))
-        rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
+        rows = None if all_rows else solve_table(runner, input.table, solver.algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.to_frame_memory(order if rows is None else rows[order])
         reader, count = listed.engine, len(ranked)
