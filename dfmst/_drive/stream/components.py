@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.progress import Tell, showing
+from dfmst._common.progress import Tell
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
-from dfmst._drive.stream.forest import open_checkpoint
 from dfmst._drive.stream.group_labels import GroupLabels, label_groups
 from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_in_order
-from dfmst._drive.stream.sources import EdgeSource, kinds_of, on_device, open_source
-from dfmst._edges.conditions import Conditions
+from dfmst._drive.stream.sources import EdgeSource, kinds_of
 from dfmst._edges.groups import check_one_graph
-from dfmst._edges.read import EdgeColumns
-from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import Budget, parse_memory
+from dfmst._engines import host_engine
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, FoldState
 from dfmst._fold.sets import SetsFold, listed_vertices
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
@@ -78,26 +74,14 @@ def fold_components(
     >>> labels.frame.to_pydict()
     {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
     """
-    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, None, None))
     if by is not None:
         check_one_graph(vertices)
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
-    with showing(progress, "joining", limit) as tell, ExitStack() as stack:
-        rows = open_source(runner, edges, once=True)
-        spill = None if spill_dir is None else SpillDirectory(spill_dir)
-        if spill is not None:
-            stack.callback(spill.remove)
-        job, state = Job(columns, limit, runner, gpu_memory=gpu_limit, progress=tell, spill=spill, sets=True), None
-        if checkpoint is not None:
-            state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
-            stack.callback(state.hold.release)
-        rows.require(job.columns.arguments)
-        with nullcontext() if state is None else state.hold.busy(), runner.guard():
-            labels = _SetsPass(rows, job, state).run(vertices)
-        stack.pop_all()
-    return labels
+    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
+    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
+    run: dict[str, Any] = {"by": by, "engine": engine, "invalid": invalid, "threads": threads, "progress": progress}
+    request = Request.of(source, target, None, **run, **limits, **places, joint_keys=False)
+    with opened_job(edges, request, "joining", sets=True, once=True) as (rows, job):
+        return _SetsPass(rows, job).run(vertices)
 
 
 class _SetsPass(Pass):
@@ -105,8 +89,8 @@ class _SetsPass(Pass):
 
     fold: SetsFold | None
 
-    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
-        super().__init__(source, job, checkpoint)
+    def __init__(self, source: EdgeSource, job: Job) -> None:
+        super().__init__(source, job)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
         self._types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, and of the ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,29 +16,27 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
-from dfmst._drive.stream.deliver import Delivered
+from dfmst._drive.stream.deliver import Delivered, opened_job
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
-from dfmst._drive.stream.sources import EdgeSource, on_device, open_parquet, open_source
-from dfmst._edges.conditions import Conditions
+from dfmst._drive.stream.sources import EdgeSource, open_parquet
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import edge_columns
 from dfmst._edges.stack import differences
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import Budget, parse_memory
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback
-from dfmst._fold.runs import Order, Run, read_pieces
+from dfmst._fold.checkpoint import CheckpointCallback
+from dfmst._fold.runs import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
+from dfmst._trees.request import Request
 from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.provenance import Provenance, read_provenance
 
 _PIECE = 1 << 17  # rows of a forest's file that are read at a time
@@ -47,9 +45,9 @@ _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 class StreamRows(Delivered, ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
-    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None) -> None:
-        self.source, self.job, self.folded, self.checkpoint = source, job, folded, checkpoint
-        self.vertices, self.spill, self.inputs = folded.vertices, job.spill, source.paths
+    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest) -> None:
+        self.source, self.job, self.folded, self.vertices = source, job, folded, folded.vertices
+        self.checkpoint, self.spill, self.inputs = job.checkpoint, job.spill, source.paths
 
     @cached_property
     def positions(self) -> Array:
@@ -135,50 +133,29 @@ def fold(
     >>> forest.frame.to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    solver = name_of(resolve(algorithm, runner))
-    limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
-    with showing(progress, "folding", limit) as tell:
-        rows = open_source(runner, edges)
-        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
-            spill = None if spill_dir is None else SpillDirectory(spill_dir)
-            if spill is not None:
-                stack.callback(spill.remove)
-            job, state = Job(columns, limit, runner, algorithm, gpu_limit, tell, spill), None
-            if checkpoint is not None:
-                state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
-                stack.callback(state.hold.release)
-            with nullcontext() if state is None else state.hold.busy():
-                folded = fold_source(rows, job, state)
-            stack.pop_all()
+    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
+    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
+    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
+    solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}
+    return find(edges, Request.of(source, target, weight, **order, **limits, **places, **solver))
+
+
+def find(edges: Any, request: Request) -> Forest:
+    """Find the forest of a stream."""
+    with opened_job(edges, request, "folding") as (source, job):
+        folded = fold_source(source, job)
     return Forest(
-        StreamRows(rows, job, folded, state),
-        columns,
+        StreamRows(source, job, folded),
+        request.columns,
         "stream",
         rows=len(folded.rows),
         source_rows=folded.source_rows,
         dropped=folded.dropped,
-        algorithm="kruskal" if isinstance(folded.rows, Run) else solver,
-        engine=runner.name,
-        threads=runner.threads,
-        memory_limit=limit,
+        algorithm="kruskal" if isinstance(folded.rows, Run) else name_of(resolve(request.solver.algorithm, job.engine)),
+        engine=job.engine.name,
+        threads=job.engine.threads,
+        memory_limit=job.memory,
     )
-
-
-def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
-    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
-    columns = job.columns
-    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
-    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
-    fingerprint["result"] = "components" if job.sets else "forest"
-
-    def make_run(weight: np.dtype[Any]) -> Run:
-        assert job.spill is not None
-        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
-
-    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
 def verify(
@@ -242,12 +219,12 @@ def verify(
     >>> print(dfmst.stream.verify("edges.parquet", "forest.parquet"))
     verified: 2 rows, 1 component, total weight 3
     """
-    files = open_parquet(edges)
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    limit = parse_memory(memory_limit)
+    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
+    request = Request.of(source, target, weight, **order, memory_limit=memory_limit, engine=engine, threads=threads)
+    files, limit = open_parquet(edges), parse_memory(memory_limit)
     with showing(progress, "verifying", limit) as tell:
-        job = Job(columns, limit, select_engine(engine, threads), progress=tell)
-        files.require(columns.arguments)
+        job = Job(request, select_engine(engine, threads), limit, progress=tell)
+        files.require(job.columns.arguments)
         return _verify_file(files, Path(forest), job)
 
 
