@@ -26,17 +26,29 @@ Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
 #: Memory in bytes, or as a text such as ``"2GiB"``.
 Memory: TypeAlias = int | str
 
+#: Memory of a stream, of this process and of its GPU, unless the call has another one.
+STREAM_MEMORY = "2GiB"
+
 #: True for a bar; or a function that is called with the rows done and all rows, or with the name of a step.
 Progress: TypeAlias = bool | Tell | Callable[[str], object] | None
 
 
-class Solving(TypedDict, total=False):
-    """How rows are solved; see :func:`dfmst.minimum_spanning_forest`."""
+class Algorithmic(TypedDict, total=False):
+    """Which algorithm finds a forest."""
 
     algorithm: str | Algorithm
+
+
+class Running(TypedDict, total=False):
+    """Where a function runs, and whether it leaves out invalid rows."""
+
     engine: str
     invalid: Invalid
     threads: int | None
+
+
+class Solving(Algorithmic, Running, total=False):
+    """How rows are solved; see :func:`dfmst.minimum_spanning_forest`."""
 
 
 class Conditioned(TypedDict, total=False):
@@ -51,14 +63,35 @@ class Options(Conditioned, Solving, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
 
-class Streaming(TypedDict, total=False):
-    """Limits of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
+class Limited(TypedDict, total=False):
+    """Memory and progress of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
 
     memory_limit: Memory
+    progress: bool | Tell | None
+
+
+class Streaming(Limited, total=False):
+    """Limits of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
+
     gpu_memory_limit: Memory | None
     checkpoint: PathName | None
     spill_dir: PathName | None
-    progress: bool | Tell | None
+
+
+class StreamRunning(Running, Streaming, total=False):
+    """Options of a stream without a forest."""
+
+
+class StreamSolving(Solving, Streaming, total=False):
+    """Options of a stream whose forest is found."""
+
+
+class StreamOptions(Options, Streaming, total=False):
+    """Options of a stream's forest; see :func:`dfmst.stream.minimum_spanning_forest`."""
+
+
+class StreamReading(Conditioned, Running, Limited, total=False):
+    """Options of a stream whose rows are compared with a forest; see :func:`dfmst.stream.verify`."""
 
 
 class Planned(TypedDict, total=False):
@@ -67,6 +100,18 @@ class Planned(TypedDict, total=False):
     strategy: Strategy
     checkpoint: PathName | None
     memory_limit: Memory | None
+    invalid: Invalid
+
+
+class Tasks(Algorithmic, Planned, total=False):
+    """The same, with the sizes of tasks."""
+
+    split_every: int
+    n_vertices: int | None
+
+
+class ClusterOptions(Conditioned, Tasks, total=False):
+    """Options of a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
 
 
 @dataclass(frozen=True, slots=True)

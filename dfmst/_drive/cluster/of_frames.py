@@ -35,7 +35,7 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
-from dfmst._trees.request import Planned, Request, Strategy
+from dfmst._trees.request import Request, Strategy
 from dfmst._trees.thresholds import Thresholds
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -47,7 +47,7 @@ _OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: t
 def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make the function for Dask frames; a result that is a frame becomes a Dask frame of one partition."""
     own = signature(function)
-    plan = list(Planned.__annotations__)
+    plan = ["strategy", "checkpoint", "memory_limit"]
     parameters = [value for name, value in own.parameters.items() if name not in (*_IN_MEMORY, *_OF_POINTS)]
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default="auto" if name == "strategy" else None) for name in plan]
 
@@ -246,7 +246,7 @@ def clusters(*values: Any, **named: Any) -> Any:
         return _clusters_in_client(*values, **named)
     like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
     each = [replace(thresholds, distances={name: limit}) for name, limit in thresholds.distances.items()]
-    plan = {name: given[name] for name in Planned.__annotations__}
+    plan = {name: given[name] for name in ("strategy", "checkpoint", "memory_limit")}
     request = Request.of(*columns.names, maximum=columns.maximum, invalid=columns.invalid, **plan, joint_keys=False)
     cuts: list[Any] = [partial(cut_at, threshold=one) for one in each]
     return vertex_frame(label_vertices(edges, request, cuts), like)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -11,74 +10,30 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import plural
-from dfmst._common.progress import Tell
-from dfmst._common.types import Array, Invalid
-from dfmst._drive.stream.forest import StreamRows, fold
+from dfmst._common.types import Array, Vertices
+from dfmst._drive.stream.forest import StreamRows, find
 from dfmst._drive.stream.group_labels import GroupLabels, groups_of, label_groups
 from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
 from dfmst._drive.stream.sources import kinds_of
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.groups import check_one_graph
-from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import CheckpointCallback
 from dfmst._fold.runs import MemoryRun, Run, read_pieces
 from dfmst._fold.sets import SetsFold
+from dfmst._trees.request import Request
 from dfmst._trees.thresholds import Thresholds, Weights, rows_for
-from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 
 _GROUPED = 12  # columns of 4 bytes that are as large as the order of the edges of groups
 
 
-def fold_clusters(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    n_clusters: int | Iterable[int] | None = None,
-    distance: Any = None,
-    vertices: Any = None,
-    by: Any = None,
-    maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Labels:
-    """Find the clusters of a stream of edge tables without making a table of them.
-
-    The parameters and errors are those of :func:`clusters`; `on_checkpoint` and the result are those of
-    :func:`fold_components`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [1, 2], "target": [2, 3], "weight": [1, 9]}),
-    ...           pa.table({"source": [3, 4], "target": [4, 5], "weight": [2, 4]})]
-    >>> labels = dfmst.stream.fold_clusters(tables, distance=[2, 9])
-    >>> labels.vertices, labels.groups
-    (5, {'d2': 3, 'd9': 1})
-    """
-    columns = EdgeColumns(source, target, weight, maximum, invalid)  # keys of several columns are refused
-    if by is not None:
+def label(edges: Any, request: Request, thresholds: Thresholds, vertices: Vertices | None) -> Labels:
+    """Find the forest of a stream, cut it, and label its vertices."""
+    if request.columns.conditions.by:
         check_one_graph(vertices)
-    thresholds = Thresholds.of(n_clusters, distance, columns.weight, maximum=columns.maximum)
-    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
-    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
-    solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}
-    order: dict[str, Any] = {"maximum": maximum, "by": by, "invalid": invalid}
-    forest = fold(edges, source, target, weight, **order, **limits, **places, **solver)
+    forest = find(edges, request)
     try:
         assert isinstance(forest.store, StreamRows)
         return _cut(forest.store, thresholds, vertices)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.progress import Tell
-from dfmst._common.types import Array, Invalid
+from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
@@ -22,7 +20,7 @@ from dfmst._edges.groups import check_one_graph
 from dfmst._engines import host_engine
 from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, FoldState
+from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.sets import SetsFold, listed_vertices
 from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
@@ -30,58 +28,12 @@ from dfmst.errors import InvalidEdgesError
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
-def fold_components(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    *,
-    vertices: Any = None,
-    by: Any = None,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Labels:
-    """Find the components of a stream of edge tables without making a table of them.
-
-    The parameters and errors are those of :func:`connected_components`.
-
-    Parameters
-    ----------
-    on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    labels
-        Has the counts `source_rows`, `dropped`, `vertices`, `groups` (by column) and `largest`; its `frame` is the
-        table, and ``write(path)`` writes it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 7], "target": [1, 8]}), pa.table({"source": [8], "target": [9]})]
-    >>> labels = dfmst.stream.fold_components(tables)
-    >>> labels.source_rows, labels.vertices, labels.groups, labels.largest
-    (3, 5, {'component': 2}, 3)
-    >>> labels.frame.to_pydict()
-    {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
-    """
-    if by is not None:
+def find_components(edges: Any, request: Request, vertices: Vertices | None) -> Labels:
+    """Find the components of a stream."""
+    if request.columns.conditions.by:
         check_one_graph(vertices)
-    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
-    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
-    run: dict[str, Any] = {"by": by, "engine": engine, "invalid": invalid, "threads": threads, "progress": progress}
-    request = Request.of(source, target, None, **run, **limits, **places, joint_keys=False)
-    with opened_job(edges, request, "joining", sets=True, once=True) as (rows, job):
-        return _SetsPass(rows, job).run(vertices)
+    with opened_job(edges, request, "joining", sets=True, once=True) as (source, job):
+        return _SetsPass(source, job).run(vertices)
 
 
 class _SetsPass(Pass):

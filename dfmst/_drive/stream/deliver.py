@@ -23,14 +23,12 @@ from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Order, Run
-from dfmst._trees.request import Request
+from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
 from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.write import check_format, write_table
-
-_LIMIT = "2GiB"
 
 
 class Delivered(ABC):
@@ -93,6 +91,12 @@ class Delivered(ABC):
             self.spill.remove()
 
 
+def memory_of(limits: Limits) -> tuple[int, int]:
+    """Return the bytes of this process and of its GPU that a stream may use."""
+    memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
+    return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
+
+
 @contextmanager
 def opened_job(
     edges: Any, request: Request, step: str, *, sets: bool = False, once: bool = False
@@ -101,16 +105,14 @@ def opened_job(
     solver, limits = request.solver, request.limits
     engine = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
     resolve(solver.algorithm, engine)
-    memory = parse_memory(_LIMIT if limits.memory is None else limits.memory)
-    gpu_memory = _LIMIT if limits.gpu_memory is None else limits.gpu_memory
-    gpu_limit = parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
+    memory, gpu_memory = memory_of(limits)
     with showing(limits.progress, step, memory) as tell:
         source = open_source(engine, edges, once=once)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
             spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
             if spill is not None:
                 stack.callback(spill.remove)
-            job = Job(request, engine, memory, gpu_limit, tell, spill, sets=sets)
+            job = Job(request, engine, memory, gpu_memory, tell, spill, sets=sets)
             if limits.checkpoint is not None:
                 checkpoint = _open_checkpoint(Path(limits.checkpoint), source, job)
                 stack.callback(checkpoint.hold.release)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -13,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Array, Invalid
+from dfmst._common.progress import showing
+from dfmst._common.types import Array, PathName
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
-from dfmst._drive.stream.deliver import Delivered, opened_job
+from dfmst._drive.stream.deliver import Delivered, memory_of, opened_job
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
@@ -26,15 +25,13 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import Budget, parse_memory
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import CheckpointCallback
 from dfmst._fold.runs import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
 from dfmst._trees.request import Request
 from dfmst._trees.result import File, Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance
@@ -81,67 +78,8 @@ class StreamRows(Delivered, ForestRows):
         return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
 
-def fold(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Forest:
-    """Find the forest of a stream of edge tables without reading its rows.
-
-    This is the first pass of :func:`minimum_spanning_forest`, with the same parameters and errors.
-
-    Parameters
-    ----------
-    maximum
-        Whether heavier edges come first.
-    on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    dfmst.forest.Forest
-        Has counts and the total weight; reads, writes and verifies the forest.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
-    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
-    >>> forest = dfmst.stream.fold(tables)
-    >>> forest.rows, forest.source_rows, forest.components, forest.total_weight
-    (2, 3, 1, 3)
-    >>> print(forest.verify())
-    verified: 2 rows, 1 component, total weight 3
-    >>> forest.frame.to_pydict()
-    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
-    """
-    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
-    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
-    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
-    solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}
-    return find(edges, Request.of(source, target, weight, **order, **limits, **places, **solver))
-
-
 def find(edges: Any, request: Request) -> Forest:
-    """Find the forest of a stream."""
+    """Find the forest of a stream without reading its rows."""
     with opened_job(edges, request, "folding") as (source, job):
         folded = fold_source(source, job)
     return Forest(
@@ -158,73 +96,13 @@ def find(edges: Any, request: Request) -> Forest:
     )
 
 
-def verify(
-    edges: Any,
-    forest: str | os.PathLike[str],
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    memory_limit: int | str = "2GiB",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-) -> Certificate:
-    """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
-
-    The file's record says which rows of `edges` its rows are (dfmst writes one). Those are read again and compared,
-    column by column; then every other row is compared with its path in the forest.
-
-    Parameters
-    ----------
-    edges
-        Parquet files: a path, a directory, a pattern, a list of these, or a ``pyarrow.dataset``.
-    forest
-        A Parquet file that dfmst has written.
-    source, target, weight
-        Column names in both; ``weight=None``: all weights are equal.
-    maximum
-        Check for the maximum spanning forest.
-    by, keep, drop
-        As the forest was made.
-    memory_limit, engine, invalid, threads, progress
-        As for :func:`dfmst.stream.minimum_spanning_forest`; the forest takes 100 bytes a vertex.
-
-    Returns
-    -------
-    certificate
-        True if the forest is right; otherwise it names the first wrong row and the reason (:func:`dfmst.verify`).
-
-    Raises
-    ------
-    InvalidEdgesError
-        The file has no record of its rows, or was made with other columns or in another order.
-    CapacityError
-        The linked forest does not fit the limit.
-    ColumnNotFoundError, FormatError, UnsupportedFrameError
-        A column is missing; the forest or the edges are not Parquet, or changed during the run.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pyarrow.parquet
-    >>> import dfmst
-    >>> table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
-    >>> pa.parquet.write_table(table, "edges.parquet")
-    >>> path = dfmst.stream.minimum_spanning_forest("edges.parquet", output="forest.parquet")
-    >>> print(dfmst.stream.verify("edges.parquet", "forest.parquet"))
-    verified: 2 rows, 1 component, total weight 3
-    """
-    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
-    request = Request.of(source, target, weight, **order, memory_limit=memory_limit, engine=engine, threads=threads)
-    files, limit = open_parquet(edges), parse_memory(memory_limit)
-    with showing(progress, "verifying", limit) as tell:
-        job = Job(request, select_engine(engine, threads), limit, progress=tell)
-        files.require(job.columns.arguments)
+def verify_file(edges: Any, forest: PathName, request: Request) -> Certificate:
+    """Check whether a file holds the forest of files."""
+    files, solver = open_parquet(edges), request.solver
+    limit, _ = memory_of(request.limits)
+    with showing(request.limits.progress, "verifying", limit) as tell:
+        job = Job(request, select_engine(solver.engine, solver.threads), limit, progress=tell)
+        files.require(request.columns.arguments)
         return _verify_file(files, Path(forest), job)
 
 
