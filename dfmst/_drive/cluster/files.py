@@ -19,7 +19,7 @@ from dask.tokenize import tokenize
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
+from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
 from dfmst._drive.cluster.client import cluster_client, protocol_of, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.graph import load, save
@@ -27,12 +27,12 @@ from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.stream.parquet import ParquetSource
-from dfmst._edges.conditions import Conditions
-from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
 from dfmst._trees.certificate import Certificate, verify
+from dfmst._trees.request import Request, Strategy
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.algorithms import Algorithm
 from dfmst.errors import CapacityError
@@ -112,28 +112,27 @@ def write_forest(
     client: Any,
     inputs: Sequence[Path],
     output: Path,
-    columns: EdgeColumns,
-    options: Options,
+    request: Request,
     tell: Tell | None = None,
-    on_checkpoint: Callable[[str], object] | None = None,
 ) -> Forest:
     """Write the forest of Parquet files into a directory that appears whole or not at all."""
     from distributed import KilledWorker
 
-    files = _files(inputs)
+    files, columns = _files(inputs), request.columns
     parts = _parts(files, inputs, columns)
     names = [name for _, name in files]
-    forest = forest_graph(parts, columns, options)
+    forest = forest_graph(parts, request)
     graphs, strategy = [forest.graph], forest.strategy
-    arguments = (client, parts, names, output, columns, options.checkpoint, tell, on_checkpoint)
+    arguments = (client, parts, names, output, request, tell)
     try:
         written = _write_forest(forest, *arguments)
     except (KilledWorker, CapacityError) as error:
-        if options.strategy != "auto" or strategy == "shuffle":
+        if request.cluster.strategy != "auto" or strategy == "shuffle":
             raise
         reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
         warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
-        forest, strategy = forest_graph(parts, columns, replace(options, strategy="shuffle")), "shuffle"
+        request = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
+        forest, strategy = forest_graph(parts, request), "shuffle"
         graphs.append(forest.graph)
         written = _write_forest(forest, *arguments)
     for graph in graphs:
@@ -160,15 +159,13 @@ def _write_forest(
     parts: FrameParts,
     names: list[str],
     output: Path,
-    columns: EdgeColumns,
-    checkpoint: str | os.PathLike[str] | None,
+    request: Request,
     tell: Tell | None,
-    on_checkpoint: Callable[[str], object] | None,
 ) -> tuple[int, int | None, int | None]:
     """Compute a graph and write its rows; return their number, the bytes moved, and the peak of a worker."""
-    earlier, token = forest.graph.earlier_results(), None
-    if earlier and on_checkpoint is not None:
-        on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
+    earlier, token, checkpoint = forest.graph.earlier_results(), None, request.limits.checkpoint
+    if earlier and request.limits.on_checkpoint is not None:
+        request.limits.on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token) as folder:
@@ -180,7 +177,7 @@ def _write_forest(
             numbers = range(first, first + count)
             targets = [(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
-            counts.append(forest.graph.add("write", (run, first), write, group, located, columns, targets))
+            counts.append(forest.graph.add("write", (run, first), write, group, located, request.columns, targets))
         before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage_since(client, before)
@@ -316,19 +313,22 @@ def forest_of_files(
         raise ValueError(message)
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
     paths = list(map(existing_path, paths_of(inputs, "inputs")))
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm)
+    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
+    tasks: dict[str, Any] = {"strategy": strategy, "split_every": split_every, "n_vertices": n_vertices}
+    limits: dict[str, Any] = {"checkpoint": checkpoint, "memory_limit": memory_limit, "on_checkpoint": on_checkpoint}
+    request = Request.of(source, target, weight, algorithm=algorithm, **order, **tasks, **limits)
+    check_request(request)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)
-    _parts(_files(paths)[:1], paths, columns)  # raises before a cluster is started if a column is absent
+    _parts(_files(paths)[:1], paths, request.columns)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
     with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
         tell(f"finding the forest with GPUs, over {protocol_of(current)}" if gpus else "finding the forest")
         try:
-            return write_forest(current, paths, Path(output), columns, options, bar, on_checkpoint)
+            return write_forest(current, paths, Path(output), request, bar)
         finally:
             if bar is not None:
                 bar.close()

@@ -13,18 +13,16 @@ from dask.dataframe.utils import make_meta
 
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import Options, Strategy, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.partitions import FileRows, frame_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.cluster.shuffle import no_records
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.results import result_column
 from dfmst._edges.stack import check_stackable
 from dfmst._trees.forest import forest_rows, in_frame_steps
-from dfmst._trees.request import Request
+from dfmst._trees.request import Request, Strategy
 from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
@@ -35,17 +33,15 @@ def require_dask(edges: Any, hint: str, argument: str = "edges") -> None:
         raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}, not a Dask frame", hint)
 
 
-def forest_frame(
-    edges: Any, columns: EdgeColumns, options: Options, return_trace: bool = False, *, marks: bool = False
-) -> Any:
+def forest_frame(edges: Any, request: Request, return_trace: bool = False, *, marks: bool = False) -> Any:
     """Return the forest of a Dask frame as a Dask frame, and the trace if wanted; or a series of marks of its rows."""
     require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
     empty = make_meta(edges)
     view = open_frame(empty)
-    names = columns.read_names
-    columns = replace(columns, types=column_types(view, names))
+    names = request.columns.read_names
+    columns = replace(request.columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
-    graph, rows, trace, _ = forest_graph(parts, columns, options)
+    graph, rows, trace, _ = forest_graph(parts, replace(request, columns=columns))
     keys = []
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
@@ -95,12 +91,11 @@ def _forest(
     drop: Any = None,
     **options: Any,
 ) -> Any:
+    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
+    request = Request.of(source, target, weight, algorithm=algorithm, **order, **options)
     if in_frame_steps(algorithm):
-        chosen: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "maximum": maximum}
-        conditions = {"by": by, "keep": keep, "drop": drop}
-        return forest_rows(edges, Request.of(source, target, weight, **chosen, **conditions), return_trace)
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    return forest_frame(edges, columns, Options(**options, algorithm=algorithm), return_trace)
+        return forest_rows(edges, request, return_trace)
+    return forest_frame(edges, request, return_trace)
 
 
 def minimum_spanning_forest(
@@ -263,9 +258,11 @@ def in_forest(
     """
     if in_frame_steps(algorithm):
         raise ValueError("algorithm='dataframe' returns the rows of the forest: call minimum_spanning_forest")
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm=algorithm)
-    return forest_frame(edges, columns, options, marks=True)
+    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
+    tasks: dict[str, Any] = {"strategy": strategy, "split_every": split_every, "n_vertices": n_vertices}
+    limits: dict[str, Any] = {"checkpoint": checkpoint, "memory_limit": memory_limit}
+    request = Request.of(source, target, weight, algorithm=algorithm, **order, **tasks, **limits)
+    return forest_frame(edges, request, marks=True)
 
 
 def update(
@@ -312,6 +309,6 @@ def update(
     >>> forest.mst.update(tuesday).compute().index.tolist()
     [1, 3]
     """
-    columns = edge_columns(source, target, weight, maximum, invalid)
-    options = Options(strategy, 2, checkpoint, None, memory_limit)
-    return forest_frame(stacked(forest, new_edges), columns, options, False)
+    limits: dict[str, Any] = {"checkpoint": checkpoint, "memory_limit": memory_limit, "strategy": strategy}
+    request = Request.of(source, target, weight, maximum=maximum, invalid=invalid, **limits)
+    return forest_frame(stacked(forest, new_edges), request)

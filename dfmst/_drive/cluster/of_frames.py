@@ -18,7 +18,7 @@ from dfmst._common.options import reason
 from dfmst._common.types import ColumnName, Columns, Vertices
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
-from dfmst._drive.cluster.label_frames import edge_frame, label_vertices, options_of, vertex_frame
+from dfmst._drive.cluster.label_frames import edge_frame, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
@@ -113,7 +113,7 @@ def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
 def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFrame, Any]:
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
     columns = request.columns
-    forest = forest_frame(edges, columns, options_of(request))
+    forest = forest_frame(edges, request)
     names = list(dict.fromkeys([*columns.conditions.by, *(name for name in columns.names if name is not None)]))
     wanted = names if columns.conditions else columns.source
     loops = edges[names if columns.conditions else [columns.source, columns.target]].map_partitions(

@@ -19,8 +19,9 @@ from dfmst._edges.read import DEVICE, EdgeColumns, check_columns, on_gpu
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Run
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
 
@@ -97,16 +98,21 @@ def ignore_progress(done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Options of a stream."""
+    """A run of a stream: the request, the limits in bytes, and where the run works."""
 
-    columns: EdgeColumns
-    memory: int  # limit in bytes
+    request: Request
     engine: Engine
-    algorithm: str | Algorithm = "auto"
-    gpu_memory: int = 0  # limit in bytes, if the engine is a GPU
+    memory: int
+    gpu_memory: int = 0  # if the engine is a GPU
     progress: Callable[[int, int | None], None] = ignore_progress  # called with rows done and all rows (None: unknown)
     spill: SpillDirectory | None = None  # for rows that do not fit the limit
+    checkpoint: Checkpoint | None = None
     sets: bool = False  # whether only components are wanted
+
+    @property
+    def columns(self) -> EdgeColumns:
+        """The columns of the edges."""
+        return self.request.columns
 
     @property
     def names(self) -> list[Any]:

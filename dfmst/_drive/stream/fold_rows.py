@@ -27,11 +27,9 @@ from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import CapacityError
 
 
-def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = None) -> FoldedForest:
+def fold_source(source: EdgeSource, job: Job) -> FoldedForest:
     """Fold all rows of a source."""
-    source.require(job.columns.arguments)
-    with job.engine.guard():
-        return _ForestPass(source, job, checkpoint).run()
+    return _ForestPass(source, job).run()
 
 
 _ALWAYS_DENSE = 1 << 20  # vertices whose sets take little memory, whether they occur or not
@@ -48,9 +46,9 @@ class Pass(ABC):
     makes room for a dictionary, or rows go to runs in memory or on disk.
     """
 
-    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
-        self.source, self.job, self.checkpoint = source, job, checkpoint
-        self.coder = RowEncoder(job, checkpoint is not None)
+    def __init__(self, source: EdgeSource, job: Job) -> None:
+        self.source, self.job, self.checkpoint = source, job, job.checkpoint
+        self.coder = RowEncoder(job, job.checkpoint is not None)
         self.known: int | None = None  # bound of the vertices, if footers have one
         self.fold: Any = None
         self.folded = Position()
@@ -218,7 +216,7 @@ class _ForestPass(Pass):
             bound = memory.most_vertices if self.known is None else self.known
             return RunFold(self.coder.engine, self.job.spill, memory.runs(), bound, kind, maximum=maximum)
         capacity = memory.capacity(self.known, self.source.rows)
-        options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
+        options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.request.solver.algorithm}
         return BufferFold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)
 
     def _state(self, rows: Rows | Run) -> FoldState:
