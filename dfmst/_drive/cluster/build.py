@@ -5,13 +5,11 @@ Workers import this module, so it must not import `dask.dataframe`, which takes 
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
-from dfmst._common.arguments import check_choice, whole_number
 from dfmst._drive.cluster.client import Resources, resources
 from dfmst._drive.cluster.graph import TaskGraph, first_run
 from dfmst._drive.cluster.groups import Reduction, add_merge, group_parts
@@ -39,42 +37,16 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import PROCESS_KEYS
 from dfmst._fold.budget import parse_memory
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Clustered, Limits, Request
 from dfmst.algorithms.solve import resolve
 from dfmst.formats.directories import private_directory
 from dfmst.formats.parquet import TableSize
 
-#: How a forest is found on a cluster.
-Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
-_STRATEGIES = get_args(Strategy)
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # of ids in a worker's memory, while they are numbered
 _CHECKPOINT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
 _DEPENDENT = 64  # groups for each worker, if other tasks make the partitions: those of a group are in memory together
 _PORTIONS = 16  # for each worker
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to find a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
-
-    strategy: Strategy = "auto"
-    split_every: int = 2
-    checkpoint: str | os.PathLike[str] | None = None
-    n_vertices: int | None = None
-    memory_limit: int | str | None = None
-    algorithm: str | Algorithm = "auto"
-
-    def __post_init__(self) -> None:
-        message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
-        check_choice(self.strategy, _STRATEGIES, message)
-        resolve(self.algorithm, CpuEngine(1))
-        if self.memory_limit is not None:
-            object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit, auto=False))
-        for name, least in (("split_every", 2), ("n_vertices", 1)):
-            value = getattr(self, name)
-            if value is not None and whole_number(name, value) < least:
-                raise ValueError(f"{name} is {value!r}; it must be at least {least}")
 
 
 class ForestGraph(NamedTuple):
@@ -86,14 +58,16 @@ class ForestGraph(NamedTuple):
     strategy: str
 
 
-def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
+def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
     """Build the graph that finds a forest."""
+    columns, plan, limits, algorithm = request.columns, request.cluster, request.limits, request.solver.algorithm
+    resolve(algorithm, CpuEngine(1))
     cluster = resources()
-    cluster = replace(cluster, memory=parse_memory(options.memory_limit or cluster.memory, auto=False))
-    strategy, size, sliced = _strategy(parts, columns, options, cluster)
-    reduction = Reduction(options.split_every, options.algorithm)
-    work = (parts.token, columns, strategy, reduction, options.n_vertices)
-    checkpoint, keys = None if options.checkpoint is None else str(private_directory(options.checkpoint)), PROCESS_KEYS
+    cluster = replace(cluster, memory=memory_of(limits, cluster))
+    strategy, size, sliced = _strategy(parts, columns, plan, cluster)
+    reduction = Reduction(plan.split_every, algorithm)
+    work = (parts.token, columns, strategy, reduction, plan.n_vertices)
+    checkpoint, keys = None if limits.checkpoint is None else str(private_directory(limits.checkpoint)), PROCESS_KEYS
     if checkpoint is not None:
         workers, keys = first_run(checkpoint, tokenize(work), cluster.workers)
         cluster = replace(cluster, workers=workers)
@@ -106,41 +80,46 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
         tasks = max(tasks, short, group_count(cluster.memory, workers, rows_read))
     groups = group_parts(parts.edges, tasks)
     in_slices = strategy == "shuffle" or sliced is not None
-    sizes = _shuffle_sizes(size, options.n_vertices, cluster, sliced) if in_slices else None
+    sizes = _shuffle_sizes(size, plan.n_vertices, cluster, sliced) if in_slices else None
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work), keys)
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
         arguments = (graph, groups, columns, reduction)
-        forest = add_two_passes(*arguments, options.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
+        forest = add_two_passes(*arguments, plan.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
         located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, rows, trace, strategy)
 
 
+def memory_of(limits: Limits, cluster: Resources) -> int:
+    """Return the bytes that a worker may use."""
+    return cluster.memory if limits.memory is None else parse_memory(limits.memory, auto=False)
+
+
 def _strategy(
-    parts: FrameParts, columns: EdgeColumns, options: Options, cluster: Resources
+    parts: FrameParts, columns: EdgeColumns, wanted: Clustered, cluster: Resources
 ) -> tuple[str, TableSize | None, Work | None]:
     """Return the strategy, the size of the table if it was read, and the work of a merge in slices."""
-    if options.strategy == "two-pass":  # does not depend on the size: footers need not be read
+    if wanted.strategy == "two-pass":  # does not depend on the size: footers need not be read
         return "two-pass", None, None
     size = size_of_parts(parts.edges, columns.plain_ends)
-    if options.strategy == "shuffle":
+    if wanted.strategy == "shuffle":
         return "shuffle", size, None
     if size is None:
-        fits = options.strategy == "merge" or (options.n_vertices or 0) <= fitting_vertices(cluster.memory)
+        fits = wanted.strategy == "merge" or (wanted.n_vertices or 0) <= fitting_vertices(cluster.memory)
         return "merge" if fits else "shuffle", None, None
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
-    vertices = options.n_vertices or size.vertices or 2 * size.rows
+    vertices = wanted.n_vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, columns, dense)
-    if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(cluster.memory, id_bytes):
+    if wanted.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(cluster.memory, id_bytes):
         # Twice the rows is a loose bound, so a sample of the rows is read if the bound does not fit.
         vertices = min(vertices, estimate_vertices(files, columns))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
     work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device)
-    plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)
+    plan = plan_of(work, "merge") if wanted.strategy == "merge" else fitting_plan(work, parts.rereadable)
     return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 
 

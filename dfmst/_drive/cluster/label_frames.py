@@ -12,7 +12,7 @@ import pandas as pd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph, memory_of
 from dfmst._drive.cluster.client import resources
 from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
@@ -33,7 +33,7 @@ from dfmst._drive.cluster.vertex_numbering import split_ids
 from dfmst._drive.plan.formulas import owner_count
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.budget import parse_memory
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
@@ -55,17 +55,18 @@ class Labelling(NamedTuple):
     owners: int
 
 
-def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: list[Cut | None]) -> Labelling:
+def label_vertices(edges: Any, request: Request, cuts: list[Cut | None]) -> Labelling:
     """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
     view = open_frame(make_meta(edges))
     if view.on_device:
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
-    names = columns.read_names
-    columns = replace(columns, types=column_types(view, names))
+    names = request.columns.read_names
+    columns = replace(request.columns, types=column_types(view, names))
+    request = replace(request, columns=columns)
     parts = frame_parts(edges, names)
-    owners = _owners(parts, columns, options)
-    if options.algorithm == "bsp":
+    owners = _owners(parts, request)
+    if request.solver.algorithm == "bsp":
         token = (parts.token, columns, "bsp", owners)
         graph = TaskGraph(token, None, parts.tasks)
         groups = group_parts(parts.edges, owners)
@@ -76,18 +77,18 @@ def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: lis
             ]
         ]
     else:
-        graph, rows, *_ = forest_graph(parts, columns, options)
+        graph, rows, *_ = forest_graph(parts, request)
         blocks = _forest_blocks(graph, parts, columns, rows, owners, cuts)
     named = f"components-{tokenize(owners, cuts)}"
     labels = [add_components(graph, f"{named}-{at}", each, owners) for at, each in enumerate(blocks)]
     return Labelling(graph, parts, columns, labels, owners)
 
 
-def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
+def _owners(parts: FrameParts, request: Request) -> int:
     """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
-    size, cluster = size_of_parts(parts.edges, columns.plain_ends), resources()
-    vertices = options.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
-    memory = parse_memory(options.memory_limit or cluster.memory, auto=False) // cluster.tasks
+    size, cluster = size_of_parts(parts.edges, request.columns.plain_ends), resources()
+    vertices = request.cluster.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
+    memory = memory_of(request.limits, cluster) // cluster.tasks
     return owner_count(memory, cluster.workers, vertices, len(parts.edges))
 
 

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
 from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import Options, Strategy
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
 from dfmst._drive.cluster.label_blocks import cut_at
@@ -26,7 +25,6 @@ from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
 from dfmst._drive.plan.plan import size_of_groups
 from dfmst._drive.plan.terms import Plan
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
@@ -37,6 +35,7 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
+from dfmst._trees.request import DEFINED, Planned, Request, Strategy
 from dfmst._trees.thresholds import Thresholds
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -48,23 +47,23 @@ _OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: t
 def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make the function for Dask frames; a result that is a frame becomes a Dask frame of one partition."""
     own = signature(function)
-    plan = [name for name in signature(Options).parameters if name in ("strategy", "checkpoint", "memory_limit")]
+    plan = [name for name in Planned.__annotations__ if name != "invalid"]
     parameters = [value for name, value in own.parameters.items() if name not in (*_IN_MEMORY, *_OF_POINTS)]
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in plan]
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=DEFINED[name].default) for name in plan]
 
     @wraps(function)
     def call(*values: Any, **named: Any) -> Any:
-        options = Options(**{name: named.pop(name) for name in plan if name in named})
+        options: Any = {name: named.pop(name) for name in plan if name in named}
         bound = call.__signature__.bind(*values, **named)  # type: ignore[attr-defined]
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name not in plan}
         argument = next(iter(own.parameters))
         edges = given.pop(argument)
         require_dask(edges, f"call dfmst.{function.__name__} for a frame in memory", argument)
-        weight = given.get("weight")
-        options_of_rows = given.get("maximum", False), given["invalid"], Conditions.of(given.get("by"), None, None)
-        columns = EdgeColumns(given["source"], given["target"], weight, *options_of_rows)
-        rows, vertices = _forest_of(edges, columns, options, whole=function is _rooted.path)
+        options |= {name: given[name] for name in ("maximum", "invalid", "by") if name in given}
+        request = Request.of(given["source"], given["target"], given.get("weight"), joint_keys=False, **options)
+        columns = request.columns
+        rows, vertices = _forest_of(edges, request, whole=function is _rooted.path)
         if given.get("vertices", 0) is None and not columns.conditions:
             given["vertices"] = vertices
         try:
@@ -113,9 +112,9 @@ def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
     return part[names][same].drop_duplicates()
 
 
-def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: bool) -> tuple[pd.DataFrame, Any]:
+def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFrame, Any]:
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
-    forest = forest_frame(edges, columns, options, False)
+    columns, forest = request.columns, forest_frame(edges, request)
     names = list(dict.fromkeys([*columns.conditions.by, *(name for name in columns.names if name is not None)]))
     wanted = names if columns.conditions else columns.source
     loops = edges[names if columns.conditions else [columns.source, columns.target]].map_partitions(
@@ -213,20 +212,21 @@ def connected_components(
     4       5          4
     """
     require_dask(edges, "call dfmst.connected_components for a frame in memory")
-    columns = EdgeColumns(source, target, None, invalid=invalid)
-    options = Options(strategy, 2, checkpoint, None, memory_limit, algorithm)
+    planned: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
+    order: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "joint_keys": False}
+    request = Request.of(source, target, None, **order, **planned)
+    columns = request.columns
     empty = make_meta(edges)
     client = vertices is not None or by is not None or not isinstance(empty, pd.DataFrame)
     if client or not has_plain_ids(empty, columns):
         if labels:
             message = "labels=True is for ids that are numbers, texts or times, without vertices= and by="
             raise UnsupportedFrameError(message, "join the components: edges.merge(components, ...)")
-        named: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
-        return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **named)
+        return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **planned)
     if labels and invalid == "drop":
         raise ValueError("labels=True labels all rows, and invalid='drop' leaves rows out: drop them first")
     like = _connected_components(empty, source, target)
-    found = label_vertices(edges, columns, options, [None])
+    found = label_vertices(edges, request, [None])
     return edge_frame(edges, found, "component", like["component"].dtype) if labels else vertex_frame(found, like)
 
 
@@ -235,8 +235,10 @@ def clusters(*values: Any, **named: Any) -> Any:
     bound = signature(_clusters_in_client).bind(*values, **named)
     bound.apply_defaults()
     given = bound.arguments
-    edges, order = given["edges"], (given["maximum"], given["invalid"])
-    columns = EdgeColumns(given["source"], given["target"], given["weight"], *order)
+    edges, names = given["edges"], (given["source"], given["target"], given["weight"])
+    planned = {name: given[name] for name in ("maximum", *Planned.__annotations__)}
+    request = Request.of(*names, joint_keys=False, **planned)
+    columns = request.columns
     thresholds = Thresholds.of(given["n_clusters"], given["distance"], columns.weight, maximum=columns.maximum)
     empty = make_meta(edges) if isinstance(edges, dd.DataFrame) else None
     client = not thresholds.distances or given["vertices"] is not None or given["by"] is not None
@@ -245,9 +247,8 @@ def clusters(*values: Any, **named: Any) -> Any:
         return _clusters_in_client(*values, **named)
     like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
     each = [replace(thresholds, distances={name: limit}) for name, limit in thresholds.distances.items()]
-    plan = {name: given[name] for name in ("strategy", "checkpoint", "memory_limit")}
     cuts: list[Any] = [partial(cut_at, threshold=one) for one in each]
-    return vertex_frame(label_vertices(edges, columns, Options(**plan), cuts), like)
+    return vertex_frame(label_vertices(edges, request, cuts), like)
 
 
 def plan(

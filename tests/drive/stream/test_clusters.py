@@ -124,7 +124,7 @@ def test_thresholds_are_checked_before_rows_are_read():
     with pytest.raises(InvalidEdgesError, match="11 clusters cannot be made of 10 vertices in 1 component"):
         stream([table], n_clusters=11)
     with pytest.raises(ValueError, match="distance 'x' does not compare with column 'weight'"):
-        stream([table], distance="x")
+        stream([table], distance="x")  # type: ignore[arg-type]
 
 
 def test_columns_that_do_not_fit(tmp_path, monkeypatch):
