@@ -56,7 +56,7 @@ PURPOSES = {
     "_drive.cluster.shuffle_edges.sorted_run": "spilled",
     "_drive.cluster.devices.stored": "spilled",
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle_slices._locators": "positions",
+    "_drive.cluster.shuffle._locators": "positions",
 }
 
 
@@ -77,7 +77,7 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    shuffle = ["shuffle_edges", "shuffle_slices"]
+    shuffle = ["shuffle_edges", "shuffle"]
     for module in ("groups", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()

@@ -32,7 +32,7 @@ IDS: dict[str, Any] = {
 }
 PURPOSES = {
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle_slices._locators": "positions",
+    "_drive.cluster.shuffle._locators": "positions",
     "_drive.cluster.tables.some_rows": "sample",
 }
 
@@ -52,7 +52,7 @@ class Partition(Part):
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    shuffle = ["shuffle_edges", "shuffle_slices"]
+    shuffle = ["shuffle_edges", "shuffle"]
     for module in ("read", "groups", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))

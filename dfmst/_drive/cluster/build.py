@@ -33,11 +33,10 @@ from dfmst._drive.plan.formulas import (
 )
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.strategies import fitting_plan, plan_of
-from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import PROCESS_KEYS
 from dfmst._fold.budget import parse_memory
-from dfmst._trees.request import Clustered, Limits, Request
+from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
 from dfmst.formats.directories import private_directory
 from dfmst.formats.parquet import TableSize
@@ -47,6 +46,13 @@ _BATCHES = 3  # of ids in a worker's memory, while they are numbered
 _CHECKPOINT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
 _DEPENDENT = 64  # groups for each worker, if other tasks make the partitions: those of a group are in memory together
 _PORTIONS = 16  # for each worker
+
+
+def check_request(request: Request) -> None:
+    """Raise if an option is wrong, before a cluster is started."""
+    resolve(request.solver.algorithm, CpuEngine(1))
+    if request.limits.memory is not None:
+        parse_memory(request.limits.memory, auto=False)
 
 
 class ForestGraph(NamedTuple):
@@ -60,14 +66,13 @@ class ForestGraph(NamedTuple):
 
 def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
     """Build the graph that finds a forest."""
-    columns, plan, limits, algorithm = request.columns, request.cluster, request.limits, request.solver.algorithm
-    resolve(algorithm, CpuEngine(1))
-    cluster = resources()
-    cluster = replace(cluster, memory=memory_of(limits, cluster))
-    strategy, size, sliced = _strategy(parts, columns, plan, cluster)
-    reduction = Reduction(plan.split_every, algorithm)
-    work = (parts.token, columns, strategy, reduction, plan.n_vertices)
-    checkpoint, keys = None if limits.checkpoint is None else str(private_directory(limits.checkpoint)), PROCESS_KEYS
+    check_request(request)
+    cluster, columns, n_vertices = workers_for(request), request.columns, request.cluster.n_vertices
+    strategy, size, sliced = _strategy(parts, request, cluster)
+    reduction = Reduction(request.cluster.split_every, request.solver.algorithm)
+    work = (parts.token, columns, strategy, reduction, n_vertices)
+    folder, keys = request.limits.checkpoint, PROCESS_KEYS
+    checkpoint = None if folder is None else str(private_directory(folder))
     if checkpoint is not None:
         workers, keys = first_run(checkpoint, tokenize(work), cluster.workers)
         cluster = replace(cluster, workers=workers)
@@ -80,46 +85,46 @@ def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
         tasks = max(tasks, short, group_count(cluster.memory, workers, rows_read))
     groups = group_parts(parts.edges, tasks)
     in_slices = strategy == "shuffle" or sliced is not None
-    sizes = _shuffle_sizes(size, plan.n_vertices, cluster, sliced) if in_slices else None
+    sizes = _shuffle_sizes(size, n_vertices, cluster, sliced) if in_slices else None
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work), keys)
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
         arguments = (graph, groups, columns, reduction)
-        forest = add_two_passes(*arguments, plan.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
+        forest = add_two_passes(*arguments, n_vertices) if strategy == "two-pass" else add_merge(*arguments)
         located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, rows, trace, strategy)
 
 
-def memory_of(limits: Limits, cluster: Resources) -> int:
-    """Return the bytes that a worker may use."""
-    return cluster.memory if limits.memory is None else parse_memory(limits.memory, auto=False)
+def workers_for(request: Request) -> Resources:
+    """Return the resources of the workers, of whose memory a request may allow less."""
+    cluster = resources()
+    return replace(cluster, memory=parse_memory(request.limits.memory or cluster.memory, auto=False))
 
 
-def _strategy(
-    parts: FrameParts, columns: EdgeColumns, wanted: Clustered, cluster: Resources
-) -> tuple[str, TableSize | None, Work | None]:
+def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[str, TableSize | None, Work | None]:
     """Return the strategy, the size of the table if it was read, and the work of a merge in slices."""
-    if wanted.strategy == "two-pass":  # does not depend on the size: footers need not be read
+    options, columns = request.cluster, request.columns
+    if options.strategy == "two-pass":  # does not depend on the size: footers need not be read
         return "two-pass", None, None
     size = size_of_parts(parts.edges, columns.plain_ends)
-    if wanted.strategy == "shuffle":
+    if options.strategy == "shuffle":
         return "shuffle", size, None
     if size is None:
-        fits = wanted.strategy == "merge" or (wanted.n_vertices or 0) <= fitting_vertices(cluster.memory)
+        fits = options.strategy == "merge" or (options.n_vertices or 0) <= fitting_vertices(cluster.memory)
         return "merge" if fits else "shuffle", None, None
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
-    vertices = wanted.n_vertices or size.vertices or 2 * size.rows
+    vertices = options.n_vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, columns, dense)
-    if wanted.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(cluster.memory, id_bytes):
+    if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(cluster.memory, id_bytes):
         # Twice the rows is a loose bound, so a sample of the rows is read if the bound does not fit.
         vertices = min(vertices, estimate_vertices(files, columns))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
     work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device)
-    plan = plan_of(work, "merge") if wanted.strategy == "merge" else fitting_plan(work, parts.rereadable)
+    plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)
     return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 
 

@@ -19,7 +19,7 @@ from dask.tokenize import tokenize
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Columns, PathName
-from dfmst._drive.cluster.build import ForestGraph, forest_graph
+from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
 from dfmst._drive.cluster.client import cluster_client, protocol_of, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.graph import load, save
@@ -130,8 +130,8 @@ def write_forest(
             raise
         reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
         warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
-        shuffled = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
-        forest, strategy = forest_graph(parts, shuffled), "shuffle"
+        request = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
+        forest, strategy = forest_graph(parts, request), "shuffle"
         graphs.append(forest.graph)
         written = _write_forest(forest, *arguments)
     for graph in graphs:
@@ -305,6 +305,7 @@ def forest_of_files(
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
     paths = list(map(existing_path, paths_of(inputs, "inputs")))
     request = Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options)
+    check_request(request)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)

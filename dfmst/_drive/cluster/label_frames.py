@@ -12,8 +12,7 @@ import pandas as pd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.build import forest_graph, memory_of
-from dfmst._drive.cluster.client import resources
+from dfmst._drive.cluster.build import check_request, forest_graph, workers_for
 from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
@@ -63,9 +62,9 @@ def label_vertices(edges: Any, request: Request, cuts: list[Cut | None]) -> Labe
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
     names = request.columns.read_names
     columns = replace(request.columns, types=column_types(view, names))
-    request = replace(request, columns=columns)
     parts = frame_parts(edges, names)
-    owners = _owners(parts, request)
+    check_request(request)
+    owners = _owners(parts, columns, request)
     if request.solver.algorithm == "bsp":
         token = (parts.token, columns, "bsp", owners)
         graph = TaskGraph(token, None, parts.tasks)
@@ -77,18 +76,18 @@ def label_vertices(edges: Any, request: Request, cuts: list[Cut | None]) -> Labe
             ]
         ]
     else:
-        graph, rows, *_ = forest_graph(parts, request)
+        graph, rows, *_ = forest_graph(parts, replace(request, columns=columns))
         blocks = _forest_blocks(graph, parts, columns, rows, owners, cuts)
     named = f"components-{tokenize(owners, cuts)}"
     labels = [add_components(graph, f"{named}-{at}", each, owners) for at, each in enumerate(blocks)]
     return Labelling(graph, parts, columns, labels, owners)
 
 
-def _owners(parts: FrameParts, request: Request) -> int:
+def _owners(parts: FrameParts, columns: EdgeColumns, request: Request) -> int:
     """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
-    size, cluster = size_of_parts(parts.edges, request.columns.plain_ends), resources()
+    size, cluster = size_of_parts(parts.edges, columns.plain_ends), workers_for(request)
     vertices = request.cluster.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
-    memory = memory_of(request.limits, cluster) // cluster.tasks
+    memory = cluster.memory // cluster.tasks
     return owner_count(memory, cluster.workers, vertices, len(parts.edges))
 
 

@@ -35,7 +35,7 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
-from dfmst._trees.request import DEFINED, Planned, Request, Strategy
+from dfmst._trees.request import Request, Strategy
 from dfmst._trees.thresholds import Thresholds
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -47,21 +47,22 @@ _OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: t
 def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make the function for Dask frames; a result that is a frame becomes a Dask frame of one partition."""
     own = signature(function)
-    plan = [name for name in Planned.__annotations__ if name != "invalid"]
+    plan = ["strategy", "checkpoint", "memory_limit"]
     parameters = [value for name, value in own.parameters.items() if name not in (*_IN_MEMORY, *_OF_POINTS)]
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=DEFINED[name].default) for name in plan]
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default="auto" if name == "strategy" else None) for name in plan]
 
     @wraps(function)
     def call(*values: Any, **named: Any) -> Any:
-        options: Any = {name: named.pop(name) for name in plan if name in named}
+        options = {name: named.pop(name) for name in plan if name in named}
         bound = call.__signature__.bind(*values, **named)  # type: ignore[attr-defined]
         bound.apply_defaults()
         given = {name: value for name, value in bound.arguments.items() if name not in plan}
         argument = next(iter(own.parameters))
         edges = given.pop(argument)
         require_dask(edges, f"call dfmst.{function.__name__} for a frame in memory", argument)
-        options |= {name: given[name] for name in ("maximum", "invalid", "by") if name in given}
-        request = Request.of(given["source"], given["target"], given.get("weight"), joint_keys=False, **options)
+        weight = given.get("weight")
+        order = {"maximum": given.get("maximum", False), "invalid": given["invalid"], "by": given.get("by")}
+        request = Request.of(given["source"], given["target"], weight, **order, **options, joint_keys=False)
         columns = request.columns
         rows, vertices = _forest_of(edges, request, whole=function is _rooted.path)
         if given.get("vertices", 0) is None and not columns.conditions:
@@ -114,7 +115,7 @@ def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
 
 def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFrame, Any]:
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
-    columns, forest = request.columns, forest_frame(edges, request)
+    forest, columns = forest_frame(edges, request), request.columns
     names = list(dict.fromkeys([*columns.conditions.by, *(name for name in columns.names if name is not None)]))
     wanted = names if columns.conditions else columns.source
     loops = edges[names if columns.conditions else [columns.source, columns.target]].map_partitions(
@@ -212,9 +213,9 @@ def connected_components(
     4       5          4
     """
     require_dask(edges, "call dfmst.connected_components for a frame in memory")
-    planned: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
-    order: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "joint_keys": False}
-    request = Request.of(source, target, None, **order, **planned)
+    named: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
+    order: dict[str, Any] = {"invalid": invalid, "algorithm": algorithm, "joint_keys": False}
+    request = Request.of(source, target, None, **order, **named)
     columns = request.columns
     empty = make_meta(edges)
     client = vertices is not None or by is not None or not isinstance(empty, pd.DataFrame)
@@ -222,7 +223,7 @@ def connected_components(
         if labels:
             message = "labels=True is for ids that are numbers, texts or times, without vertices= and by="
             raise UnsupportedFrameError(message, "join the components: edges.merge(components, ...)")
-        return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **planned)
+        return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **named)
     if labels and invalid == "drop":
         raise ValueError("labels=True labels all rows, and invalid='drop' leaves rows out: drop them first")
     like = _connected_components(empty, source, target)
@@ -235,10 +236,8 @@ def clusters(*values: Any, **named: Any) -> Any:
     bound = signature(_clusters_in_client).bind(*values, **named)
     bound.apply_defaults()
     given = bound.arguments
-    edges, names = given["edges"], (given["source"], given["target"], given["weight"])
-    planned = {name: given[name] for name in ("maximum", *Planned.__annotations__)}
-    request = Request.of(*names, joint_keys=False, **planned)
-    columns = request.columns
+    edges, order = given["edges"], (given["maximum"], given["invalid"])
+    columns = EdgeColumns(given["source"], given["target"], given["weight"], *order)
     thresholds = Thresholds.of(given["n_clusters"], given["distance"], columns.weight, maximum=columns.maximum)
     empty = make_meta(edges) if isinstance(edges, dd.DataFrame) else None
     client = not thresholds.distances or given["vertices"] is not None or given["by"] is not None
@@ -247,6 +246,8 @@ def clusters(*values: Any, **named: Any) -> Any:
         return _clusters_in_client(*values, **named)
     like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
     each = [replace(thresholds, distances={name: limit}) for name, limit in thresholds.distances.items()]
+    plan = {name: given[name] for name in ("strategy", "checkpoint", "memory_limit")}
+    request = Request.of(*columns.names, maximum=columns.maximum, invalid=columns.invalid, **plan, joint_keys=False)
     cuts: list[Any] = [partial(cut_at, threshold=one) for one in each]
     return vertex_frame(label_vertices(edges, request, cuts), like)
 
