@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -18,7 +18,7 @@ from dask.tokenize import tokenize
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
-from dfmst._common.types import Invalid
+from dfmst._common.types import Columns, PathName
 from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
 from dfmst._drive.cluster.client import cluster_client, protocol_of, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
@@ -32,9 +32,8 @@ from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
 from dfmst._trees.certificate import Certificate, verify
-from dfmst._trees.request import Request, Strategy
+from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.errors import CapacityError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
@@ -223,31 +222,23 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     return files
 
 
+@with_options("dask", ClusterOptions)
 def forest_of_files(
-    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    inputs: PathName | Sequence[PathName],
+    output: PathName,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    invalid: Invalid = "raise",
-    strategy: Strategy = "auto",
-    split_every: int = 2,
-    checkpoint: str | os.PathLike[str] | None = None,
-    n_vertices: int | None = None,
-    memory_limit: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     client: Any = None,
     gpus: bool = False,
-    gpu_memory_limit: int | str | None = None,
+    gpu_memory_limit: Memory | None = None,
     progress: bool | Callable[[str], None] | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
+    **options: Unpack[ClusterOptions],
 ) -> Forest:
     """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
 
@@ -313,10 +304,7 @@ def forest_of_files(
         raise ValueError(message)
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
     paths = list(map(existing_path, paths_of(inputs, "inputs")))
-    order: dict[str, Any] = {"maximum": maximum, "invalid": invalid, "by": by, "keep": keep, "drop": drop}
-    tasks: dict[str, Any] = {"strategy": strategy, "split_every": split_every, "n_vertices": n_vertices}
-    limits: dict[str, Any] = {"checkpoint": checkpoint, "memory_limit": memory_limit, "on_checkpoint": on_checkpoint}
-    request = Request.of(source, target, weight, algorithm=algorithm, **order, **tasks, **limits)
+    request = Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options)
     check_request(request)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
@@ -324,6 +312,7 @@ def forest_of_files(
     _parts(_files(paths)[:1], paths, request.columns)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
+    checkpoint = request.limits.checkpoint
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
     with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
         tell(f"finding the forest with GPUs, over {protocol_of(current)}" if gpus else "finding the forest")
