@@ -163,7 +163,7 @@ def test_ids_on_disk(table, batch, fits, piece, listed):
         patch.setattr("dfmst._drive.stream.disk_ids._MERGED", piece)
         patch.setattr("dfmst._drive.stream.disk_ids._PIECE", piece)
         patch.setattr("dfmst._drive.stream.labels._PIECE", piece)
-        patch.setattr("dfmst._drive.stream.components._LEAST_HELD", piece)
+        patch.setattr("dfmst._drive.stream.label._LEAST_HELD", piece)
         # Room for some ids next to those of a batch, and for 8 bytes of each vertex.
         patch.setattr("dfmst._fold.budget.Budget.most_vertices", property(lambda self: 2 * batch + fits))
         patch.setattr("dfmst._fold.budget.Budget.check", lambda self, vertices: None)
