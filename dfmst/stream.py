@@ -24,6 +24,7 @@ from dfmst._drive.stream.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
 from dfmst._trees.certificate import Certificate
+from dfmst._trees.cut import Thresholds
 from dfmst._trees.request import (
     STREAM_MEMORY,
     Request,
@@ -34,7 +35,6 @@ from dfmst._trees.request import (
     with_options,
 )
 from dfmst._trees.result import Forest
-from dfmst._trees.thresholds import Thresholds
 
 __all__ = [
     "clusters",

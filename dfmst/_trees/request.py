@@ -33,6 +33,13 @@ STREAM_MEMORY = "2GiB"
 Progress: TypeAlias = bool | Tell | Callable[[str], object] | None
 
 
+class Reading(TypedDict, total=False):
+    """How rows are read; see :func:`dfmst.minimum_spanning_forest`."""
+
+    invalid: Invalid
+    threads: int | None
+
+
 class Algorithmic(TypedDict, total=False):
     """Which algorithm finds a forest."""
 

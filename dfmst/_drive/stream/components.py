@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
-from dfmst._drive.stream.group_labels import GroupLabels, label_groups
-from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_in_order
-from dfmst._drive.stream.sources import EdgeSource, kinds_of
+from dfmst._drive.stream.labels import (
+    Labels,
+    Numbered,
+    Ordered,
+    listed_ids,
+    name_groups,
+    number_groups,
+    number_in_order,
+)
+from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.groups import check_one_graph
 from dfmst._engines import host_engine
 from dfmst._fold.budget import Budget
@@ -44,22 +50,20 @@ class _SetsPass(Pass):
     def __init__(self, source: EdgeSource, job: Job) -> None:
         super().__init__(source, job)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
-        self._types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, and of the ids
 
     def run(self, vertices: Any) -> Labels:
         self.fold_all()
         if self.checkpoint and self.fold is not None:
             self._save(self.checkpoint)
         engine = host_engine(self.job.engine)
-        kinds, figures = kinds_of(self.source, self.job.names), self.folded[:2]
+        kinds, figures = self.source.kinds_of(self.job.names), self.folded[:2]
         ordered: Ordered
         if self._runs:
             ordered, label = self._merged(self._runs, vertices)
         else:
             numbered, label = self._numbered(vertices)
             ordered, label = numbered, name_groups(numbered, label)
-        labels = Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
-        return GroupLabels(**vars(labels), types=self._types) if self.job.columns.conditions else labels
+        return Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
 
     def _numbered(self, vertices: Any) -> tuple[Numbered, Array]:
         """The vertices in the order of their ids, and a label of each; the fold ends."""
@@ -68,11 +72,11 @@ class _SetsPass(Pass):
         fold.grow(encoder.count)
         fold.labels()
         if self.job.columns.conditions:
-            numbered, self._types = label_groups(self.source, self.job, engine, encoder, fold.occurring())
+            numbered = number_groups(self.source, self.job, engine, encoder, fold.occurring())
             return numbered, engine.to_host(fold.parent)
         numbered = number_in_order(engine, encoder, fold.occurring(), vertices, self.memory)
         fold.grow(encoder.count)  # by vertices without rows
-        return numbered._replace(flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
+        return replace(numbered, flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
 
     def _make_room(self) -> None:
         if not self.coder.full:

@@ -233,11 +233,6 @@ class FrameSource:
         raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
 
 
-def kinds_of(source: EdgeSource, names: Sequence[Any]) -> IdKinds:
-    """Return the types of the id columns of a source whose rows were read."""
-    return source.kinds_of(names)
-
-
 def input_names(edges: Any) -> list[str | os.PathLike[str]]:
     """Return the files, directories and patterns that were given as edges; frames have none."""
     if isinstance(edges, (str, os.PathLike)):

@@ -108,7 +108,7 @@ def test_a_number_of_clusters_in_each_group(tmp_path, clusters, maximum):
     alone = [dfmst.clusters(table.filter(pc.equal(table["year"], year)), **options) for year in range(3)]
     assert found.drop_columns("year").equals(pa.concat_tables(alone))
     assert found["year"].to_pylist() == [year for year, cut in enumerate(alone) for _ in range(len(cut))]
-    with pytest.raises(InvalidEdgesError, match="99 clusters cannot be made of 3 groups; the first has"):
+    with pytest.raises(InvalidEdgesError, match="99 clusters cannot be made of 3 groups; that of year 0 has"):
         stream(parts, n_clusters=99, by="year")
 
 
