@@ -332,7 +332,8 @@ def connected_components(
     ----------
     Jayanti, Tarjan: Concurrent disjoint set union. Distributed Computing 34 (2021).
     """
-    return deliver(lambda: fold_components(edges, source, target, vertices=vertices, by=by, **options), edges, output)
+    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
+    return deliver(lambda: find_components(edges, request, vertices), edges, output)
 
 
 @_of_stream(StreamRunning)
@@ -440,8 +441,9 @@ def clusters(
     ----------
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
-    named = {"n_clusters": n_clusters, "distance": distance, "vertices": vertices, "by": by, "maximum": maximum}
-    return deliver(lambda: fold_clusters(edges, source, target, weight, **named, **options), edges, output)
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
+    return deliver(lambda: label(edges, request, thresholds, vertices), edges, output)
 
 
 @_of_stream(StreamSolving)
@@ -474,7 +476,8 @@ def fold_clusters(
     >>> labels.vertices, labels.groups
     (5, {'d2': 3, 'd9': 1})
     """
-    order: dict[str, Any] = {"maximum": maximum, "by": by, "on_checkpoint": on_checkpoint, "joint_keys": False}
-    request = Request.of(source, target, weight, **order, **options)
+    request = Request.of(
+        source, target, weight, maximum=maximum, by=by, on_checkpoint=on_checkpoint, joint_keys=False, **options
+    )
     thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
     return label(edges, request, thresholds, vertices)

@@ -210,7 +210,8 @@ class Request:
 
 _NOT_GIVEN = (None,) * 6
 _DEFAULT = ("auto", 2, None)
-_DEFINED = signature(Request.of).parameters
+#: Option -> its type and default.
+DEFINED = signature(Request.of).parameters
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -220,8 +221,8 @@ def with_options(world: str, kind: type, **defaults: Any) -> Callable[[_Function
     Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`.
     """
     options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, _DEFINED[name].default), annotation=type_)
-        for name, type_ in ((name, _DEFINED[name].annotation) for name in kind.__annotations__)
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, DEFINED[name].default), annotation=type_)
+        for name, type_ in ((name, DEFINED[name].annotation) for name in kind.__annotations__)
     ]
 
     def decorate(function: _Function) -> _Function:

@@ -7,13 +7,11 @@ from operator import getitem
 from typing import Any, NamedTuple
 
 import dask.dataframe as dd
-import numpy as np
 import pandas as pd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.build import Options, forest_graph
-from dfmst._drive.cluster.client import resources
+from dfmst._drive.cluster.build import check_request, forest_graph, workers_for
 from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
@@ -32,17 +30,11 @@ from dfmst._drive.cluster.read import column_types
 from dfmst._drive.plan.formulas import owner_count
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.budget import parse_memory
 from dfmst._trees.cut import Thresholds
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
-
-
-def has_plain_ids(empty: pd.DataFrame, columns: EdgeColumns) -> bool:
-    """Whether ids have types whose values partitions can return as they are: no objects and no categories."""
-    kinds = [empty.dtypes[name] for name in columns.names[:2] if name in empty.columns]
-    return not any(isinstance(kind, pd.CategoricalDtype) or kind is np.dtype(object) for kind in kinds)
 
 
 class Labelling(NamedTuple):
@@ -55,17 +47,18 @@ class Labelling(NamedTuple):
     owners: int
 
 
-def label_vertices(edges: Any, columns: EdgeColumns, options: Options, thresholds: Thresholds | None) -> Labelling:
+def label_vertices(edges: Any, request: Request, thresholds: Thresholds | None) -> Labelling:
     """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
     view = open_frame(make_meta(edges))
     if view.on_device:
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
-    names = columns.read_names
-    columns = replace(columns, types=column_types(view, names))
+    names = request.columns.read_names
+    columns = replace(request.columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
-    owners = _owners(parts, columns, options)
-    if options.algorithm == "bsp":
+    check_request(request)
+    owners = _owners(parts, columns, request)
+    if request.solver.algorithm == "bsp":
         token = (parts.token, columns, "bsp", owners)
         graph = TaskGraph(token, None, parts.tasks)
         groups = group_parts(parts.edges, owners)
@@ -76,18 +69,18 @@ def label_vertices(edges: Any, columns: EdgeColumns, options: Options, threshold
             ]
         ]
     else:
-        graph, rows, *_ = forest_graph(parts, columns, options)
+        graph, rows, *_ = forest_graph(parts, replace(request, columns=columns))
         blocks = _forest_blocks(graph, parts, columns, rows, owners, thresholds)
     named = f"components-{tokenize(owners, thresholds)}"
     labels = [add_components(graph, f"{named}-{at}", each, owners) for at, each in enumerate(blocks)]
     return Labelling(graph, parts, columns, labels, owners)
 
 
-def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
+def _owners(parts: FrameParts, columns: EdgeColumns, request: Request) -> int:
     """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
-    size, cluster = size_of_parts(parts.edges, columns.plain_ends), resources()
-    vertices = options.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
-    memory = parse_memory(options.memory_limit or cluster.memory, auto=False) // cluster.tasks
+    size, cluster = size_of_parts(parts.edges, columns.plain_ends), workers_for(request)
+    vertices = request.cluster.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
+    memory = cluster.memory // cluster.tasks
     return owner_count(memory, cluster.workers, vertices, len(parts.edges))
 
 

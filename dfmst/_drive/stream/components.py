@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dfmst._common.progress import showing
 from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
-from dfmst._drive.stream.forest import open_checkpoint, stream_memory
 from dfmst._drive.stream.labels import (
     Labels,
     Numbered,
@@ -24,41 +21,25 @@ from dfmst._drive.stream.labels import (
     number_groups,
     number_in_order,
 )
-from dfmst._drive.stream.sources import EdgeSource, on_device, open_source
+from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.groups import check_one_graph
-from dfmst._engines import host_engine, select_engine
+from dfmst._engines import host_engine
 from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.sets import SetsFold, listed_vertices
 from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
 def find_components(edges: Any, request: Request, vertices: Vertices | None) -> Labels:
     """Find the components of a stream."""
-    columns, solver, limits = request.columns, request.solver, request.limits
-    if columns.conditions.by:
+    if request.columns.conditions.by:
         check_one_graph(vertices)
-    runner = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
-    limit, gpu_limit = stream_memory(limits)
-    with showing(limits.progress, "joining", limit) as tell, ExitStack() as stack:
-        rows = open_source(runner, edges, once=True)
-        spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
-        if spill is not None:
-            stack.callback(spill.remove)
-        job, state = Job(columns, limit, runner, gpu_memory=gpu_limit, progress=tell, spill=spill, sets=True), None
-        if limits.checkpoint is not None:
-            state = open_checkpoint(Path(limits.checkpoint), rows, job, limits.on_checkpoint)
-            stack.callback(state.hold.release)
-        rows.require(job.columns.arguments)
-        with nullcontext() if state is None else state.hold.busy(), runner.guard():
-            labels = _SetsPass(rows, job, state).run(vertices)
-        stack.pop_all()
-    return labels
+    with opened_job(edges, request, "joining", sets=True, once=True) as (source, job):
+        return _SetsPass(source, job).run(vertices)
 
 
 class _SetsPass(Pass):
@@ -66,8 +47,8 @@ class _SetsPass(Pass):
 
     fold: SetsFold | None
 
-    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
-        super().__init__(source, job, checkpoint)
+    def __init__(self, source: EdgeSource, job: Job) -> None:
+        super().__init__(source, job)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
 
     def run(self, vertices: Any) -> Labels:

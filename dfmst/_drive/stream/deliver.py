@@ -1,22 +1,31 @@
-"""Delivery of a run's result: rows are read or written whole; then the run's directories are given back."""
+"""A run of a stream: its source and directories are opened, and its result is read or written whole at the end."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
+from dfmst._common.progress import showing
+from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.parquet import find_files
-from dfmst._drive.stream.sources import input_names
+from dfmst._drive.stream.sources import EdgeSource, input_names, on_device, open_source
 from dfmst._edges.host_frame import open_frame
+from dfmst._engines import host_engine, select_engine
+from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Checkpoint
+from dfmst._fold.runs import Order, Run
+from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
+from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.write import check_format, write_table
@@ -80,6 +89,53 @@ class Delivered(ABC):
             self.checkpoint.hold.release()
         if self.spill is not None:
             self.spill.remove()
+
+
+def memory_of(limits: Limits) -> tuple[int, int]:
+    """Return the bytes of this process and of its GPU that a stream may use."""
+    memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
+    return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
+
+
+@contextmanager
+def opened_job(
+    edges: Any, request: Request, step: str, *, sets: bool = False, once: bool = False
+) -> Iterator[tuple[EdgeSource, Job]]:
+    """Context manager: open the source and the directories of a run; an error gives the directories back."""
+    solver, limits = request.solver, request.limits
+    engine = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
+    resolve(solver.algorithm, engine)
+    memory, gpu_memory = memory_of(limits)
+    with showing(limits.progress, step, memory) as tell:
+        source = open_source(engine, edges, once=once)
+        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
+            spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
+            if spill is not None:
+                stack.callback(spill.remove)
+            job = Job(request, engine, memory, gpu_memory, tell, spill, sets=sets)
+            if limits.checkpoint is not None:
+                checkpoint = _open_checkpoint(Path(limits.checkpoint), source, job)
+                stack.callback(checkpoint.hold.release)
+                job = replace(job, checkpoint=checkpoint)
+            source.require(request.columns.arguments)
+            with job.checkpoint.hold.busy() if job.checkpoint else nullcontext(), engine.guard():
+                yield source, job
+            stack.pop_all()
+
+
+def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
+    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
+    columns = job.columns
+    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
+    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
+    fingerprint["result"] = "components" if job.sets else "forest"
+
+    def make_run(weight: np.dtype[Any]) -> Run:
+        assert job.spill is not None
+        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
+
+    tell = job.request.limits.on_checkpoint
+    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
 def deliver(find: Callable[[], Any], edges: Any, output: str | os.PathLike[str] | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,25 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import showing
 from dfmst._common.types import Array, PathName
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
-from dfmst._drive.stream.deliver import Delivered
+from dfmst._drive.stream.deliver import Delivered, memory_of, opened_job
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
-from dfmst._drive.stream.sources import EdgeSource, on_device, open_parquet, open_source
+from dfmst._drive.stream.sources import EdgeSource, open_parquet
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import Budget, parse_memory
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback
-from dfmst._fold.runs import Order, Run, read_pieces
+from dfmst._fold.runs import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
-from dfmst._trees.request import STREAM_MEMORY, Limits, Request
+from dfmst._trees.request import Request
 from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.provenance import Provenance, read_provenance
 
 _PIECE = 1 << 17  # rows of a forest's file that are read at a time
@@ -44,9 +42,9 @@ _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 class StreamRows(Delivered, ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
-    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None) -> None:
-        self.source, self.job, self.folded, self.checkpoint = source, job, folded, checkpoint
-        self.vertices, self.spill, self.inputs = folded.vertices, job.spill, source.paths
+    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest) -> None:
+        self.source, self.job, self.folded, self.vertices = source, job, folded, folded.vertices
+        self.checkpoint, self.spill, self.inputs = job.checkpoint, job.spill, source.paths
 
     @cached_property
     def positions(self) -> Array:
@@ -82,63 +80,28 @@ class StreamRows(Delivered, ForestRows):
 
 def find(edges: Any, request: Request) -> Forest:
     """Find the forest of a stream without reading its rows."""
-    columns, solver, limits = request.columns, request.solver, request.limits
-    runner = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
-    algorithm = name_of(resolve(solver.algorithm, runner))
-    limit, gpu_limit = stream_memory(limits)
-    with showing(limits.progress, "folding", limit) as tell:
-        rows = open_source(runner, edges)
-        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
-            spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
-            if spill is not None:
-                stack.callback(spill.remove)
-            job, state = Job(columns, limit, runner, solver.algorithm, gpu_limit, tell, spill), None
-            if limits.checkpoint is not None:
-                state = open_checkpoint(Path(limits.checkpoint), rows, job, limits.on_checkpoint)
-                stack.callback(state.hold.release)
-            with nullcontext() if state is None else state.hold.busy():
-                folded = fold_source(rows, job, state)
-            stack.pop_all()
+    with opened_job(edges, request, "folding") as (source, job):
+        folded = fold_source(source, job)
     return Forest(
-        StreamRows(rows, job, folded, state),
-        columns,
+        StreamRows(source, job, folded),
+        request.columns,
         "stream",
         rows=len(folded.rows),
         source_rows=folded.source_rows,
         dropped=folded.dropped,
-        algorithm="kruskal" if isinstance(folded.rows, Run) else algorithm,
-        engine=runner.name,
-        threads=runner.threads,
-        memory_limit=limit,
+        algorithm="kruskal" if isinstance(folded.rows, Run) else name_of(resolve(request.solver.algorithm, job.engine)),
+        engine=job.engine.name,
+        threads=job.engine.threads,
+        memory_limit=job.memory,
     )
-
-
-def stream_memory(limits: Limits) -> tuple[int, int]:
-    """Return the bytes of this process and of its GPU that a stream may use."""
-    memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
-    return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
-
-
-def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
-    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
-    columns = job.columns
-    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
-    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
-    fingerprint["result"] = "components" if job.sets else "forest"
-
-    def make_run(weight: np.dtype[Any]) -> Run:
-        assert job.spill is not None
-        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
-
-    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
 def verify_file(edges: Any, forest: PathName, request: Request) -> Certificate:
     """Check whether a file holds the forest of files."""
     files, solver = open_parquet(edges), request.solver
-    limit, _ = stream_memory(request.limits)
+    limit, _ = memory_of(request.limits)
     with showing(request.limits.progress, "verifying", limit) as tell:
-        job = Job(request.columns, limit, select_engine(solver.engine, solver.threads), progress=tell)
+        job = Job(request, select_engine(solver.engine, solver.threads), limit, progress=tell)
         files.require(request.columns.arguments)
         return _verify_file(files, Path(forest), job)
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, WeightTypes
+from dfmst._drive.stream.batches import Batch, WeightTypes, prefetch
 from dfmst._drive.stream.deliver import Delivered, deliver
-from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource, open_source
 from dfmst._edges.key_codes import Entries, KeyEncoder
 from dfmst._engines import select_engine

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, prefetch, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used
-from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.checked import CheckedColumns
