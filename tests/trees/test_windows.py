@@ -201,7 +201,7 @@ def test_each_row_is_in_as_many_windows_of_exact_times(kind, ticks, step, steps)
 
 #: Steps whose ratios and decimals are the floats of a window's begin.
 EXACT = {"product": SPANS, "ratio": [0.1, 1e-9, 3600.0, 0.7, 1 / 3, 1 / 12], "decimal": [0.1, 1e-9, 3600.0, 0.7]}
-CASES = [(made, step, np.float64, 1000) for made, steps in EXACT.items() for step in steps]
+CASES: list[Any] = [(made, step, np.float64, 1000) for made, steps in EXACT.items() for step in steps]
 CASES += [("product", step, kind, 100) for step in (0.1, 0.7, 1 / 3) for kind in (np.float16, np.float32)]
 
 
