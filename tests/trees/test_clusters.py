@@ -141,7 +141,8 @@ def test_bad_thresholds():
         with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
             dfmst.clusters(ROADS, **wrong)
     with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
-        dfmst.clusters(ROADS, distance="far")
+        dfmst.clusters(ROADS, distance="far")  # type: ignore[arg-type]
+    missing: Any
     for missing in (float("nan"), pd.NA, pd.NaT, [None]):
         with pytest.raises(ValueError, match=r"distance is (nan|<NA>|NaT|None); pass the heaviest weight to keep"):
             dfmst.clusters(ROADS, distance=missing)

@@ -179,7 +179,7 @@ def test_a_dask_forest_proves_a_frame_in_memory_and_the_other_way_round():
         (lambda: dfmst.clusters(parts(WHOLE), *NAMES, n_clusters=2, threads=2), r"dfmst\.clusters takes no threads="),
         (lambda: dfmst.clusters(parts(WHOLE), *NAMES), "give one of n_clusters= and distance="),
         (lambda: dfmst.minimum_spanning_forest(parts(WHOLE), *NAMES, algorithm="pam"), "unknown algorithm 'pam'"),
-        (lambda: dfmst.connected_components(WHOLE, "a", "b", vertices=4), "vertices is 4; it must be a list"),
+        (lambda: dfmst.connected_components(WHOLE, *NAMES[:2], vertices=4), "vertices is 4; it must be a list"),  # type: ignore[arg-type]
     ],
 )
 def test_an_error_names_the_function_that_was_called(call, error):
