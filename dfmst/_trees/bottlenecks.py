@@ -95,8 +95,8 @@ def bottlenecks(
         rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
         places = {"start": first, "stop": last}
         if isinstance(ordered.view, DeviceView):
-            return _frame_on_gpu(ordered, places, rank, weight, index)
-        return _frame_on_host(ordered, ordered.view, places, rank, weight, index)
+            return _frame_on_gpu(ordered, places, rank, weight, index)  # type: ignore[no-any-return]
+        return _frame_on_host(ordered, ordered.view, places, rank, weight, index)  # type: ignore[no-any-return]
 
 
 def _frame_on_host(

@@ -118,7 +118,7 @@ def linked_rows(
             group = group[rows]
             view = view.rows(reader, rows if view.on_device else runner.to_host(rows))
         values = group if view.on_device else runner.to_host(group)
-        return view.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, attributes)
+        return view.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, attributes)  # type: ignore[no-any-return]
 
 
 class LinkOptions(NamedTuple):
