@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
 from dfmst._common.types import Array
 from dfmst._edges.conditions import group_entries, value_codes
-from dfmst._edges.device_columns import DeviceEntries, device_codes
+from dfmst._edges.device_columns import device_codes
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.vertex_list import find_places
 from dfmst._engines.primitives.contract import flatten
-from dfmst._trees.cut import SortedForest, VertexOrder
+from dfmst._trees.cut import SortedForest, VertexOrder, Weights
 from dfmst._trees.ordered import OrderedForest
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -49,7 +48,7 @@ class ConstrainedMerges(SortedForest[Array]):
     def __len__(self) -> int:
         return len(self._ordered)
 
-    def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
+    def weights(self, name: Any) -> Weights:
         return self._ordered.weights(name)
 
     def labels(self, edges: int | Array) -> Array:
