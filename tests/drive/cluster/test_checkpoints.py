@@ -271,7 +271,9 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     read.clear()
     with pytest.raises(Stopped):
         edges(kept, 5)
-    assert partitions_done(str(tmp_path / "kept")) == 5
+    assert partitions_done(kept) == 5
+    (tmp_path / "cut").write_bytes(b"1")
+    assert [partitions_done(str(tmp_path / name)) for name in ("cut", "none")] == [0, 0]
     again = edges(kept)
     assert len(read) == 8
     for after, before in zip(again.hashes, expected.hashes, strict=True):
@@ -282,11 +284,6 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     for one, other in zip(again.runs, expected.runs, strict=True):
         for column, same in zip(one.part(0, len(one)).arrays, other.part(0, len(other)).arrays, strict=True):
             np.testing.assert_array_equal(column, same)
-
-
-def test_what_a_file_says_that_holds_no_part_of_a_task(tmp_path):
-    (tmp_path / "cut").write_bytes(b"1")
-    assert [partitions_done(str(tmp_path / name)) for name in ("cut", "none")] == [0, 0]
 
 
 def test_samples_are_kept(tmp_path, monkeypatch):
