@@ -79,26 +79,6 @@ def edge_table(*keys: int) -> pa.Table:
     return travelling_table(ends, ends, np.array(keys, np.uint64), rows, "uint64")
 
 
-def test_any_bit_and_any_cut(tmp_path):
-    path = tmp_path / "fold.arrow"
-    table = edge_table(3, 1)
-    assert checkpointed(str(path), EDGE_TABLE, lambda: table).equals(table)
-    whole, made = path.read_bytes(), []
-
-    def make() -> pa.Table:
-        made.append(0)
-        return table
-
-    assert checkpointed(str(path), EDGE_TABLE, make).equals(table)
-    assert not made
-    harms = [whole[:size] for size in range(len(whole))] + [whole + b"\0"]
-    harms += [whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :] for at in range(len(whole))]
-    for number, harm in enumerate(harms, 1):
-        path.write_bytes(harm)
-        assert checkpointed(str(path), EDGE_TABLE, make).equals(table)
-        assert (len(made), path.read_bytes()) == (number, whole)
-
-
 def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
     checkpointed(str(tmp_path / "a"), EDGE_TABLE, lambda: edge_table(1))
     (tmp_path / "a").rename(tmp_path / "b")

@@ -84,20 +84,6 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
             assert violation.kind in ("cycle", "not-spanning", "not-lightest")
 
 
-@pytest.mark.parametrize("name", [None, str])
-def test_files(tmp_path, name):
-    source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 30_000, ties=9, name=name), 3, 4_000))
-    told = []
-    job = Job(Request(EdgeColumns()), ENGINE, 1 << 30, progress=lambda *done: told.append(done))
-    forest = fold_source(source, job)
-    right = certify_source(source, job, forest)
-    assert (right.violation, right.used_vertices(), right.read, right.dropped) == (None, 2_000, 30_000, 0)
-    shorter = forest.rows.part(1, len(forest.rows))
-    wrong = certify_source(source, job, FoldedForest(shorter, forest.encoder, 30_000, 0, 2_000)).violation
-    assert wrong.kind == "not-spanning"
-    assert told
-
-
 def test_below_what_the_links_take(tmp_path):
     source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 3_000), 1, 4_000))
     forest = fold_source(source, Job(Request(EdgeColumns()), ENGINE, 1 << 30))
