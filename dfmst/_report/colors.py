@@ -12,7 +12,7 @@ from dfmst._common.arguments import check_column_name, plural
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import readable
-from dfmst._edges.host_frame import open_host_frame
+from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.facts import ForestFacts
 from dfmst._report.points import both_ends, column_of, match_ids

@@ -13,7 +13,6 @@ from dfmst._common.arguments import plural, real_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import Groups
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
@@ -147,10 +146,10 @@ def clusters(
 
 def _with_old_names(forest: OrderedForest, labels: dict[str, Array], previous: Frame) -> Any:
     """Build the frame of labels, with the names of earlier clusters."""
-    if not isinstance(forest.view, FrameView):
+    if forest.view.on_device:
         message = "clusters are compared with previous ones on the host, and this frame is on a GPU"
         raise UnsupportedFrameError(message, "leave previous= out, and pass .to_arrow() of both to dfmst.relabel")
-    plain = replace(forest.listed, view=replace(forest.view, lazy=False, as_user=None))
+    plain = replace(forest.listed, view=forest.view.plain())
     named = nw.from_native(plain.frame(labels), eager_only=True)
     for name in list(labels)[1:]:
         named = with_old_names(named, previous, name)

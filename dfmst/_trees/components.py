@@ -11,7 +11,7 @@ from dfmst._edges.conditions import Conditions
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.groups import check_one_graph, read_groups
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertex_list import list_vertices, vertex_frame
+from dfmst._edges.vertex_list import list_vertices
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
@@ -91,8 +91,8 @@ def connected_components(
         if vertices is None:
             present = runner.xp.flatnonzero(used_vertices(runner, input.table))
             found = {"vertex": present, "component": labels[present]}
-            return vertex_frame(
-                view, names, input, {name: input.to_frame_memory(column) for name, column in found.items()}
+            return view.build_vertices(
+                names, input, None, {name: input.to_frame_memory(column) for name, column in found.items()}
             )
         listed = list_vertices(runner, view, names, input, vertices)
         xp = listed.engine.xp

@@ -13,7 +13,6 @@ dynamic graph algorithms. Journal of the ACM 44 (1997).
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,10 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.conditions import group_codes, group_entries
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.unify import common_id_type
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
@@ -40,17 +38,17 @@ from dfmst.errors import InvalidEdgesError, missing_column
 _NO_ROW = int(np.iinfo(np.uint32).max)
 
 
-def removed_rows(view: FrameView | DeviceView, gone: FrameView | DeviceView) -> Array:
+def removed_rows(view: View, gone: View) -> Array:
     """Flag the rows that agree with one of `gone` in all columns of it, in the frame's memory."""
-    names = tuple(gone.places)
+    names = tuple(gone.names)
     for name in names:
-        if name not in view.places:
-            raise missing_column(name, view.places, "removed= has columns of the forest, or some of them")
+        if name not in view.names:
+            raise missing_column(name, view.names, "removed= has columns of the forest, or some of them")
     if not names:
         raise InvalidEdgesError("removed has no column", "pass the removed rows with the columns that name them")
-    if isinstance(view, DeviceView):
+    if view.on_device:
         own, removed = group_codes(names, (view, None), (gone, None))
-        among = sys.modules["cupy"].zeros(len(own) + len(removed), bool)
+        among = view.xp.zeros(len(own) + len(removed), bool)
         among[removed] = True
         return among[own]  # type: ignore[no-any-return]
     rows = np.arange(len(view))
@@ -77,9 +75,9 @@ def _may_be_among(name: Any, column: Any, values: Any, rows: Array) -> Array:
 
 def rows_after_removal(
     engine: Engine,
-    view: FrameView | DeviceView,
+    view: View,
     old: int,
-    gone: FrameView | DeviceView,
+    gone: View,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
     *,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.device_frame import DeviceView, device_view
-from dfmst._edges.host_frame import FrameView, host_only, open_frame
+from dfmst._edges.frames import host_only, in_memory_of, open_frame
 from dfmst._edges.joint import compose
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.stack import check_stackable, stack_frames
+from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.removal import rows_after_removal
 from dfmst.algorithms import Algorithm
@@ -110,7 +108,7 @@ def update(
     old = open_frame(forest, "forest")
     new = None if new_edges is None else open_frame(new_edges, "new_edges")
     runner = select_engine(engine, threads, on_device=old.on_device and (new is None or new.on_device))
-    native = old.native if isinstance(old, FrameView) else None
+    native = old.native
     record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
     if record is not None:
         record.require("the forest", columns.given, columns.maximum)
@@ -138,39 +136,32 @@ def update(
 def _anew(
     engine: Engine,
     edges: Frame,
-    gone: FrameView | DeviceView,
-    forest: FrameView | DeviceView,
-    new: FrameView | DeviceView | None,
+    gone: View,
+    forest: View,
+    new: View | None,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
 ) -> Any:
     """Find the forest of all rows, a frame of the forest's kind."""
     old = _in_memory_of(forest, edges, "edges")
-    view: Any = old
     check_stackable(("forest", forest), ("edges", old))
-    if isinstance(forest, FrameView) and isinstance(old, FrameView):
-        view = replace(old, lazy=forest.lazy, as_user=forest.as_user)
+    view = forest.of(old.frame)
     view = compose(engine, view if new is None else _stacked(view, new), columns)
-    rows = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
+    rows: Any = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
     return view.take(engine, rows)
 
 
-def _in_memory_of(forest: FrameView | DeviceView, frame: Frame, argument: str) -> FrameView | DeviceView:
+def _in_memory_of(forest: View, frame: Frame, argument: str) -> View:
     """Open a frame in the memory of the forest; one on the host is copied to a GPU, and none is copied back."""
     if not forest.on_device:
         return host_only(frame, argument, "the forest is on the host")
-    view = open_frame(frame, argument)
-    return device_view(view.to_arrow()) if isinstance(view, FrameView) else view
+    return in_memory_of(forest, open_frame(frame, argument))
 
 
-def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
+def _stacked(old: View, new: View) -> View:
     """Old rows, then new ones."""
-    if isinstance(old, DeviceView) or isinstance(new, DeviceView):
-        return DeviceView(stack_frames([("forest", old), ("new_edges", new)]), getattr(old, "proxied", False))
     check_stackable(("forest", old), ("new_edges", new))
-    aligned = FrameView(nw.to_native(new.frame.select(old.frame.columns)))
-    stacked = nw.to_native(stack_frames([("forest", old), ("new_edges", aligned)]))
-    return FrameView(stacked, lazy=old.lazy, as_user=old.as_user)
+    return old.of(stack_frames([("forest", old), ("new_edges", new.select(old.names))]))
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:

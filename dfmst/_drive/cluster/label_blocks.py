@@ -22,7 +22,7 @@ from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.cluster.tables import Table, columns_of, host_table
 from dfmst._drive.cluster.vertex_numbering import Block, block_of, found_ranks
 from dfmst._edges.dictionary import concat_ids, plain
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import plain_weights

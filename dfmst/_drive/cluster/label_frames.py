@@ -31,7 +31,7 @@ from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, s
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.vertex_numbering import split_ids
 from dfmst._drive.plan.formulas import owner_count
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError

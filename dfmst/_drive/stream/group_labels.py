@@ -18,8 +18,8 @@ from dfmst._drive.stream.sources import EdgeSource, kinds_of
 from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import split_ids
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.sets import listed_vertices
 from dfmst.errors import InvalidEdgesError
@@ -53,12 +53,12 @@ class GroupLabels(Labels):
         with self._finished():
             table = self._reader().read_all()
             view = self.kinds.view
-            if not isinstance(view, FrameView):
+            if view is None or view.on_device:
                 return table
             native = view.build_arrow({name: table.column(name) for name in table.column_names})
             return self._in_user_types(view, native)
 
-    def _in_user_types(self, view: FrameView, native: Any) -> Any:
+    def _in_user_types(self, view: View, native: Any) -> Any:
         assert self.types is not None
         frame = nw.from_native(native, eager_only=True)
         *names, source = self.types
@@ -112,10 +112,10 @@ def _types(source: EdgeSource, names: list[Any]) -> list[pa.DataType]:
         kinds = [source.schema.field(name).type for name in names]
         return [plain_views().get(kind, kind) for kind in kinds]
     view = kinds_of(source, names).view
-    assert isinstance(view, FrameView)
+    assert view is not None
     return [_plain_type(view, name) for name in names]
 
 
-def _plain_type(view: FrameView, name: Any) -> pa.DataType:
+def _plain_type(view: View, name: Any) -> pa.DataType:
     """Return the type of a column without an encoding: Arrow takes no rows of views and of runs."""
     return plain_ids(arrow_column(name, view.column(name))).type

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource, FrameSource, input_names, open_source
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.key_codes import Entries, KeyEncoder
 from dfmst._edges.stack import stack_frames
+from dfmst._edges.view import View
 from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
 from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
@@ -161,11 +159,10 @@ class _Run:
         batches = prefetch(self._source.batches(self._options.columns, _ROWS), AHEAD)
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
-                if isinstance(batch.frame, DeviceView):
+                if batch.frame.on_device:
                     message = f"{batch.place} is on a GPU, and streams of records run on the host"
                     raise UnsupportedFrameError(message, "call dfmst.linked_rows on the whole frame")
-                if isinstance(batch.frame, FrameView):
-                    self._options.check_columns(batch.frame.names)
+                self._options.check_columns(batch.frame.names)
                 self._tell(batch.first, self._source.rows)
                 self._rows = batch.first + batch.rows
                 yield batch
@@ -204,7 +201,7 @@ def _reader(source: ParquetSource, links: Links, group: Array, kept: Array | Non
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in source.batches(source.schema.names, _ROWS):
-            frame: Any = batch.frame
+            frame = batch.frame.native
             own = slice(batch.first, batch.first + batch.rows)
             columns = [*frame.columns, arrow_numbers(group[own].astype(np.int64))]
             rows = pa.record_batch(columns, schema=schema)
@@ -215,13 +212,12 @@ def _reader(source: ParquetSource, links: Links, group: Array, kept: Array | Non
 
 def _stacked(source: FrameSource, links: Links, group: Array, kept: Array | None) -> Any:
     """Return the rows of frames as one frame, with their groups."""
-    named: list[tuple[str, FrameView]] = []
+    named: list[tuple[str, View]] = []
     for number, first, view in source.views():
-        assert isinstance(view, FrameView)
         rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
         named.append((source.called(number), view if rows is None else view.rows(links.engine, rows)))
     if not named:
         raise InvalidEdgesError("the table has no frame", "pass at least one, which may be empty")
-    whole = replace(named[0][1], native=stack_frames(named).to_native())
+    whole = named[0][1].of(stack_frames(named))
     values = group if kept is None else group[kept]
     return whole.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, links.attributes(group))

@@ -18,6 +18,7 @@ import pyarrow.parquet
 from dfmst._common.limits import has_threads
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
@@ -113,7 +114,7 @@ class ParquetSource:
                 skipped -= batch.num_rows - rest.num_rows
                 row += batch.num_rows
                 if rest.num_rows:
-                    yield Batch(rest, file.first + at, str(file.path), at)
+                    yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
     def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""

@@ -13,9 +13,10 @@ import pyarrow as pa
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
-from dfmst._edges.device_frame import DeviceView, open_device_frame
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.stack import stack_frames
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -138,7 +139,7 @@ class FrameSource:
             raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
         return named[0][1].finish(stack_frames(named))
 
-    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
+    def _take(self, locators: Locators) -> Iterator[tuple[int, View]]:
         """The rows, and the numbers of their frames."""
         view = None
         for number, first, view in self.views():
@@ -151,7 +152,7 @@ class FrameSource:
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
-    def views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
+    def views(self) -> Iterator[tuple[int, int, View]]:
         """Yield the frames, each with its number and the number of its first row."""
         first = 0
         for number, frame in enumerate(self._frames()):
