@@ -63,8 +63,11 @@ class IdKinds:
             cast = pa.table({name: self.cast(table[name], kind.pyarrow_dtype) for name in table.column_names})
             return view.finish(nw.from_native(cast.to_pandas(types_mapper=type(kind)), eager_only=True))
         native = view.plain().build_arrow(dict(zip(table.column_names, table, strict=True)))
-        if kind is not None and view.library in ("cudf", "pandas"):
+        if view.on_device:
+            kinds = {name: native[name].dtype if kind is None else kind for name in table.column_names}
+            return view.build({name: native[name].astype(each) for name, each in kinds.items()})
+        if kind is not None and view.library == "pandas":
             native = native.astype(kind)
         elif kind is not None and view.library == "polars":
             native = native.cast(kind)
-        return view.finish(native if view.on_device else nw.from_native(native, eager_only=True))
+        return view.finish(nw.from_native(native, eager_only=True))
