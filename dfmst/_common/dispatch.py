@@ -10,6 +10,7 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeVar
 
 from dfmst._common.arguments import one_name
+from dfmst._common.options import WORLDS, refusal
 from dfmst.errors import UnsupportedFrameError
 
 _COLUMNS = ("source", "target", "weight")  # arguments that name columns of edges
@@ -20,12 +21,12 @@ class Driver(NamedTuple):
     """A dataframe library, and the module of dfmst that has functions of the same names for its frames."""
 
     library: str
-    kind: str
+    world: str
     module: str
 
 
 #: A new backend is one line.
-DRIVERS = (Driver("dask.dataframe", "Dask", "dfmst.dask"),)
+DRIVERS = (Driver("dask.dataframe", "dask", "dfmst.dask"),)
 
 
 def driver_of(*frames: Any) -> Driver | None:
@@ -73,14 +74,14 @@ def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any])
     module = import_module(driver.module)
     target: Callable[..., Any] | None = getattr(module, name) if name in module.__all__ else None
     if target is None:
-        message = f"dfmst.{name} takes no {driver.kind} frame"
+        message = f"dfmst.{name} takes no {WORLDS[driver.world]}"
         raise UnsupportedFrameError(message, "pass the frame in memory: edges.compute()")
     own, known = signature(function).parameters, signature(target).parameters
     lacking = () if "options" in known else named.keys() & own.keys() - known.keys()
     for option in lacking:
         value, default = named.pop(option), own[option].default
         if value is not default and not (isinstance(value, str) and value == default):
-            raise ValueError(f"dfmst.{name} takes no {option}= for a {driver.kind} frame")
+            raise ValueError(refusal(driver.world, name, option))
     return target
 
 

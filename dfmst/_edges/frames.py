@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import nw
 from dfmst._common.dispatch import driver_of
+from dfmst._common.options import WORLDS
 from dfmst._common.types import Frame
 from dfmst._edges.device_frame import device_view, open_device_frame
 from dfmst._edges.host_frame import AsUser, FrameView, is_plain_pandas, is_plain_polars
@@ -41,7 +42,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
         return device
     driver = driver_of(edges)
     if driver is not None:
-        message = f"{argument} is a {driver.kind} frame, and this function takes a frame in memory"
+        message = f"{argument} is a {WORLDS[driver.world]}, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
     if plain:
         return FrameView(edges, as_user=as_user)

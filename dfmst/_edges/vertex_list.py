@@ -65,6 +65,17 @@ class VertexList:
     def __len__(self) -> int:
         return len(self.vertex)
 
+    @property
+    def group_sizes(self) -> Array | None:
+        """Vertices of each group; ``None``: all rows are one graph."""
+        return None if self.groups is None else self.groups.sizes
+
+    def group_called(self, group: int) -> str:
+        """Return the columns and values that name a group."""
+        assert self.groups is not None
+        row = int(self.groups.row[group])
+        return words_of_group({name: self.view.entry(name, row) for name in self.groups.names})
+
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Any] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
@@ -87,6 +98,14 @@ class VertexList:
         if isinstance(values, pa.Array):
             return values
         return pa.array(self.engine.to_host(values)) if is_array(values) else values.to_arrow()
+
+
+def words_of_group(values: Mapping[Any, Any]) -> str:
+    """Return words for a group, from the values of the columns that name it."""
+    return ", ".join(
+        f"{name} {'null' if value is None else repr(value) if isinstance(value, str) else value}"
+        for name, value in values.items()
+    )
 
 
 def list_vertices(engine: Engine, view: View, names: tuple[Any, Any], input: Input, vertices: Any = None) -> VertexList:

@@ -24,6 +24,7 @@ from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import order_forest
 from dfmst._trees.points.geometry import geometry_names
+from dfmst._trees.request import Request, Solver
 from dfmst._trees.result import Forest, kind_of
 
 LONGEST = 5  # edges that a picture numbers
@@ -52,14 +53,13 @@ class ForestFacts:
     def __init__(self, forest: Frame, columns: EdgeColumns) -> None:
         plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum)
         # Edges between places in the list of vertices.
-        self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
+        self.ordered = order_forest(forest, Request(plain, Solver(engine="cpu")))
         self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest
         self.weight_name = columns.weight  # None: all weights are equal
         self.maximum = columns.maximum
 
     @property
     def view(self) -> View:
-        """The forest's frame, on the host."""
         return self.ordered.view
 
     @cached_property
@@ -84,12 +84,10 @@ class ForestFacts:
 
     @cached_property
     def degree(self) -> Array:
-        """Edges at each vertex, ``int64``."""
         return _degrees(self.ordered.source, self.ordered.target, self.vertices)
 
     @cached_property
     def root(self) -> Array:
-        """The smallest vertex of each vertex's tree."""
         return self.ordered.labels()
 
     @cached_property
@@ -103,7 +101,6 @@ class ForestFacts:
 
     @cached_property
     def tree_sizes(self) -> Array:
-        """Vertices of each tree, the largest first."""
         return np.bincount(self.tree)
 
     def hubs(self, part: Array, count: int) -> Array:
@@ -117,16 +114,13 @@ class ForestFacts:
 
     @cached_property
     def merges(self) -> Merges:
-        """Merges of the dendrogram, in order."""
         return merge_clusters(self.ordered.engine, self.ordered.source, self.ordered.target, self.vertices)
 
     def names(self, places: Sequence[int] | Array) -> list[str]:
-        """Return the ids of vertices as text."""
         ids = self.ordered.listed.values().take(pa.array(np.asarray(places, np.int64)))
         return [label(value) for value in readable(ids)]
 
     def ends(self, at: int) -> list[str]:
-        """Return the ids of both ends of an edge as text."""
         return self.names([int(self.ordered.source[at]), int(self.ordered.target[at])])
 
     def extreme(self, count: int) -> Array:
@@ -157,8 +151,6 @@ def _listed(series: nw.Series[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """The graph."""
-
     name: str  # of the graph and of the forest, as words
     kind: str
     rows: int  # counts
@@ -171,7 +163,6 @@ class GraphFacts:
 
 
 def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, ForestFacts]:
-    """Read graph and forest from a solution in memory."""
     rows = solution.store
     assert isinstance(rows, FrameRows)
     graph, forest = of_summary(rows.frame, rows.columns, solution.summary(), title)
@@ -188,7 +179,6 @@ def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, Forest
 
 
 def _weights(rows: FrameRows) -> Array | None:
-    """Weights of the rows that were not dropped."""
     name, chosen = rows.columns.weight, rows.solved.input.kept
     if name is None:
         return None

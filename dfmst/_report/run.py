@@ -41,8 +41,6 @@ def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run."""
-
     about: tuple[str, ...]  # algorithm, engine and threads, as words
     summary: Mapping[str, Any]  # as `dfmst forest --json` prints it
     trace: Mapping[str, list[Any]]  # columns of the records of its rounds
@@ -84,7 +82,6 @@ def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[
 
 
 def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
-    """Return the words of the run's card."""
     steps = [(name, value) for name, value in run.seconds.items() if name != "total" and value > 0]
     note = f"{duration(run.total)} from start to end"
     covered = sum(value for _, value in steps)

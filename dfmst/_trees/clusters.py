@@ -9,17 +9,18 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dfmst._common.arguments import plural, real_number
+from dfmst._common.arguments import real_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertex_list import Groups
+from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
-from dfmst._trees.constrained import ConstrainedMerges, read_marks
+from dfmst._trees.constrained import constrained
+from dfmst._trees.cut import Thresholds, cut, in_type
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.relabel import with_old_names
-from dfmst._trees.thresholds import Cut, Thresholds, in_type, rows_for
+from dfmst._trees.request import Request, Solver
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -126,66 +127,24 @@ def clusters(
         raise ValueError("n_clusters= and by= cannot be combined with max_size= or one_per=; leave one of them out")
     if previous is not None and by is not None:
         raise ValueError("previous= and by= cannot be combined: call clusters once for each group")
-    options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
-    forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
-    with forest.engine.guard():
-        if conditions:  # one thread scans all rows
-            forest = forest.to_host()
-        cuts = thresholds.cuts(len(forest), lambda: forest.weights(weight))
-        if conditions:
-            mark = read_marks(forest, (source, target), vertices, one_per)
-            found = _constrained(ConstrainedMerges(forest, max_size, mark), forest, cuts)
-        else:
-            found = {
-                cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
-            }
-        labels = {cut.name: found[cut.name] for cut in cuts}
-        labels = {"vertex": forest.engine.xp.arange(forest.vertices), **labels}
-        return forest.listed.frame(labels) if previous is None else _with_old_names(forest, labels, previous)
+    ordered = order_forest(edges, Request(columns, Solver(algorithm, engine, threads)), vertices, all_rows=conditions)
+    listed = ordered.listed
+    with ordered.engine.guard():
+        forest = constrained(ordered, max_size, one_per, vertices) if conditions else ordered
+        labels = {"vertex": listed.engine.xp.arange(len(listed)), **cut(forest, listed, thresholds)}
+        return listed.frame(labels) if previous is None else _with_old_names(listed, labels, previous)
 
 
-def _with_old_names(forest: OrderedForest, labels: dict[str, Array], previous: Frame) -> Any:
+def _with_old_names(listed: VertexList, labels: dict[str, Array], previous: Frame) -> Any:
     """Build the frame of labels, with the names of earlier clusters."""
-    if forest.view.on_device:
+    if listed.view.on_device:
         message = "clusters are compared with previous ones on the host, and this frame is on a GPU"
         raise UnsupportedFrameError(message, "leave previous= out, and pass .to_arrow() of both to dfmst.relabel")
-    plain = replace(forest.listed, view=forest.view.plain())
+    plain = replace(listed, view=listed.view.plain())
     named = nw.from_native(plain.frame(labels), eager_only=True)
     for name in list(labels)[1:]:
         named = with_old_names(named, previous, name)
-    return forest.view.finish(named)
-
-
-def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[Cut]) -> dict[str, Array]:
-    """Labels of each cut in one scan."""
-    labels = {}
-    for cut in sorted(cuts, key=lambda cut: (cut.rows, -(cut.wanted or 0))):
-        labels[cut.name] = merges.labels(cut.rows, 1 if cut.wanted is None else cut.wanted)
-        if cut.wanted is not None and merges.clusters != cut.wanted:
-            message = f"{cut.wanted:,} clusters cannot be made of {forest.vertices:,} vertices under these conditions"
-            raise InvalidEdgesError(message, f"make {merges.clusters:,} to {forest.vertices:,}")
-    return labels
-
-
-def _merges(forest: OrderedForest, count: int) -> int | Array:
-    """Number of edges to keep for `count` clusters; of groups, flags of the edges."""
-    if forest.listed.groups is not None:
-        return _merges_in_groups(forest, forest.listed.groups, count)
-    return rows_for(count, forest.vertices, forest.trees)
-
-
-def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Array:
-    group, place, _ = forest.places_in_groups()
-    trees = groups.sizes - forest.engine.xp.bincount(group, minlength=len(groups.row))
-    wrong = forest.engine.xp.flatnonzero((trees > count) | (groups.sizes < count))
-    if len(wrong):
-        first = int(wrong[0])
-        row, vertices, components = (int(each[first]) for each in (groups.row, groups.sizes, trees))
-        message = f"{plural(count, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; that of row {row} has"
-        message += f" {vertices:,} vertices in {components:,} components"
-        raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out", row=row)
-    flags: Array = place < (groups.sizes - count)[group]
-    return flags
+    return listed.view.finish(named)
 
 
 @driven("edges")
@@ -260,7 +219,7 @@ def single_linkage(
     if by is not None and (join is not None or as_scipy):
         raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
     columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
-    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    forest = order_forest(edges, Request(columns, Solver(algorithm, engine, threads)), vertices)
     with forest.engine.guard():
         left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
         merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))

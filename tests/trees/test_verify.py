@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from datetime import UTC, timedelta, timezone
 from datetime import time as clock
 from typing import Any
@@ -22,15 +21,7 @@ import dfmst
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, edge_tables
-from tests.support.truth import assert_true
-
-
-@dataclass
-class Graph:
-    source: list[Any]
-    target: list[Any]
-    weight: list[Any] | None
-    maximum: bool = False
+from tests.support.truth import Graph, assert_true
 
 
 def take(frame: Any, rows: list[int]) -> Any:

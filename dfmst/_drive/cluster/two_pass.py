@@ -24,7 +24,7 @@ from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
 from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number, false_checkpoint
 from dfmst._drive.cluster.groups import Group, Reduction, StoredEncoder, TableFold, add_merge_tree, folded, merge
-from dfmst._drive.cluster.partitions import FileRows, Part
+from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.rows import changed, table_digest
 from dfmst._drive.cluster.tables import (
@@ -311,7 +311,7 @@ def _fold(
         for table in tables:
             digest = part_digest(number, part, table)
             if before.get(number, digest.get(number)) != digest.get(number):
-                raise changed(number, part.name if isinstance(part, Part) else "")
+                raise changed(number, part)
             digests |= digest
             add(forest, table)
         saved.save(done, forest.forest, digests)

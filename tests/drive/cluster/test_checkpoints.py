@@ -27,9 +27,9 @@ from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run, load
 from dfmst._drive.cluster.groups import Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
+from dfmst._drive.cluster.shuffle import cut
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute, edges_codec
 from dfmst._drive.cluster.shuffle_numbering import NUMBERING, Numbering, Statistics
-from dfmst._drive.cluster.shuffle_slices import cut
 from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns

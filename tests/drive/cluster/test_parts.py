@@ -21,6 +21,7 @@ from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import local_directory, task_engine
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
+from dfmst._drive.cluster.shuffle import cut, cuts, solve_slice
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
 from dfmst._drive.cluster.shuffle_numbering import (
     Numbering,
@@ -30,7 +31,6 @@ from dfmst._drive.cluster.shuffle_numbering import (
     number_ids,
     split_ids,
 )
-from dfmst._drive.cluster.shuffle_slices import cut, cuts, solve_slice
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns

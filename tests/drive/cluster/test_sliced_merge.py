@@ -14,7 +14,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
@@ -22,6 +22,7 @@ from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget
 from dfmst._fold.runs import Run
+from dfmst._trees.request import Request
 from tests.support.dask_frames import random_frame
 
 VERTICES, FILES = 450_000, 30
@@ -74,10 +75,10 @@ def test_tasks_do_not_grow_with_the_files(graph, strategy, monkeypatch):
         "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
     )
     path = str(next(graph[0].iterdir()))
-    options, sizes = Options(strategy=strategy, n_vertices=VERTICES, memory_limit=graph[2]), []
+    options, sizes = Request.of("a", "b", "w", strategy=strategy, n_vertices=VERTICES, memory_limit=graph[2]), []
     for files in (100, 400):
         parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for _ in range(files)]
-        forest = forest_graph(FrameParts(parts, parts, {}, str(files)), EdgeColumns("a", "b", "w"), options)
+        forest = forest_graph(FrameParts(parts, parts, {}, str(files)), options)
         assert sum(portion.partitions for portion in forest.rows) == files
         assert len(forest.rows) <= 2 * 16
         sizes.append(len(forest.graph))

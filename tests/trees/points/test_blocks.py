@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._trees.points import blocks, spanning
+from dfmst._trees.points import rounds, spanning
 from tests.trees.points.test_euclidean import brute_force, cloud
 
 
 @pytest.mark.parametrize("kind", ["uniform", "blobs", "line", "grid", "equal", "tiny", "far"])
 @pytest.mark.parametrize("min_samples", [None, 1, 5])
 def test_brute_force(kind, min_samples, monkeypatch):
-    monkeypatch.setattr(blocks, "_BLOCK", 700)  # several blocks
+    monkeypatch.setattr(rounds, "_BLOCK", 700)  # several blocks
     for count, k in ((2, None), (7, 1), (90, 3), (250, None)):
         points = cloud(kind, 24, count, np.random.default_rng(count))
         if min_samples is None or min_samples < count:
