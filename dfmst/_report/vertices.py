@@ -212,7 +212,7 @@ class Colors:
 
     def of_parts(self, part: Array, count: int) -> Array:
         """Return the style of most vertices of each part."""
-        return np.bincount(part * 8 + self.vertex, minlength=8 * count).reshape(count, 8).argmax(axis=1)
+        return np.bincount(part * 8 + self.vertex, minlength=8 * count).reshape(count, 8).argmax(axis=1)  # type: ignore[no-any-return]
 
 
 def tree_colors(forest: ForestFacts) -> Colors:

@@ -95,7 +95,7 @@ def bottlenecks(
         rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
         places = {"start": first, "stop": last}
         build = _frame_on_gpu if ordered.view.on_device else _frame_on_host
-        return build(ordered, places, rank, weight, index)
+        return build(ordered, places, rank, weight, index)  # type: ignore[no-any-return]
 
 
 def _frame_on_host(ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: Any, index: Any) -> Frame:

@@ -117,7 +117,8 @@ def linked_rows(
             rows = links.kept(group, lambda name: order_keys(reader, name, view.column(name), options))
             group = group[rows]
             view = view.rows(reader, view.moved(runner, rows))
-        return view.with_column(GROUP, view.moved(runner, group).astype(np.int64), ATTRIBUTE, attributes)  # type: ignore[no-any-return]
+        values = view.moved(runner, group).astype(np.int64)
+        return view.with_column(GROUP, values, ATTRIBUTE, attributes)  # type: ignore[no-any-return]
 
 
 class LinkOptions(NamedTuple):

@@ -139,7 +139,7 @@ def partition(
     else:
         cuts = _cut_parts(sums, count, partial(_most_even, sums)) if share is None else _balanced(sums, count, share)
     labels = ordered.labels(np.delete(np.arange(len(ordered)), cuts))
-    return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": labels})
+    return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": labels})  # type: ignore[no-any-return]
 
 
 def _attributes(

@@ -92,7 +92,7 @@ def steiner_tree(
         input = read_table(runner, view, request.columns)
         ends = runner.from_host(find_vertices(runner, (source, target), input, "terminals", terminals))
         length = runner.from_host(_lengths(runner, view, input, weight))
-        return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))
+        return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))  # type: ignore[no-any-return]
 
 
 def _lengths(engine: Engine, view: View, input: Input, weight: Any) -> Array:

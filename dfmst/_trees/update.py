@@ -142,17 +142,17 @@ def update(
             if isinstance(rows, InvalidEdgesError):
                 if edges is None:
                     raise rows
-                return _anew(runner, edges, gone, old, new, columns, algorithm)
+                return _anew(runner, edges, gone, old, new, columns, algorithm)  # type: ignore[no-any-return]
             later = view.take(runner, rows)
-            return later if record is None else later.replace_schema_metadata(without_provenance(later.schema).metadata)
+            return later if record is None else later.replace_schema_metadata(without_provenance(later.schema).metadata)  # type: ignore[no-any-return]
         assert new is not None
         solved = solve_frame(runner, view, columns, algorithm)
         rows = solved.input.frame_rows(solved.rows)
         updated = view.take(runner, rows)
     if record is None:
-        return updated
+        return updated  # type: ignore[no-any-return]
     later = Provenance(columns.given, columns.maximum, record.rows + len(new), _locators(record, len(old), rows))
-    return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
+    return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)  # type: ignore[no-any-return]
 
 
 def _anew(
