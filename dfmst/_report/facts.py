@@ -13,8 +13,10 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import moments, readable
-from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
+from dfmst._edges.frames import open_host_frame
+from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.view import View
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
@@ -57,8 +59,7 @@ class ForestFacts:
         self.maximum = columns.maximum
 
     @property
-    def view(self) -> FrameView:
-        assert isinstance(self.ordered.view, FrameView)
+    def view(self) -> View:
         return self.ordered.view
 
     @cached_property
@@ -77,13 +78,15 @@ class ForestFacts:
     def weight_words(self) -> Callable[[float], str]:
         """Show a weight: a number, a date or a time of day."""
         weights = None if self.weight_name is None else self.ordered.weights(self.weight_name)
-        if not isinstance(weights, pa.Array) or pa.types.is_duration(weights.type):
+        kind = weights.type if isinstance(weights, pa.Array) else pa.null()
+        if not pa.types.is_temporal(kind) or pa.types.is_duration(kind):
             return grouped
-        return clock if pa.types.is_time(weights.type) else moment if pa.types.is_temporal(weights.type) else grouped
+        return clock if pa.types.is_time(kind) else moment
 
     @cached_property
     def degree(self) -> Array:
-        return _degrees(self.ordered.source, self.ordered.target, self.vertices)
+        ends = self.ordered.source, self.ordered.target
+        return sum(np.bincount(end, minlength=self.vertices) for end in ends)  # type: ignore[return-value]
 
     @cached_property
     def root(self) -> Array:
@@ -131,10 +134,9 @@ class ForestFacts:
 
         Geometries are left out: they are drawn.
         """
-        view = self.view
+        view, drawn = self.view, set(geometry_names(self.view.native))
         first = [name for name in (*self.ordered.listed.names, self.weight_name) if name is not None]
-        drawn = {*first, *geometry_names(view.native)}
-        names = first + [name for name in view.frame.columns if name not in drawn]
+        names = first + [name for name in view.frame.columns if name not in drawn.union(first)]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
         values = [_listed(rows.get_column(name)) for name in names[:most]]
         return [label(name) for name in names[:most]], values, len(view.frame.columns) - len(values)
@@ -204,7 +206,3 @@ def of_summary(
         maximum=columns.maximum,
     )
     return graph, forest
-
-
-def _degrees(source: Array, target: Array, vertices: int) -> Array:
-    return np.bincount(source, minlength=vertices) + np.bincount(target, minlength=vertices)

@@ -148,7 +148,10 @@ def report(
     >>> page.html[:15], "<script" in page.html
     ('<!doctype html>', False)
     """
-    _check_words(title, note, run)
+    check_text("title", "" if title is None else title)
+    check_text("note", note)
+    if run is not None and not isinstance(run, Mapping):
+        raise TypeError(f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints")
     request = Request.of(source, target, weight, maximum=maximum, keep=keep, drop=drop, joint_keys=False, **options)
     columns, seconds, summary = request.columns, dict[str, float](), {} if run is None else dict(run)
     step = partial(timed, seconds)
@@ -183,24 +186,15 @@ def _checked(columns: EdgeColumns) -> EdgeColumns:
     return columns
 
 
-def _check_words(title: Any, note: Any, run: Any) -> None:
-    check_text("title", "" if title is None else title)
-    check_text("note", note)
-    if run is not None and not isinstance(run, Mapping):
-        raise TypeError(f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints")
-
-
 def _points(
     forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coordinates: Any, color: Any
 ) -> Points | None:
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None
         return None if colored else frame_points(points, id, coordinates)
-    if coordinates is None:
-        coordinates = geometry_name(forest.view.native)
-    if coordinates is None:
-        return None
-    return edge_points(forest.view, (columns.source, columns.target), coordinates)
+    coordinates = geometry_name(forest.view.native) if coordinates is None else coordinates
+    ends = columns.source, columns.target
+    return None if coordinates is None else edge_points(forest.view, ends, coordinates)
 
 
 @cache
@@ -301,10 +295,9 @@ def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
     if graph.total is None:
         return "all weights are equal"
     name = label(forest.weight_name)
-    if graph.weight is not None:
-        with np.errstate(all="ignore"):
-            whole, own = float(graph.weight.sum()), float(forest.weight.sum())
-        if np.isfinite(whole) and whole > 0 and own >= 0:
-            part = f"{percent(own, whole)} of all rows’"
-            return part if name == "weight" else f"{clip(name, 12)}, {part}"
-    return name
+    with np.errstate(all="ignore"):
+        whole, own = (np.nan if each is None else float(each.sum()) for each in (graph.weight, forest.weight))
+    if not (np.isfinite(whole) and whole > 0 and own >= 0):
+        return name
+    part = f"{percent(own, whole)} of all rows’"
+    return part if name == "weight" else f"{clip(name, 12)}, {part}"

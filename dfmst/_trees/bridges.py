@@ -67,7 +67,7 @@ def bridges(
     view = compose(runner, view, request.columns)
     with runner.guard():
         input = read_table(runner, view, request.columns)
-        return view.take(runner, input.frame_rows(bridge_rows(runner, input.table)))
+        return view.take(runner, input.frame_rows(bridge_rows(runner, input.table)))  # type: ignore[no-any-return]
 
 
 def bridge_rows(engine: Engine, table: EdgeTable) -> Array:

@@ -4,48 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.arguments import real_number
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns
+from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Scalar, Vertices
 from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.constrained import constrained
 from dfmst._trees.cut import Thresholds, cut, in_type
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.relabel import with_old_names
-from dfmst._trees.request import Request, Solver
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 @driven("edges")
+@with_options("memory", Solving)
 def clusters(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    weight: ColumnName | None = "weight",
     *,
     n_clusters: int | Iterable[int] | None = None,
-    distance: Any = None,
-    vertices: Any = None,
-    by: Any = None,
+    distance: Scalar | Iterable[Scalar] | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     max_size: int | None = None,
-    one_per: Any = None,
+    one_per: Columns | None = None,
     previous: Frame | None = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Cut the forest of an edge table into clusters: single-linkage clusters, at one threshold or several.
 
     Two vertices are in one cluster if a path of the remaining edges joins them. Clusters at a lower threshold are
@@ -122,48 +117,73 @@ def clusters(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     conditions = max_size is not None or one_per is not None
-    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
-    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum, optional=conditions)
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=request.columns.maximum, optional=conditions)
     if conditions and by is not None and n_clusters is not None:
         raise ValueError("n_clusters= and by= cannot be combined with max_size= or one_per=; leave one of them out")
     if previous is not None and by is not None:
         raise ValueError("previous= and by= cannot be combined: call clusters once for each group")
-    ordered = order_forest(edges, Request(columns, Solver(algorithm, engine, threads)), vertices, all_rows=conditions)
+    ordered = order_forest(edges, request, vertices, all_rows=conditions)
     listed = ordered.listed
     with ordered.engine.guard():
         forest = constrained(ordered, max_size, one_per, vertices) if conditions else ordered
         labels = {"vertex": listed.engine.xp.arange(len(listed)), **cut(forest, listed, thresholds)}
-        return listed.frame(labels) if previous is None else _with_old_names(listed, labels, previous)
+        found: FrameT = listed.frame(labels) if previous is None else _with_old_names(listed, labels, previous)
+        return found
 
 
 def _with_old_names(listed: VertexList, labels: dict[str, Array], previous: Frame) -> Any:
     """Build the frame of labels, with the names of earlier clusters."""
-    if not isinstance(listed.view, FrameView):
+    if listed.view.on_device:
         message = "clusters are compared with previous ones on the host, and this frame is on a GPU"
         raise UnsupportedFrameError(message, "leave previous= out, and pass .to_arrow() of both to dfmst.relabel")
-    plain = replace(listed, view=replace(listed.view, lazy=False, as_user=None))
+    plain = replace(listed, view=listed.view.plain())
     named = nw.from_native(plain.frame(labels), eager_only=True)
     for name in list(labels)[1:]:
         named = with_old_names(named, previous, name)
     return listed.view.finish(named)
 
 
-@driven("edges")
+@overload
 def single_linkage(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: ColumnName = ...,
+    target: ColumnName = ...,
+    weight: ColumnName | None = ...,
     *,
-    vertices: Any = None,
-    by: Any = None,
+    vertices: Vertices | None = ...,
+    by: Columns | None = ...,
+    join: float | None = ...,
+    as_scipy: Literal[False] = False,
+    **options: Unpack[Solving],
+) -> FrameT: ...
+@overload
+def single_linkage(
+    edges: FrameT,
+    source: ColumnName = ...,
+    target: ColumnName = ...,
+    weight: ColumnName | None = ...,
+    *,
+    vertices: Vertices | None = ...,
+    by: Columns | None = ...,
+    join: float | None = ...,
+    as_scipy: Literal[True],
+    **options: Unpack[Solving],
+) -> tuple[Array, pa.Array]: ...
+@driven("edges")
+@with_options("memory", Solving)
+def single_linkage(
+    edges: FrameT,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    weight: ColumnName | None = "weight",
+    *,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     join: float | None = None,
     as_scipy: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT | tuple[Array, pa.Array]:
     """Return the single-linkage dendrogram of an edge table: one row a merge, in ascending distance.
 
     Parameters
@@ -219,8 +239,7 @@ def single_linkage(
     join = None if join is None else real_number("join", join)
     if by is not None and (join is not None or as_scipy):
         raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
-    columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
-    forest = order_forest(edges, Request(columns, Solver(algorithm, engine, threads)), vertices)
+    forest = order_forest(edges, Request.of(source, target, weight, by=by, joint_keys=False, **options), vertices)
     with forest.engine.guard():
         left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
         merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
@@ -234,7 +253,8 @@ def single_linkage(
             return _matrix(forest, merges, weight, join), forest.listed.arrow()
         distance = None if join is None and weight is not None else _distances(forest, merges, weight, join)
         frame = {"left": merges.left, "right": merges.right, "distance": distance, "size": merges.size}
-        return forest.build(weight, frame, begin)
+        built: FrameT = forest.build(weight, frame, begin)
+        return built
 
 
 def _in_groups(forest: OrderedForest, groups: Groups, merges: Merges) -> tuple[OrderedForest, Merges, dict[Any, Any]]:

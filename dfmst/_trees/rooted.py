@@ -177,7 +177,7 @@ def path(
             raise InvalidEdgesError(message, "try others")
         roots = forest.engine.xp.where(label == label[first], first, label)
         trees = root_trees(forest.engine, forest.source, forest.target, roots)
-        return forest.view.take(forest.engine, forest.rows[trees.edge[_way(trees, last)]])
+        return forest.view.take(forest.engine, forest.rows[trees.edge[_way(trees, last)]])  # type: ignore[no-any-return]
 
 
 def _way(trees: RootedTrees, vertex: int) -> Array:

@@ -9,8 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 import dfmst.pandas
@@ -186,8 +185,8 @@ def test_streams(name, rows, by, text, cut):
 @examples(15)
 def test_numbers_of_clusters_in_streams(rows, by, cut, maximum):
     frame = table(rows, str)
-    found = dfmst.connected_components(frame, by=by)
-    groups = found.group_by(by).agg(pl.len(), trees=pl.col("component").n_unique())
+    found: Any = dfmst.connected_components(frame, by=by)
+    groups: Any = found.group_by(by).agg(pl.len(), trees=pl.col("component").n_unique())
     least, most = (0, 0) if found.is_empty() else (groups["trees"].max(), groups["len"].min())
     options: dict[str, Any] = {"by": by, "maximum": maximum}
     parts = [frame[:cut], frame[cut:]]

@@ -8,8 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst.algorithms import FilterKruskal
@@ -34,9 +33,10 @@ def forest_of(table: Graph) -> list[int]:
 @st.composite
 def tables(draw: st.DrawFn) -> Graph:
     vertices, size = draw(st.integers(1, 12)), draw(st.integers(0, 30))
-    columns = [st.lists(st.integers(0, vertices - 1), min_size=size, max_size=size)] * 2
-    weight = draw(st.sampled_from([st.sampled_from([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf]), st.integers(0, 4)]))
-    return Graph(*map(draw, columns), draw(st.lists(weight, min_size=size, max_size=size)), draw(st.booleans()))
+    ends = st.lists(st.integers(0, vertices - 1), min_size=size, max_size=size)
+    floats = st.sampled_from([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf])
+    weight = st.lists(draw(st.sampled_from([floats, st.integers(0, 4)])), min_size=size, max_size=size)
+    return Graph(draw(ends), draw(ends), draw(weight), draw(st.booleans()))
 
 
 @examples(300)
@@ -140,8 +140,8 @@ def test_shapes(shape):
     chords = [[rng.choice(vertices) for _ in range(200)] for _ in range(2)]
     weight = [rng.choice(table.weight or [0]) + rng.choice([-1, 0, 1]) for _ in chords[0]]
     for extra in (0, len(weight)):
-        columns = zip((table.source, table.target, table.weight), (*chords, weight), strict=True)
-        whole = Graph(*(own + more[:extra] for own, more in columns))
+        source, target = table.source + chords[0][:extra], table.target + chords[1][:extra]
+        whole = Graph(source, target, [*(table.weight or []), *weight[:extra]])
         rows = forest_of(whole)
         assert certify(whole, rows[::-1]) is None  # in any order
         shape_rows = kruskal_rows(table.source, table.target, table.weight)

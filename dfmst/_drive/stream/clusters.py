@@ -13,7 +13,7 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.forest import StreamRows, find
-from dfmst._drive.stream.labels import Labels, Numbered, name_groups, number_groups, number_in_order
+from dfmst._drive.stream.labels import Labels, Numbered, name_groups, number_vertices
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.groups import check_one_graph
 from dfmst._engines import Engine, host_engine
@@ -53,10 +53,7 @@ def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
     occurring.note_loops(folded.loops)
     flags = occurring.occurring()
     del occurring
-    if job.columns.conditions:
-        numbered = number_groups(store.source, job, engine, encoder, flags)
-    else:
-        numbered = number_in_order(engine, encoder, flags, vertices, memory)
+    numbered = number_vertices(store.source, job, engine, encoder, flags, vertices, memory)
     leaders = cut(_StreamForest(engine, folded, numbered, maximum=thresholds.maximum), numbered, thresholds)
     if job.spill is not None:
         job.spill.remove()

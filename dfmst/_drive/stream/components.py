@@ -12,15 +12,7 @@ from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
-from dfmst._drive.stream.labels import (
-    Labels,
-    Numbered,
-    Ordered,
-    listed_ids,
-    name_groups,
-    number_groups,
-    number_in_order,
-)
+from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_vertices
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.groups import check_one_graph
 from dfmst._engines import host_engine
@@ -71,10 +63,7 @@ class _SetsPass(Pass):
         fold, self.fold = self.fold or SetsFold(engine), None
         fold.grow(encoder.count)
         fold.labels()
-        if self.job.columns.conditions:
-            numbered = number_groups(self.source, self.job, engine, encoder, fold.occurring())
-            return numbered, engine.to_host(fold.parent)
-        numbered = number_in_order(engine, encoder, fold.occurring(), vertices, self.memory)
+        numbered = number_vertices(self.source, self.job, engine, encoder, fold.occurring(), vertices, self.memory)
         fold.grow(encoder.count)  # by vertices without rows
         return replace(numbered, flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
 

@@ -115,11 +115,17 @@ class Numbered:
         assert self.order is not None
         first = self.order[np.argmax(self.groups[self.order] == group)]
         names = list(self.types)[:-1]
-        return words_of_group(names, self._parts(np.array([first]))[:-1])
+        return words_of_group(
+            {name: part[0].as_py() for name, part in zip(names, self._parts(np.array([first]))[:-1], strict=True)}
+        )
 
 
-def number_in_order(engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget) -> Numbered:
-    """Order the flagged vertices by their ids; or all `vertices`, which must include the flagged ones."""
+def number_vertices(
+    source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget
+) -> Numbered:
+    """Order the flagged vertices by group and id; or all `vertices`, which must include the flagged ones."""
+    if job.columns.conditions:
+        return _number_groups(source, job, engine, encoder, flags)
     count = count_set(engine, flags)
     listed = None if vertices is None else _encode_listed(engine, encoder, flags, vertices, budget)
     if encoder.values is None:
@@ -175,7 +181,7 @@ def listed_ids(vertices: Any, kind: pa.DataType) -> pa.Array:
     return ascending_ids(arrow_column("vertices", ids.source))
 
 
-def number_groups(source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array) -> Numbered:
+def _number_groups(source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array) -> Numbered:
     """Order the flagged vertices by group and id."""
     names = [*job.columns.conditions.by, job.columns.source]
     if {"vertex", "component", "cluster"} & set(map(str, names[:-1])):

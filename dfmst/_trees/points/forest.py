@@ -205,7 +205,7 @@ def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads
     with engine.guard():
         measured = measure(engine, read, "correlation", None)
         edges = spanning_pairs(engine, measured.coordinates, default_neighbors(measured), 0, measured.space)
-        return _edge_frame(engine, read, measured, *edges)
+        return _edge_frame(engine, read, measured, *edges)  # type: ignore[no-any-return]
 
 
 def knn_edges(

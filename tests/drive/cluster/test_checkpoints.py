@@ -18,8 +18,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import groups as tasks
-from dfmst._drive.cluster import shuffle, two_pass
+from dfmst._drive.cluster import groups as tasks, shuffle, two_pass
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
