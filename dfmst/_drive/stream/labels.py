@@ -115,7 +115,9 @@ class Numbered:
         assert self.order is not None
         first = self.order[np.argmax(self.groups[self.order] == group)]
         names = list(self.types)[:-1]
-        return words_of_group(names, self._parts(np.array([first]))[:-1])
+        return words_of_group(
+            {name: part[0].as_py() for name, part in zip(names, self._parts(np.array([first]))[:-1], strict=True)}
+        )
 
 
 def number_vertices(
