@@ -179,7 +179,7 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
             if mask is not None and mask.any():
                 message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
                 raise InvalidEdgesError(message, "remove those edges first")
-    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
+    return number_ids(engine, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
 
 
 def _device_readers() -> Readers:

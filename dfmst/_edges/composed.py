@@ -13,6 +13,7 @@ from dfmst._common.types import Array
 from dfmst._edges.device_columns import device_column
 from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, names_missing_columns
+from dfmst._edges.vertices import factorize
 from dfmst._edges.view import View
 from dfmst._edges.weights import missing_weights, stacked_weights
 from dfmst._engines import Engine
@@ -85,7 +86,7 @@ def _numbered_ids(engine: Engine, view: View, parts: list[tuple[Any, Any]]) -> l
     """Number the ids of both ends of a frame on a GPU; null if a part of the id is."""
     ends: list[Array] = [engine.xp.zeros(1, np.uint64)] * 2
     nulls = [engine.xp.zeros(1, bool)] * 2
-    number = partial(view.readers.number, engine, in_order=False)
+    number = partial(factorize, engine, in_order=False)
     for names in parts:
         ids = view.readers.ids(*((name, view.column(name)) for name in names))
         numbered = number(ids.source, ids.target)

@@ -20,7 +20,6 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.device_columns import device_flags
-from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._edges.vertices import Vertices, factorize
@@ -277,4 +276,4 @@ def pair_vertices(
     pairs = total * (int(group.max()) + 1 if len(group) else 0)
     if pairs <= min(max(2 * len(group), _FEW), VERTEX_LIMIT):
         return Vertices(first, second, pairs, None)
-    return (factorize if engine.on_host else device_factorize)(engine, first, second, in_order=in_order)
+    return factorize(engine, first, second, in_order=in_order)

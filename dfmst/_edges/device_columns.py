@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, different_ids, same_width, unsuitable_ids
+from dfmst._edges.vertices import IdColumns, different_ids, is_array, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
@@ -270,11 +270,6 @@ def sum_column(column: Any) -> Any:
     if not entries.numbers or column.has_nulls:
         return column.to_arrow()
     return entries.floats() if entries.type == pa.float32() else entries.values()  # CuPy makes denormal numbers zero
-
-
-def is_array(column: Any) -> bool:
-    """Whether a column is a CuPy array; otherwise it is cuDF's."""
-    return not hasattr(column, "isnull")
 
 
 def is_device_column(column: Any) -> bool:

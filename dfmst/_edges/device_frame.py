@@ -22,17 +22,16 @@ from dfmst._edges.device_columns import (
     device_order,
     device_ticks,
     device_weights,
-    is_array,
 )
-from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import Input, Readers
 from dfmst._edges.stack import host_differs
+from dfmst._edges.vertices import is_array
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._engines import CudaEngine, Engine, with_freed_scratch
 from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 #: Readers of columns on a GPU.
-DEVICE = Readers(device_ids, device_factorize, device_weights)
+DEVICE = Readers(device_ids, device_weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
-from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, id_columns
+from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns
 from dfmst._edges.weights import WeightColumn, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, end_words
@@ -131,15 +131,14 @@ def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
 
 
 class Readers(NamedTuple):
-    """Functions that read ids, number ids that are not dense integers, and read weights."""
+    """Functions that read ids and weights."""
 
     ids: Callable[..., IdColumns]
-    number: Callable[..., Vertices]
     weights: Callable[..., WeightColumn]
 
 
 #: Readers of batches on the host.
-HOST = Readers(id_columns, factorize, weight_column)
+HOST = Readers(id_columns, weight_column)
 #: Readers of tables in host memory.
 IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
 
@@ -158,7 +157,6 @@ class CheckedColumns(NamedTuple):
 
 def number_ids(
     engine: Engine,
-    read: Readers,
     checked: CheckedColumns,
     maximum: bool,
     *,
@@ -167,9 +165,7 @@ def number_ids(
 ) -> Input:
     """Make an edge table of checked columns: ids become dense vertices."""
     largest, _, span = checked.statistics or (None, None, None)
-    vertices = checked.unchecked or dense_vertices(
-        engine, checked.ids, in_order=in_order, bound=bound, number=read.number, largest=largest
-    )
+    vertices = checked.unchecked or dense_vertices(engine, checked.ids, in_order=in_order, bound=bound, largest=largest)
     deferred = DeferredChecks() if checked.unchecked else None
     table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
     return Input(table, vertices, checked.kept)

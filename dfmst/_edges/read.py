@@ -168,7 +168,7 @@ def read_table(
     conditions = columns.conditions
     defer = defer_checks and reader.on_host and engine.on_host and not conditions
     checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
-    input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
+    input = number_ids(reader, checked, columns.maximum, in_order=in_order)
     if conditions:
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:

@@ -13,13 +13,12 @@ from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
 from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
-from dfmst._edges.device_columns import device_ids, device_series, is_array, is_device_column
-from dfmst._edges.device_numbering import device_factorize
+from dfmst._edges.device_columns import device_ids, device_series, is_device_column
 from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like
+from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like, is_array
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import used_vertices
@@ -173,7 +172,7 @@ def in_one_type(engine: Engine, listed: tuple[object, Any], known: tuple[object,
 
 
 def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertices:
-    return (factorize if engine.on_host else device_factorize)(engine, ids.source, ids.target, in_order=in_order)
+    return factorize(engine, ids.source, ids.target, in_order=in_order)
 
 
 def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> Array:

@@ -26,7 +26,7 @@ class View(Protocol):
 
     @property
     def readers(self) -> Readers:
-        """Functions that read ids and weights, and number ids."""
+        """Functions that read ids and weights."""
 
     @property
     def xp(self) -> Any:
