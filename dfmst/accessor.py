@@ -10,7 +10,7 @@ from typing import Any
 import dfmst
 from dfmst._common.dispatch import driver_of
 from dfmst._common.types import Frame
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 
 __all__ = ["ForestAccessor"]
 

@@ -184,7 +184,7 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
 
 
 def _device_readers() -> Readers:
-    from dfmst._edges.read import DEVICE  # it loads PyArrow, which takes 40 ms
+    from dfmst._edges.device_frame import DEVICE  # it loads PyArrow, which takes 40 ms
 
     return DEVICE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ class Readers(NamedTuple):
 
 #: Readers of batches on the host.
 HOST = Readers(id_columns, factorize, weight_column)
+#: Readers of tables in host memory.
+IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
 
 
 class CheckedColumns(NamedTuple):

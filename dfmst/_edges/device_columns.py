@@ -207,7 +207,7 @@ def device_numbers(name: object, column: Any) -> Array:
     return floats
 
 
-def device_moments(name: object, column: Any) -> tuple[Array, Array | None, pa.DataType]:
+def device_ticks(name: object, column: Any) -> tuple[Array, Array | None, pa.DataType]:
     """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
     column = _decoded(column)
     nulls, kind = _nulls(column), _arrow_type(column.dtype)

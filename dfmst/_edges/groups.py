@@ -6,18 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.conditions import NO_CONDITIONS, group_codes, group_entries, pair_vertices
-from dfmst._edges.device_columns import device_order
-from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
 from dfmst._edges.edge_table import Input, move_table
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import Groups, VertexList
-from dfmst._engines import Engine, host_engine
+from dfmst._edges.view import View
+from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import used_vertices
 
 
@@ -27,12 +23,12 @@ def check_one_graph(vertices: Any) -> None:
         raise ValueError("vertices= lists the vertices of one graph; leave it out with by=")
 
 
-def read_groups(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> tuple[Input, VertexList, Array]:
+def read_groups(engine: Engine, view: View, columns: EdgeColumns) -> tuple[Input, VertexList, Array]:
     """Read a table whose vertices are pairs, and list them by group and id, both ascending; nulls are the last group.
 
     The third entry is the table's vertex at each place.
     """
-    reader = engine if view.on_device else host_engine(engine)
+    reader = view.engine(engine)
     xp = reader.xp
     base = read_table(reader, view, replace(columns, conditions=NO_CONDITIONS), in_order=True)
     code, row = _ranked_groups(reader, view, columns.conditions.by, base.kept)
@@ -54,28 +50,12 @@ def read_groups(engine: Engine, view: FrameView | DeviceView, columns: EdgeColum
     return replace(input, table=move_table(engine, table), moved_by=engine) if moved else input, listed, pair
 
 
-def _ranked_groups(
-    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, ...], kept: Array | None
-) -> tuple[Array, Array]:
+def _ranked_groups(engine: Engine, view: View, names: tuple[Any, ...], kept: Array | None) -> tuple[Array, Array]:
     """Number the rows' groups in ascending order, and return a row of each group."""
     (code,) = group_codes(names, (view, kept))
     row = engine.xp.unique(code, return_index=True)[1]
     row = row if kept is None else kept[row]
-    if isinstance(view, DeviceView):
-        order = device_order(engine, [view.column(name).take(row) for name in names])
-    else:
-        order = _group_order([group_entries(name, view.column(name)).take(pa.array(row)) for name in names], row)
+    order = view.order(engine, names, row)
     rank = engine.xp.empty(len(row), np.uint64)
     rank[order] = engine.xp.arange(len(row), dtype=np.uint64)
     return rank[code], row[order]
-
-
-def _group_order(entries: list[Any], row: Array) -> Array:
-    """Return the places of groups in ascending order, from the entries that name each group and a row of it."""
-    values = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in entries]
-    try:
-        keys = [(str(at), "ascending") for at in range(len(values))]
-        order = pc.sort_indices(pa.table(values, list(map(str, range(len(values))))), sort_keys=keys)
-    except pa.ArrowException:  # values without an order: groups as they first occur
-        return np.argsort(row)
-    return order.to_numpy()  # type: ignore[no-any-return]

@@ -22,13 +22,12 @@ from dfmst._edges.arrow_values import numbers_of_arrow, ticks
 from dfmst._edges.checked import HOST, CheckedColumns
 from dfmst._edges.conditions import NO_CONDITIONS, condition_masks, group_entries, no_groups
 from dfmst._edges.device_columns import device_column, device_ids, device_weights
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import flip_bits
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, id_columns
+from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, missing_weights, stacked_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import gather_keys
@@ -43,21 +42,18 @@ _WORD = 9  # bytes of a value of 64 bits; the first names its type
 
 
 @names_missing_columns
-def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
+def compose(engine: Engine, view: View, columns: EdgeColumns) -> View:
     """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
     if columns.keys is None:
         return view
     composed = _composed_ids(engine, view, columns)
     if columns.has_joint_weight:
-        reader = engine if view.on_device else host_engine(engine)
-        composed[columns.weight] = _ranked_weights(reader, columns.weights, view.column, len(view))
-    return replace(view, composed=composed)
+        composed[columns.weight] = _ranked_weights(view.engine(engine), columns.weights, view.column, len(view))
+    return view.with_composed(composed)
 
 
 @names_missing_columns
-def compose_both(
-    engine: Engine, edges: FrameView, columns: EdgeColumns, forest: FrameView
-) -> tuple[FrameView, FrameView]:
+def compose_both(engine: Engine, edges: View, columns: EdgeColumns, forest: View) -> tuple[View, View]:
     """Return :func:`compose` of edges and of a forest, with ranks that compare."""
     if columns.keys is None:
         return edges, forest
@@ -69,10 +65,10 @@ def compose_both(
 
         rank = _ranked_weights(host_engine(engine), columns.weights, stacked, rows + len(edges))
         ends[0][columns.weight], ends[1][columns.weight] = rank[rows:], rank[:rows]
-    return replace(edges, composed=ends[0]), replace(forest, composed=ends[1])
+    return edges.with_composed(ends[0]), forest.with_composed(ends[1])
 
 
-def _composed_ids(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> dict[Any, Any]:
+def _composed_ids(engine: Engine, view: View, columns: EdgeColumns) -> dict[Any, Any]:
     """Return a column for each end, if an id has several columns."""
     if len(columns.end_parts) == 1 and columns.end_parts[0] == columns.names[:2]:
         return {}

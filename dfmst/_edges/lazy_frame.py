@@ -19,12 +19,11 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import to_arrow
-from dfmst._edges.device_frame import NAMES_HINT, DeviceView
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.lazy_tables import DuckDbTables, Tables, as_lazy, collected, open_tables, with_positions
 from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import different_ids, unsuitable_ids
+from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import unsupported_weights
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -136,7 +135,7 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
         raise InvalidEdgesError(message, "order the rows by columns that tell them apart")
 
 
-def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
+def rows_in_order(view: View, order: Sequence[Any]) -> Array:
     """Return the row positions of a frame in memory, ascending by columns; ``int64``, in the frame's memory."""
     frame: nw.DataFrame[Any] = nw.from_native(view.frame, eager_only=True)
     check_order(as_lazy(view.frame), order)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce, wraps
+from functools import reduce, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -17,16 +17,13 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
 from dfmst._common.types import Array, Invalid
-from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
+from dfmst._edges.checked import CheckedColumns, Readers, edge_statistics, number_ids
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.device_columns import device_ids, device_weights
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import Input, move_table
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.vertices import IdColumns, check_capacity, id_columns, unchecked_vertices
+from dfmst._edges.vertices import IdColumns, check_capacity, unchecked_vertices
+from dfmst._edges.view import View
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
-from dfmst._engines import Engine, host_engine
+from dfmst._engines import Engine
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
 _ENDS = "source", "target"
@@ -136,11 +133,11 @@ def names_missing_columns(function: Function) -> Function:
     """Decorate a function of an engine, a view and columns, so that its error names all columns that are missing."""
 
     @wraps(function)
-    def call(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, *more: Any, **options: Any) -> Any:
+    def call(engine: Engine, view: View, columns: EdgeColumns, *more: Any, **options: Any) -> Any:
         try:
             return function(engine, view, columns, *more, **options)
         except ColumnNotFoundError as error:
-            raise (missing_columns(columns.arguments, view.frame.columns) or error) from None
+            raise (missing_columns(columns.arguments, view.names) or error) from None
 
     return cast("Function", call)
 
@@ -148,7 +145,7 @@ def names_missing_columns(function: Function) -> Function:
 @names_missing_columns
 def read_table(
     engine: Engine,
-    view: FrameView | DeviceView,
+    view: View,
     columns: EdgeColumns,
     *,
     in_order: bool = False,
@@ -161,7 +158,7 @@ def read_table(
     if view.on_device and engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
-    reader, read = (engine, DEVICE) if view.on_device else (host_engine(engine), IN_MEMORY)
+    reader, read = view.engine(engine), view.readers
     conditions = columns.conditions
     defer = defer_checks and reader.on_host and engine.on_host and not conditions
     checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
@@ -192,11 +189,6 @@ def on_gpu(columns: EdgeColumns) -> UnsupportedFrameError:
     """Return the error for conditions, or keys of several columns, of batches on a GPU."""
     needs = "a key of several columns needs" if columns.keys else f"{' and '.join(columns.conditions.words)} needs"
     return UnsupportedFrameError(f"{needs} a frame on the host, and this frame is on a GPU", "pass edges.to_arrow()")
-
-
-#: Readers of tables in host memory, and of columns on a GPU.
-IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
-DEVICE = Readers(device_ids, device_factorize, device_weights)
 
 
 def check_ends(source: object, target: object) -> None:

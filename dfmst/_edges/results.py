@@ -11,24 +11,15 @@ import pyarrow as pa
 from dfmst._common.deferred import nw
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import plain_ids
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import arrow_storage, take_arrow
+from dfmst._edges.view import View
 
 _NULLABLE = {"i": "Int", "u": "UInt"}  # names of pandas' integer types that have nulls, by the kind of NumPy
 
 
-def result_column(edges: Frame, view: FrameView | DeviceView, name: str, values: Array) -> Any:
+def result_column(edges: Frame, view: View, name: str, values: Array) -> Any:
     """Return one entry a row of the user's frame: a series with the frame's index, or an Arrow array."""
-    if isinstance(view, DeviceView):
-        return view.finish(sys.modules["cudf"].DataFrame({name: values}, index=view.frame.index)[name])
-    kind = view.frame.implementation
-    if not (kind.is_pandas() or kind.is_polars()):
-        native: Any = pa.array(values)
-    else:
-        native = nw.to_native(nw.new_series(name, values, backend=kind))
-        if kind.is_pandas():
-            native.index = view.native.index
+    native = view.labelled_column(name, values)
     narwhals = sys.modules.get("narwhals")
     if narwhals is None or not isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
         return native

@@ -216,9 +216,9 @@ def _numeric(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     return pa.decimal128(whole + scale, scale) if whole + scale <= 38 else pa.decimal256(whole + scale, scale)
 
 
-def native_type(series: nw.Series[Any]) -> Any:
+def native_type(series: Any) -> Any:
     """Return the library's own type of a column: string is not large_string, and categories are part of it."""
-    native = nw.to_native(series)
+    native = nw.to_native(series, pass_through=True)
     return native.type if isinstance(native, pa.ChunkedArray) else native.dtype
 
 

@@ -17,7 +17,7 @@ from dfmst._drive.cluster.partitions import FileRows, frame_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.cluster.shuffle import no_records
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.results import result_column
 from dfmst._edges.stack import check_stackable
 from dfmst._trees.forest import forest_rows, in_frame_steps
@@ -63,7 +63,7 @@ def stacked(forest: Any, new_edges: Any) -> Any:
         raise UnsupportedFrameError(message, "call dfmst.update for frames in memory")
     frames = [_on_dask(name, frame) for name, frame in (("forest", forest), ("new_edges", new_edges))]
     views = [open_frame(make_meta(frame)) for frame in frames]
-    if all(isinstance(view, FrameView) for view in views):
+    if not any(view.on_device for view in views):
         check_stackable(("forest", views[0]), ("new_edges", views[1]))
     return dd.concat([frames[0], frames[1][list(frames[0].columns)]])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -15,9 +14,10 @@ from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
-from dfmst._edges.device_frame import DeviceView, open_device_frame
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.stack import stack_frames
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -197,11 +197,11 @@ class FrameSource:
             named.append((self.called(number), view if rows is None else view.rows(self._engine, rows)))
         if not named:
             self._raise_empty()
-        whole = replace(named[0][1], native=stack_frames(named).to_native())
+        whole = named[0][1].of(stack_frames(named))
         values = values if kept is None else values[kept]
         return whole.with_column(name, values.astype(np.int64), key, facts)
 
-    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
+    def _take(self, locators: Locators) -> Iterator[tuple[int, View]]:
         """The rows, and the numbers of their frames."""
         view = None
         for number, first, view in self.views():
@@ -214,7 +214,7 @@ class FrameSource:
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
-    def views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
+    def views(self) -> Iterator[tuple[int, int, View]]:
         """Yield the frames, each with its number and the number of its first row."""
         first = 0
         for number, frame in enumerate(self._frames()):
