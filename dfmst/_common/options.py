@@ -65,6 +65,7 @@ REFUSED: dict[str, dict[str, str]] = {
         "path.algorithm": "tasks choose it",
         "rooted.algorithm": "tasks choose it",
         "update.algorithm": "tasks choose it",
+        "verify.memory_limit": "the rows are computed: dfmst.stream.verify reads files",
         "hdbscan.columns": _ALL_ROWS,
         "hdbscan.metric": _ALL_ROWS,
         "hdbscan.ids": _ALL_ROWS,

@@ -74,7 +74,7 @@ class VertexList:
         """Return the columns and values that name a group."""
         assert self.groups is not None
         names, row = self.groups.names, int(self.groups.row[group])
-        return words_of_group(names, self.view.select(list(names)).part(row, row + 1).to_arrow().columns)
+        return words_of_group(names, self.view.select(list(names)).part(row, row + 1).to_arrow().columns[: len(names)])
 
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Any] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""

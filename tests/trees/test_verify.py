@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from datetime import UTC, timedelta, timezone
-from datetime import time as clock
+from datetime import UTC, time as clock, timedelta, timezone
 from typing import Any
 
 import networkx as nx
@@ -14,8 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from tests.support.lanes import examples

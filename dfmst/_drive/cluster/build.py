@@ -34,7 +34,7 @@ from dfmst._drive.plan.formulas import (
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.strategies import fitting_plan, plan_of
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import PROCESS_KEYS
+from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.budget import parse_memory
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
@@ -74,8 +74,8 @@ def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
     folder, keys = request.limits.checkpoint, PROCESS_KEYS
     checkpoint = None if folder is None else str(private_directory(folder))
     if checkpoint is not None:
-        workers, keys = first_run(checkpoint, tokenize(work), cluster.workers)
-        cluster = replace(cluster, workers=workers)
+        workers, *hash_keys = first_run(checkpoint, tokenize(work), cluster.workers)
+        cluster, keys = replace(cluster, workers=workers), HashKeys(*hash_keys)
     workers = cluster.workers
     tasks = workers if parts.rereadable else _DEPENDENT * workers
     if strategy == "shuffle":

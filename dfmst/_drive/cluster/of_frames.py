@@ -21,18 +21,13 @@ from dfmst._drive.cluster.forests import forest_frame, require_dask
 from dfmst._drive.cluster.label_frames import edge_frame, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
-from dfmst._drive.plan.plan import plan as plan_of_sizes
-from dfmst._drive.plan.plan import size_of_groups
+from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.plan.terms import Plan
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
-from dfmst._trees import clusters as _clusters
-from dfmst._trees import density as _density
-from dfmst._trees import newick as _newick
-from dfmst._trees import rooted as _rooted
-from dfmst._trees.certificate import Certificate
-from dfmst._trees.certificate import verify as verify_rows
+from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
+from dfmst._trees.certificate import Certificate, verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst._trees.cut import Thresholds
 from dfmst._trees.request import Algorithmic, Planned, Request, Solver, with_options

@@ -197,8 +197,9 @@ def row_hashes(table: Table) -> Array:
     xp: Any = np
     if isinstance(table, DeviceTable):
         engine = table.columns.engine
-        columns, xp = columns_of(engine, table), engine.xp
-        first, second, key = *map(_words, columns[:2]), columns.key
+        (*ends, key, _), xp = columns_of(engine, table), engine.xp
+        kinds = (np.int64 if column.dtype.kind == "i" else np.uint64 for column in ends)  # as `id_words` takes them
+        first, second = (end.astype(kind, copy=False).view(np.uint64) for end, kind in zip(ends, kinds, strict=True))
     else:
         first, second = (id_words(table.column(name)) for name in ("source", "target"))
         key = column_values(table, "key")
@@ -213,11 +214,6 @@ def row_hashes(table: Table) -> Array:
 def _mix(hashes: Array, factor: np.uint64) -> None:
     hashes *= factor
     hashes ^= hashes >> np.uint64(32)
-
-
-def _words(column: Array) -> Array:
-    """Integers as :func:`dfmst._drive.plan.plan.id_words` returns them."""
-    return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 
 def digest_of(hashes: Array, xp: Any) -> int:

@@ -183,17 +183,11 @@ def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[A
     return [SliceState(vertices, *(record[name] for name in _COUNTS)), *locators]
 
 
-def most_rows(statistics: Statistics) -> int:
-    """Return a bound of the rows of all runs."""
-    return sum(len(index.key) * index.grain for index in statistics.indexes)
-
-
 def cuts(statistics: Statistics, slices: int) -> list[Cut]:
     """Choose where to cut all runs into at most `slices` slices of about equal length (a task)."""
     indexes = statistics.indexes
-    rows = most_rows(statistics)
     grain = max((index.grain for index in indexes), default=1)
-    return cuts_of(indexes, max(1, rows // slices) + grain * len(indexes))[: slices - 1]
+    return cuts_of(indexes, max(1, statistics.most_rows // slices) + grain * len(indexes))[: slices - 1]
 
 
 def cut(
@@ -206,13 +200,11 @@ def cut(
         if numbers is None:
             false = numbering.total != statistics.dense
         else:  # every vertex is an end of a row
-            false = len(numbers) != edges.encoder.vertices or numbering.total > 2 * most_rows(statistics)
+            false = len(numbers) != edges.encoder.vertices or numbering.total > 2 * statistics.most_rows
         if false:
             raise false_checkpoint()
-        places = [
-            [each.place_in(run, number) for number, run in enumerate(edges.runs, statistics.first[group])]
-            for each in cuts
-        ]
+        numbered = list(enumerate(edges.runs, statistics.first[group]))
+        places = [[each.place_in(run, number) for number, run in numbered] for each in cuts]
         places = [[0] * len(edges.runs), *places, [len(run) for run in edges.runs]]
         pieces: list[Run | None] = []
         for slice_ in slices:

@@ -145,22 +145,17 @@ def light_bound(samples: list[KeySample], vertices: int | None) -> tuple[int, in
 
 def part_digest(number: int, part: Any, table: Table) -> dict[int, int]:
     """Return the digest of a partition's edges by its number; none for a file, which has a stamp."""
-    if isinstance(part, FileRows):
-        return {}
-    return {number: table_digest(table)}
+    return {} if isinstance(part, FileRows) else {number: table_digest(table)}
 
 
 def is_light(engine: Engine, columns: Columns, bound: tuple[int, int]) -> Array:
     """Flag the light rows of columns whose locators ascend."""
-    xp, key = engine.xp, columns.key
-    if not len(key):
-        none: Array = xp.zeros(0, np.bool_)
-        return none
+    key = columns.key
     limit = key.dtype.type(min(bound[0], np.iinfo(key.dtype).max))
     # Locators ascend: of the rows with the key of the bound, those up to a position are light.
     last = engine.from_host(np.array([bound[1]], np.uint64))
     light: Array = key < limit
-    ties = key[: int(xp.searchsorted(columns.row, last, side="right")[0])] == limit
+    ties = key[: int(engine.xp.searchsorted(columns.row, last, side="right")[0])] == limit
     light[: len(ties)] |= ties
     return light
 

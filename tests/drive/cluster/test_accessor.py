@@ -185,15 +185,3 @@ def test_a_dask_forest_proves_a_frame_in_memory_and_the_other_way_round():
 def test_an_error_names_the_function_that_was_called(call, error):
     with pytest.raises((dfmst.DfmstError, ValueError, TypeError), match=error):
         call()
-
-
-def test_the_accessors_have_every_function_by_its_name():
-    from dfmst.accessor import ForestAccessor
-
-    frames = {"edges", "forest", "points"}
-    functions = [name for name in dfmst.__all__ if inspect.isfunction(getattr(dfmst, name))]
-    methods = {name for name in functions if frames & {*list(inspect.signature(getattr(dfmst, name)).parameters)[:1]}}
-    forests = {"minimum_spanning_forest", "maximum_spanning_forest", "spanning_forest"}
-    assert methods - forests <= set(vars(ForestAccessor))
-    assert {"minimum", "maximum", "spanning", "components", "linkage"} <= set(vars(ForestAccessor))
-    assert isinstance(parts(WHOLE).mst, ForestAccessor)
