@@ -29,9 +29,9 @@ from dfmst._trees.request import (
     STREAM_MEMORY,
     Request,
     StreamOptions,
-    StreamReading,
     StreamRunning,
     StreamSolving,
+    StreamVerifying,
     with_options,
 )
 from dfmst._trees.result import Forest
@@ -199,7 +199,7 @@ def fold(
     return find(edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options))
 
 
-@_of_stream(StreamReading)
+@_of_stream(StreamVerifying)
 def verify(
     edges: Any,
     forest: PathName,
@@ -208,7 +208,7 @@ def verify(
     weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    **options: Unpack[StreamReading],
+    **options: Unpack[StreamVerifying],
 ) -> Certificate:
     """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
 

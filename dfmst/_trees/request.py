@@ -66,6 +66,10 @@ class Conditioned(TypedDict, total=False):
     drop: ColumnName | None
 
 
+class Verifying(Conditioned, Running, total=False):
+    """How rows are compared with a forest; see :func:`dfmst.verify`."""
+
+
 class Options(Conditioned, Solving, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
@@ -97,7 +101,7 @@ class StreamOptions(Options, Streaming, total=False):
     """Options of a stream's forest; see :func:`dfmst.stream.minimum_spanning_forest`."""
 
 
-class StreamReading(Conditioned, Running, Limited, total=False):
+class StreamVerifying(Verifying, Limited, total=False):
     """Options of a stream whose rows are compared with a forest; see :func:`dfmst.stream.verify`."""
 
 
@@ -200,16 +204,14 @@ class Request:
         """Make the request of a call; without `joint_keys` an id or a weight of several columns is an error."""
         order = maximum, invalid, Conditions.of(by, keep, drop)
         columns = (edge_columns if joint_keys else EdgeColumns)(source, target, weight, *order)
-        given = memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint
-        limits = _UNLIMITED if given == _NOT_GIVEN else Limits(*given)
-        tasks = strategy, split_every, n_vertices
-        return cls(
-            columns, Solver(algorithm, engine, threads), limits, _ALONE if tasks == _DEFAULT else Clustered(*tasks)
-        )
+        limits, cluster = _UNLIMITED, _ALONE
+        if not (memory_limit is gpu_memory_limit is spill_dir is checkpoint is progress is on_checkpoint is None):
+            limits = Limits(memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint)
+        if n_vertices is not None or strategy is not _ALONE.strategy or split_every is not _ALONE.split_every:
+            cluster = Clustered(strategy, split_every, n_vertices)
+        return cls(columns, Solver(algorithm, engine, threads), limits, cluster)
 
 
-_NOT_GIVEN = (None,) * 6
-_DEFAULT = ("auto", 2, None)
 #: Option -> its type and default.
 DEFINED = signature(Request.of).parameters
 _Function = TypeVar("_Function", bound=Callable[..., Any])
