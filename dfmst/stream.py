@@ -14,10 +14,9 @@ from functools import partial
 from typing import Any, Unpack
 
 from dfmst._common.types import ColumnName, Columns, PathName, Scalar, Vertices
-from dfmst._drive.stream.clusters import label
-from dfmst._drive.stream.components import find_components
 from dfmst._drive.stream.deliver import deliver
 from dfmst._drive.stream.forest import find, verify_file
+from dfmst._drive.stream.label import label
 from dfmst._drive.stream.labels import Labels
 from dfmst._drive.stream.linked import linked_rows
 from dfmst._drive.stream.sources import fits
@@ -333,7 +332,7 @@ def connected_components(
     Jayanti, Tarjan: Concurrent disjoint set union. Distributed Computing 34 (2021).
     """
     request = Request.of(source, target, None, by=by, joint_keys=False, **options)
-    return deliver(lambda: find_components(edges, request, vertices), edges, output)
+    return deliver(lambda: label(edges, request, None, vertices), edges, output)
 
 
 @_of_stream(StreamRunning)
@@ -375,7 +374,7 @@ def fold_components(
     {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
     """
     request = Request.of(source, target, None, by=by, on_checkpoint=on_checkpoint, joint_keys=False, **options)
-    return find_components(edges, request, vertices)
+    return label(edges, request, None, vertices)
 
 
 @_of_stream(StreamSolving)

@@ -26,6 +26,7 @@ from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
 from dfmst._engines import Engine
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
+_INVALID = "raise", "drop"
 _ENDS = "source", "target"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,14 +46,19 @@ class EdgeColumns:
 
     def __post_init__(self) -> None:
         for argument in ("source", "target", "weight"):
-            name = one_name(getattr(self, argument))
+            given = getattr(self, argument)
+            if type(given) is str:
+                continue
+            name = one_name(given)
             object.__setattr__(self, argument, name)
             if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
                 message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
             check_column_name(argument, name)
-        object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
-        check_choice(self.invalid, ("raise", "drop"), f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
+        if type(self.maximum) is not bool:
+            object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
+        if type(self.invalid) is not str or self.invalid not in _INVALID:
+            check_choice(self.invalid, _INVALID, f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
 
     @property
     def names(self) -> tuple[Any, Any, Any]:
