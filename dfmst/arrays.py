@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
-from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
-from dfmst._edges.edge_table import Input
+from dfmst._edges.edge_table import HOST, CheckedColumns, Input, Readers, edge_statistics, number_ids
 from dfmst._edges.vertices import unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine

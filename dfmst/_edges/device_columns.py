@@ -156,7 +156,6 @@ def device_column(values: Array, nulls: Array) -> Any:
 
 
 def stack_weights(name: object, forest: Any, edges: Any) -> Any:
-    """Stack a forest's weights and those of edges in the type of the edges'."""
     forest, edges = _decoded(forest), _decoded(edges)
     if str(forest.dtype) != str(edges.dtype) or _is_decimal(edges.dtype):
         try:
@@ -247,24 +246,19 @@ class DeviceEntries:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of the entries in Arrow."""
         return _arrow_type(_decoded(self.column).dtype)
 
     @property
     def numbers(self) -> bool:
-        """Whether the entries are integers, booleans or floats."""
         return _decoded(self.column).dtype.kind in "biuf"
 
     def values(self) -> Array:
-        """Return numbers as a CuPy array."""
         return _values(_decoded(self.column), None)
 
     def floats(self) -> Array:
-        """Return numbers as the nearest ``float64``."""
         return _values(_decoded(self.column).astype("float64"), None)
 
     def arrow(self) -> pa.Array:
-        """Copy the entries to the host."""
         return plain_ids(arrow_column("weight", self.column.to_arrow()))
 
 
@@ -308,7 +302,6 @@ def beyond(values: Array, kind: Any) -> bool:
 
 
 def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
-    """Return integers as CuPy or other ids as cuDF, and the mask of the nulls."""
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
@@ -376,7 +369,6 @@ def _instants(column: Any) -> Any:
 
 
 def _decoded(column: Any) -> Any:
-    """Return the values of a categorical column."""
     return column.astype(column.dtype.categories.dtype) if hasattr(column.dtype, "categories") else column
 
 

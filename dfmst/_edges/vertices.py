@@ -60,14 +60,12 @@ class Vertices(NamedTuple):
 
 
 def check_vertices(count: int) -> None:
-    """Raise an error if a table has more vertices than 32-bit words number."""
     if count > VERTEX_LIMIT:
         message = f"the table has {count:,} vertices; 32-bit words number at most {VERTEX_LIMIT:,}"
         raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
 
 
 def check_capacity(rows: int) -> None:
-    """Raise an error if a table has more rows than row positions can number."""
     if rows > ROW_LIMIT:
         message = f"the table has {rows:,} rows; row positions hold at most {ROW_LIMIT:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
@@ -82,7 +80,6 @@ def dense_vertices(
     number: Callable[..., Vertices] | None = None,
     largest: int | None = None,
 ) -> Vertices:
-    """Number the vertices densely."""
     source, target = ids.source, ids.target
     if isinstance(source, engine.xp.ndarray):
         first, second = unsigned_ids(ids)
@@ -144,7 +141,6 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
 
 
 def _by_one_thread(engine: Engine, source: Any, target: Any) -> Vertices:
-    """Number few ids by a hash table of one launch."""
     if isinstance(source, np.ndarray):
         both = arrow_numbers(np.concatenate([source, target]))
     else:
@@ -177,7 +173,6 @@ class IdColumns(NamedTuple):
 
 
 def unsuitable_ids(name: object, kind: object) -> InvalidEdgesError:
-    """Return the error for ids of a type that cannot name a vertex."""
     message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
     if str(kind).lower().startswith(("float", "double", "halffloat")):
         hint = "cast the column to int64 (pandas turns integer ids with gaps into floats)"
