@@ -143,11 +143,9 @@ def test_the_benchmark_of_a_filtered_graph(tmp_path):
 @pytest.mark.slow
 def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
     session = bench("gpu_session")
-    hangs = "import subprocess, sys; print('begun', flush=True); subprocess.run([sys.executable, '-c', 'input()'])"
-    hangs = f"import time; print('begun', flush=True); time.sleep(100); {hangs}"
     steps = {
         "fails": session.Step("fails", 9, [sys.executable, "-c", "print('before'); raise SystemExit(3)"]),
-        "hangs": session.Step("hangs", 1, [sys.executable, "-c", hangs]),
+        "hangs": session.Step("hangs", 3, ["sh", "-c", "echo begun; sleep 100 & wait"]),
         "absent": session.Step("absent", 9, ["true"], "no-such-tool"),
         "skipped": session.Step("skipped", 9, [sys.executable, "-c", "print('no library'); raise SystemExit(77)"]),
     }
