@@ -49,19 +49,3 @@ def test_norms(norm):
 @pytest.mark.parametrize("architecture", ["compute_75", "compute_90", "compute_120"])
 def test_architectures(architecture):
     check(Card(architecture=architecture), grid(2, 100), 2)
-
-
-@pytest.mark.slow
-def test_the_sphere():
-    rng = np.random.default_rng(0)
-    places = rng.uniform(-90, 90, 200), rng.uniform(-360, 360, 200)
-    found = []
-    with real_ptx(Card()) as engine:
-        for runner in (CpuEngine(1), engine):
-            column = runner.xp.empty(600)
-            runner.launch("place_on_sphere", 200, *(runner.from_host(axis) for axis in places), 200, column)
-            chord = runner.from_host(np.linspace(0, 12742017.6, 200))
-            runner.launch("arcs_of_chords", 200, chord)
-            found.append((runner.to_host(column), runner.to_host(chord)))
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    np.testing.assert_array_equal(found[0][1], found[1][1])

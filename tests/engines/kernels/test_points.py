@@ -107,15 +107,15 @@ def test_sure_neighbors(axes, space):
 @each_engine
 def test_rounds(engine, min_samples):
     rng = np.random.default_rng(5)
-    points = rng.integers(0, 40, (2, 300)).astype(float) * rng.choice([1, 3], 300)
+    points = rng.integers(0, 40, (2, 150)).astype(float) * rng.choice([1, 3], 150)
     source, target, weight = spanning_pairs(engine, points, 2, min_samples)
     distance = square(points)
     if min_samples:
         np.fill_diagonal(distance, -1)
         core = np.sort(distance, axis=1)[:, min_samples]
         distance = np.maximum(distance, np.maximum(core[:, None], core))
-    one, other = np.triu_indices(300, 1)
-    order, group, rows = np.lexsort((other, one, distance[one, other])), list(range(300)), []
+    one, other = np.triu_indices(150, 1)
+    order, group, rows = np.lexsort((other, one, distance[one, other])), list(range(150)), []
     for pair in order:
         a, b = group[one[pair]], group[other[pair]]
         if a != b:
