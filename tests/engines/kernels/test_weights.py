@@ -97,9 +97,9 @@ def test_gather_keys(engine, dtype, length):
 
 @each_engine
 @pytest.mark.parametrize("dtype", WEIGHTS)
-@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), flip=st.booleans())
+@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), flip=st.booleans(), missing=st.booleans())
 @quick
-def test_flag_light(engine, dtype, seed, length, flip):
+def test_flag_light(engine, dtype, seed, length, flip, missing):
     rng = np.random.default_rng(seed)
     weight = weights(rng, dtype, length)
     mask = all_ones(weight) if flip else 0
@@ -109,27 +109,15 @@ def test_flag_light(engine, dtype, seed, length, flip):
     engine.launch("flag_light", len(flags), weight, mask, length, int(key[at]), at, flags, grain=1)
     expected = (key < key[at]) | ((key == key[at]) & (np.arange(length) <= at))
     np.testing.assert_array_equal(unpack(flags, length), expected)
-
-
-@each_engine
-@pytest.mark.parametrize("dtype", WEIGHTS)
-@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), missing=st.booleans())
-@quick
-def test_flag_light_checked(engine, dtype, seed, length, missing):
-    rng = np.random.default_rng(seed)
-    weight = weights(rng, dtype, length)
-    at = int(rng.integers(length))
-    arguments = (weight, 0, length, int(keys_of(SERIAL, weight, 0)[at]), at)
-    expected, flags = np.empty((2, -(-length // 64)), np.uint64)
-    engine.launch("flag_light", len(flags), *arguments, expected, grain=1)
     missing = missing and np.dtype(dtype).kind == "f"
     if missing:
         weight[rng.integers(length)] = rng.choice([np.nan, -np.nan])
-    found = np.zeros(1, np.uint32)
-    engine.launch("flag_light_checked", len(flags), *arguments, flags, found, grain=1)
+    found, checked = np.zeros(1, np.uint32), np.empty_like(flags)
+    arguments = (weight, mask, length, int(key[at]), at, checked, found)
+    engine.launch("flag_light_checked", len(flags), *arguments, grain=1)
     assert found[0] == missing
     if not missing:
-        np.testing.assert_array_equal(flags, expected)
+        np.testing.assert_array_equal(checked, flags)
 
 
 @pytest.mark.parametrize("dtype", WEIGHTS)
