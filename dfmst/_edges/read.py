@@ -212,7 +212,6 @@ def check_columns(
     rows: int,
     names: tuple[Any, Any, Any],
     invalid: Invalid = "raise",
-    first_row: int = 0,
     *,
     defer_checks: bool = False,
 ) -> CheckedColumns:
@@ -237,7 +236,7 @@ def check_columns(
         return CheckedColumns(ids, weights, None, statistics=statistics)
     if invalid == "raise":
         end, mask = flagged[0]
-        raise invalid_rows(names, end, int(mask.sum()), first_row + int(mask.argmax()))
+        raise invalid_rows(names, end, int(mask.sum()), int(mask.argmax()))
     kept = reader.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in flagged]))
     return CheckedColumns(*take_rows(reader, ids, weights, kept), kept)
 

@@ -30,7 +30,7 @@ from click.testing import CliRunner
 
 import dfmst.dask
 from dfmst._drive.cluster import client, devices, groups
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
@@ -43,6 +43,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.slices import COMPACT, forest_positions
+from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
@@ -57,7 +58,7 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    run_on_gpu(monkeypatch, "groups", "two_pass", "shuffle_edges", "shuffle_slices")
+    run_on_gpu(monkeypatch, "groups", "two_pass", "shuffle_edges", "shuffle")
     return cupy.get_default_memory_pool()
 
 
@@ -322,10 +323,9 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     standin_read = standin.cudf.read_parquet
     monkeypatch.setattr(standin.cudf, "read_parquet", read_parquet)
     run_on_gpu(monkeypatch, "read")
-    columns = EdgeColumns("a", "b", "w")
     parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for path in paths]
-    options: Any = Options(strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
-    forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), columns, options)
+    request = Request.of("a", "b", "w", strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
+    forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), request)
     chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
     size = 6000 // 3 + 1
     found = [

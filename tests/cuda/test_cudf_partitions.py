@@ -16,12 +16,12 @@ from tests.support.gpu.tasks import Partition, purposes, run_on_gpu
 
 pytest.importorskip("dask")
 
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.partitions import FrameParts
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.plan.formulas import BASE
-from dfmst._edges.read import EdgeColumns
+from dfmst._trees.request import Request
 
 VERTICES, ROWS, PARTS = 6_000, 60_000, 4
 IDS: dict[str, Any] = {
@@ -34,7 +34,7 @@ IDS: dict[str, Any] = {
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    run_on_gpu(monkeypatch, "read", "groups", "two_pass", "shuffle_edges", "shuffle_slices")
+    run_on_gpu(monkeypatch, "read", "groups", "two_pass", "shuffle_edges", "shuffle")
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 
 
@@ -43,15 +43,18 @@ def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int],
     size = ROWS // PARTS
     frames = [cudf.DataFrame.from_arrow(table.slice(place * size, size)) for place in range(PARTS)]
     parts: list[Any] = [Partition(frame) for frame in frames]
-    columns = EdgeColumns("u", "v", "w", maximum)
     memory = BASE + 60_000_000 if strategy == "shuffle" else None
-    options = Options(strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory)
-    graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), columns, options)
-    keys = []
+    request = Request.of(
+        "u", "v", "w", maximum=maximum, strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory
+    )
+    graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), request)
+    keys, columns = [], request.columns
     for first, count, chosen in rows:
         for place, number in enumerate(range(first, first + count)):
             keys.append(
-                graph.add("gather", number, gather_from, parts[number], chosen, place, number, columns, None).key
+                graph.add(
+                    "gather", number, gather_from, parts[number], chosen, place, number, request.columns, None
+                ).key
             )
     cupy.traffic.reset()
     taken = dask.get(dict(graph), keys)

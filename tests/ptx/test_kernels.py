@@ -48,7 +48,8 @@ sys.exit(code)
 """
 #: Tests of many threads that meet for long are left to the CPU: the interpreter takes minutes for each.
 LONG = "walks_meet or contention or short_paths or of_a_hub or reach_a_vertex or test_a_tree or beside_each_other"
-SERVING = "algorithms and int32 or generators or certificates or other_ or two_lists or table_of_ids or survey_of or within_warps"
+SERVING = "algorithms and int32 or generators or certificates or other_ or two_lists or table_of_ids or survey_of"
+SERVING += " or within_warps"
 #: Kernels of the tree of points on a GPU, which test_points.py runs as PTX.
 OF_POINTS = {"bound_leaves", "join_boxes", "morton_codes", "nearest_points", "take_points"}
 #: Kernels that only the host launches, though CUDA compiles them.

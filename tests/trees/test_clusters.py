@@ -13,8 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist
 
@@ -141,7 +140,8 @@ def test_bad_thresholds():
         with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
             dfmst.clusters(ROADS, **wrong)
     with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
-        dfmst.clusters(ROADS, distance="far")
+        dfmst.clusters(ROADS, distance="far")  # type: ignore[arg-type]
+    missing: Any
     for missing in (float("nan"), pd.NA, pd.NaT, [None]):
         with pytest.raises(ValueError, match=r"distance is (nan|<NA>|NaT|None); pass the heaviest weight to keep"):
             dfmst.clusters(ROADS, distance=missing)

@@ -24,7 +24,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, task_engine
 from dfmst._drive.cluster.graph import TaskGraph
-from dfmst._drive.cluster.vertex_numbering import (
+from dfmst._drive.cluster.label_blocks import (
     NO_VERTEX,
     RANK_BITS,
     Block,

@@ -2,83 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import plural
-from dfmst._common.progress import Tell
-from dfmst._common.types import Array, Invalid
-from dfmst._drive.stream.forest import StreamRows, fold
-from dfmst._drive.stream.group_labels import GroupLabels, groups_of, label_groups
-from dfmst._drive.stream.labels import Labels, name_groups, number_in_order
-from dfmst._drive.stream.sources import kinds_of
+from dfmst._common.deferred import cached_property
+from dfmst._common.types import Array, Vertices
+from dfmst._drive.stream.fold_rows import FoldedForest
+from dfmst._drive.stream.forest import StreamRows, find
+from dfmst._drive.stream.labels import Labels, Numbered, name_groups, number_vertices
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.groups import check_one_graph
-from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import CheckpointCallback
-from dfmst._fold.runs import MemoryRun, Run, read_pieces
+from dfmst._fold.runs import MemoryRun, read_pieces
 from dfmst._fold.sets import SetsFold
-from dfmst._trees.thresholds import Thresholds, Weights, rows_for
-from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError
+from dfmst._trees.cut import SortedForest, Thresholds, Weights, cut
+from dfmst._trees.request import Request
 
 _GROUPED = 12  # columns of 4 bytes that are as large as the order of the edges of groups
 
 
-def fold_clusters(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    n_clusters: int | Iterable[int] | None = None,
-    distance: Any = None,
-    vertices: Any = None,
-    by: Any = None,
-    maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Labels:
-    """Find the clusters of a stream of edge tables without making a table of them.
-
-    The parameters and errors are those of :func:`clusters`; `on_checkpoint` and the result are those of
-    :func:`fold_components`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [1, 2], "target": [2, 3], "weight": [1, 9]}),
-    ...           pa.table({"source": [3, 4], "target": [4, 5], "weight": [2, 4]})]
-    >>> labels = dfmst.stream.fold_clusters(tables, distance=[2, 9])
-    >>> labels.vertices, labels.groups
-    (5, {'d2': 3, 'd9': 1})
-    """
-    columns = EdgeColumns(source, target, weight, maximum, invalid)  # keys of several columns are refused
-    if by is not None:
+def label(edges: Any, request: Request, thresholds: Thresholds, vertices: Vertices | None) -> Labels:
+    """Find the forest of a stream, cut it, and label its vertices."""
+    if request.columns.conditions.by:
         check_one_graph(vertices)
-    thresholds = Thresholds.of(n_clusters, distance, columns.weight, maximum=columns.maximum)
-    limits: dict[str, Any] = {"memory_limit": memory_limit, "gpu_memory_limit": gpu_memory_limit}
-    places: dict[str, Any] = {"checkpoint": checkpoint, "spill_dir": spill_dir, "on_checkpoint": on_checkpoint}
-    solver: dict[str, Any] = {"algorithm": algorithm, "engine": engine, "threads": threads, "progress": progress}
-    order: dict[str, Any] = {"maximum": maximum, "by": by, "invalid": invalid}
-    forest = fold(edges, source, target, weight, **order, **limits, **places, **solver)
+    forest = find(edges, request)
     try:
         assert isinstance(forest.store, StreamRows)
         return _cut(forest.store, thresholds, vertices)
@@ -90,37 +43,22 @@ def fold_clusters(
 def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
     """Cut a forest, and label its vertices."""
     folded, job = store.folded, store.job
-    engine, count = host_engine(job.engine), folded.encoder.count
+    engine, encoder = host_engine(job.engine), folded.encoder
     columns, in_memory = len(thresholds.counts) + len(thresholds.distances), isinstance(folded.rows, (Rows, MemoryRun))
     if job.columns.conditions and thresholds.counts:
         columns += _GROUPED
-    memory = Budget(job.memory, sets=True).with_ids(folded.encoder.id_bytes)
-    memory.check_cut(count, columns, in_memory=in_memory)
-    occurring = _sets(engine, count, ((rows.source, rows.target) for rows in read_pieces(folded.rows)))
+    memory = Budget(job.memory, sets=True).with_ids(encoder.id_bytes)
+    memory.check_cut(encoder.count, columns, in_memory=in_memory)
+    occurring = _sets(engine, encoder.count, ((rows.source, rows.target) for rows in read_pieces(folded.rows)))
     occurring.note_loops(folded.loops)
-    types: Any = None
-    group: Array | None = None
-    if job.columns.conditions:
-        numbered, types = label_groups(store.source, job, engine, folded.encoder, occurring.occurring())
-        group = groups_of(numbered, types, folded.encoder.count)
-    else:
-        numbered = number_in_order(engine, folded.encoder, occurring.occurring(), vertices, memory)
+    flags = occurring.occurring()
     del occurring
-    order = _Order(folded.rows, folded.weight_types.get(thresholds.weight), maximum=thresholds.maximum)
-    rows, leaders = len(folded.rows), {}
-    for name, kept, wanted in thresholds.cuts(rows, order.weights):
-        if wanted is None or group is None:
-            kept = kept if wanted is None else rows_for(wanted, numbered.total, numbered.total - rows)
-            edges = order.first(kept)
-        else:
-            edges = order.first_in_groups(group, wanted)
-        sets = _sets(engine, folded.encoder.count, edges)
-        leaders[name] = name_groups(numbered, sets.labels())
+    numbered = number_vertices(store.source, job, engine, encoder, flags, vertices, memory)
+    leaders = cut(_StreamForest(engine, folded, numbered, maximum=thresholds.maximum), numbered, thresholds)
     if job.spill is not None:
         job.spill.remove()
-    kinds = kinds_of(store.source, job.names[:2])
-    labels = numbered, leaders, kinds, engine, folded.source_rows, folded.dropped, store.checkpoint
-    return Labels(*labels) if types is None else GroupLabels(*labels, types=types)
+    kinds = store.source.kinds_of(job.names[:2])
+    return Labels(numbered, leaders, kinds, engine, folded.source_rows, folded.dropped, store.checkpoint)
 
 
 def _sets(engine: Engine, vertices: int, edges: Iterator[tuple[Array, Array]]) -> SetsFold:
@@ -132,60 +70,64 @@ def _sets(engine: Engine, vertices: int, edges: Iterator[tuple[Array, Array]]) -
     return sets
 
 
-class _Order:
-    """The edges of a forest in its order, by their weights and then by row."""
+class _StreamForest(SortedForest[Array]):
+    """The forest of a stream, whose rows may be on disk; a label is the vertex that a set is called after."""
 
-    def __init__(self, rows: Rows | Run, kind: pa.DataType | None, *, maximum: bool) -> None:
-        self._rows, self._kind, self._maximum = rows, kind, maximum
-        pieces = [part.weight for part in read_pieces(rows)]
-        self._sorted = np.concatenate(pieces) if pieces else np.zeros(0, np.uint32)
+    def __init__(self, engine: Engine, folded: FoldedForest, numbered: Numbered, *, maximum: bool) -> None:
+        self.engine, self._folded, self._numbered, self._maximum = engine, folded, numbered, maximum
+        self._sorted = self._weights()
         self._sorted.sort()
 
-    def weights(self) -> Weights | pa.Array:
-        """Return the weights in order: times as Arrow's, other weights as Python's numbers."""
-        ordered = self._sorted[::-1] if self._maximum else self._sorted
-        if self._kind is not None and pa.types.is_temporal(self._kind):
-            return arrow_numbers(ordered).view(self._kind)
-        return _Numbers(ordered, self._kind)
+    def _weights(self) -> Array:
+        """Return the weights by row."""
+        pieces = [part.weight for part in read_pieces(self._folded.rows)]
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.uint32)
 
-    def first(self, edges: int) -> Iterator[tuple[Array, Array]]:
-        """Yield the ends of the first edges in this order, in the order of their rows."""
+    def __len__(self) -> int:
+        return len(self._sorted)
+
+    def weights(self, name: Any) -> Weights | pa.Array:
+        """Return the weights in order: times as Arrow's, other weights as Python's numbers."""
+        ordered, kind = self._sorted[::-1] if self._maximum else self._sorted, self._folded.weight_types.get(name)
+        if kind is not None and pa.types.is_temporal(kind):
+            return arrow_numbers(ordered).view(kind)
+        return _Numbers(ordered, kind)
+
+    def groups(self) -> Array:
+        pieces = [self._numbered.groups[part.source] for part in read_pieces(self._folded.rows)]
+        return np.concatenate([np.zeros(0, np.uint32), *pieces])[self._order]
+
+    @cached_property
+    def _order(self) -> Array:
+        """The rows in order: of equal weights the earlier one first."""
+        weight = self._weights()
+        if not self._maximum:
+            return np.argsort(weight, kind="stable")
+        return len(weight) - 1 - np.argsort(weight[::-1], kind="stable")[::-1]
+
+    def labels(self, edges: int | Array) -> Array:
+        kept = self._first(edges) if isinstance(edges, int) else self._flagged(edges)
+        return name_groups(self._numbered, _sets(self.engine, self._folded.encoder.count, kept).labels())
+
+    def _first(self, edges: int) -> Iterator[tuple[Array, Array]]:
+        """Yield the ends of the first edges, in the order of their rows."""
         if not edges:
             return
         last = self._sorted[-edges if self._maximum else edges - 1]
         below, up_to = (int(np.searchsorted(self._sorted, last, side)) for side in ("left", "right"))
         ties = edges - (len(self._sorted) - up_to if self._maximum else below)
-        for rows in read_pieces(self._rows):
+        for rows in read_pieces(self._folded.rows):
             chosen = rows.weight > last if self._maximum else rows.weight < last
             equal = np.flatnonzero(rows.weight == last)[:ties]
             chosen[equal] = True
             ties -= len(equal)
             yield rows.source[chosen], rows.target[chosen]
 
-    def first_in_groups(self, group: Array, clusters: int) -> Iterator[tuple[Array, Array]]:
-        """Yield the ends of the edges that leave each group in a number of clusters, in the order of their rows.
-
-        `group` is the group of each vertex, counted from 1; 0 if the vertex does not occur.
-        """
-        parts = [(part.weight, group[part.source]) for part in read_pieces(self._rows)]
-        weight, own = map(np.concatenate, zip(*parts, strict=True)) if parts else (self._sorted, np.zeros(0, np.uint32))
-        sizes = np.bincount(group)
-        trees = sizes - np.bincount(own, minlength=len(sizes))
-        wrong = np.flatnonzero((trees > clusters) | (sizes < clusters))
-        wrong = wrong[wrong > 0]
-        if len(wrong):
-            message = f"{plural(clusters, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; the first has"
-            message += f" {plural(sizes[wrong[0]], 'vertex', 'vertices')} in {plural(trees[wrong[0]], 'component')}"
-            raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out")
-        order = np.argsort(weight, kind="stable")
-        if self._maximum:  # of equal weights the earlier row still comes first
-            order = len(weight) - 1 - np.argsort(weight[::-1], kind="stable")[::-1]
-        order = order[np.argsort(own[order], kind="stable")]
-        begin = np.cumsum(sizes - trees) - (sizes - trees)
-        chosen = np.zeros(len(order), bool)
-        chosen[order] = np.arange(len(order)) - begin[own[order]] < (sizes - clusters)[own[order]]
-        at = 0
-        for rows in read_pieces(self._rows):
+    def _flagged(self, flags: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield the ends of flagged edges, in the order of their rows."""
+        chosen, at = np.empty(len(flags), bool), 0
+        chosen[self._order] = flags
+        for rows in read_pieces(self._folded.rows):
             here = chosen[at : at + len(rows.source)]
             at += len(here)
             yield rows.source[here], rows.target[here]

@@ -2,102 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Array, Invalid
+from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import Pass
-from dfmst._drive.stream.forest import open_checkpoint
-from dfmst._drive.stream.group_labels import GroupLabels, label_groups
-from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_in_order
-from dfmst._drive.stream.sources import EdgeSource, kinds_of, on_device, open_source
-from dfmst._edges.conditions import Conditions
+from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_vertices
+from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.groups import check_one_graph
-from dfmst._edges.read import EdgeColumns
-from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import Budget, parse_memory
+from dfmst._engines import host_engine
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, FoldState
+from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.sets import SetsFold, listed_vertices
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
-def fold_components(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    *,
-    vertices: Any = None,
-    by: Any = None,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Labels:
-    """Find the components of a stream of edge tables without making a table of them.
-
-    The parameters and errors are those of :func:`connected_components`.
-
-    Parameters
-    ----------
-    on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    labels
-        Has the counts `source_rows`, `dropped`, `vertices`, `groups` (by column) and `largest`; its `frame` is the
-        table, and ``write(path)`` writes it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 7], "target": [1, 8]}), pa.table({"source": [8], "target": [9]})]
-    >>> labels = dfmst.stream.fold_components(tables)
-    >>> labels.source_rows, labels.vertices, labels.groups, labels.largest
-    (3, 5, {'component': 2}, 3)
-    >>> labels.frame.to_pydict()
-    {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
-    """
-    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, None, None))
-    if by is not None:
+def find_components(edges: Any, request: Request, vertices: Vertices | None) -> Labels:
+    """Find the components of a stream."""
+    if request.columns.conditions.by:
         check_one_graph(vertices)
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
-    with showing(progress, "joining", limit) as tell, ExitStack() as stack:
-        rows = open_source(runner, edges, once=True)
-        spill = None if spill_dir is None else SpillDirectory(spill_dir)
-        if spill is not None:
-            stack.callback(spill.remove)
-        job, state = Job(columns, limit, runner, gpu_memory=gpu_limit, progress=tell, spill=spill, sets=True), None
-        if checkpoint is not None:
-            state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
-            stack.callback(state.hold.release)
-        rows.require(job.columns.arguments)
-        with nullcontext() if state is None else state.hold.busy(), runner.guard():
-            labels = _SetsPass(rows, job, state).run(vertices)
-        stack.pop_all()
-    return labels
+    with opened_job(edges, request, "joining", sets=True, once=True) as (source, job):
+        return _SetsPass(source, job).run(vertices)
 
 
 class _SetsPass(Pass):
@@ -105,25 +39,23 @@ class _SetsPass(Pass):
 
     fold: SetsFold | None
 
-    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
-        super().__init__(source, job, checkpoint)
+    def __init__(self, source: EdgeSource, job: Job) -> None:
+        super().__init__(source, job)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
-        self._types: Mapping[Any, pa.DataType] | None = None  # of the columns of groups, and of the ids
 
     def run(self, vertices: Any) -> Labels:
         self.fold_all()
         if self.checkpoint and self.fold is not None:
             self._save(self.checkpoint)
         engine = host_engine(self.job.engine)
-        kinds, figures = kinds_of(self.source, self.job.names), self.folded[:2]
+        kinds, figures = self.source.kinds_of(self.job.names), self.folded[:2]
         ordered: Ordered
         if self._runs:
             ordered, label = self._merged(self._runs, vertices)
         else:
             numbered, label = self._numbered(vertices)
             ordered, label = numbered, name_groups(numbered, label)
-        labels = Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
-        return GroupLabels(**vars(labels), types=self._types) if self.job.columns.conditions else labels
+        return Labels(ordered, {"component": label}, kinds, engine, *figures, self.checkpoint, self.job.spill)
 
     def _numbered(self, vertices: Any) -> tuple[Numbered, Array]:
         """The vertices in the order of their ids, and a label of each; the fold ends."""
@@ -131,12 +63,9 @@ class _SetsPass(Pass):
         fold, self.fold = self.fold or SetsFold(engine), None
         fold.grow(encoder.count)
         fold.labels()
-        if self.job.columns.conditions:
-            numbered, self._types = label_groups(self.source, self.job, engine, encoder, fold.occurring())
-            return numbered, engine.to_host(fold.parent)
-        numbered = number_in_order(engine, encoder, fold.occurring(), vertices, self.memory)
+        numbered = number_vertices(self.source, self.job, engine, encoder, fold.occurring(), vertices, self.memory)
         fold.grow(encoder.count)  # by vertices without rows
-        return numbered._replace(flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
+        return replace(numbered, flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
 
     def _make_room(self) -> None:
         if not self.coder.full:

@@ -15,7 +15,7 @@ PURPOSES = {
     "_drive.cluster.shuffle_edges.sorted_run": "spilled",
     "_drive.cluster.devices.stored": "spilled",
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle_slices._locators": "positions",
+    "_drive.cluster.shuffle._locators": "positions",
     "_drive.cluster.tables.some_rows": "sample",
 }
 
