@@ -52,9 +52,7 @@ def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int],
     for first, count, chosen in rows:
         for place, number in enumerate(range(first, first + count)):
             keys.append(
-                graph.add(
-                    "gather", number, gather_from, parts[number], chosen, place, number, request.columns, None
-                ).key
+                graph.add("gather", number, gather_from, parts[number], chosen, place, number, columns, None).key
             )
     cupy.traffic.reset()
     taken = dask.get(dict(graph), keys)

@@ -97,11 +97,14 @@ def test_a_device_without_cooperative_launches_runs_single_rounds(order):
     cupy.cuda.cooperative[0] = False
     attributes_of.cache_clear()
     try:
+        engine, trace = CudaEngine(cupy), Trace()
+        table = EdgeTable(*map(engine.from_host, path(order)), (1 << 12) + 1)
         cupy.cuda.launches.clear()
-        rows = forest_of(CudaEngine(cupy), FilterBoruvka(), *path(order), (1 << 12) + 1)
+        rows = engine.to_host(FilterBoruvka().run(engine, table, trace))
         assert {launch[0] for launch in cupy.cuda.launches} >= {"join_records", "offer_records_f32"}
         assert "finish_records_f32" not in {launch[0] for launch in cupy.cuda.launches}
         np.testing.assert_array_equal(rows, np.arange(1 << 12))
+        assert [record["chosen"] for record in trace.records] == [1 << 12]
     finally:
         cupy.cuda.cooperative[0] = True
         attributes_of.cache_clear()
