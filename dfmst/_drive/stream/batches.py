@@ -44,16 +44,6 @@ class Batch(NamedTuple):
         """Number of rows."""
         return len(self.frame)
 
-    @property
-    def names(self) -> Sequence[Any]:
-        """Names of the columns."""
-        return self.frame.names
-
-    @property
-    def on_device(self) -> bool:
-        """Whether the rows are in the memory of a GPU."""
-        return self.frame.on_device
-
     def column(self, name: Any) -> Any:
         """Return a column by its name."""
         return self.frame.column(name)
