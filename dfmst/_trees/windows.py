@@ -24,9 +24,9 @@ import numpy as np
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
+from dfmst._edges.composed import compose
 from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.joint import compose
 from dfmst._edges.moments import Moments, moments, simple_ratio
 from dfmst._edges.read import EdgeColumns, names_missing_columns, read_table
 from dfmst._edges.view import View

@@ -23,7 +23,7 @@ from dfmst._drive.stream.forest import StreamRows, find
 from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_vertices
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.groups import check_one_graph
+from dfmst._edges.vertex_list import check_one_graph
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
