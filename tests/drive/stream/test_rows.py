@@ -216,7 +216,7 @@ def test_long_decimals_are_refused(tmp_path):
 
 
 def test_memory_sizes():
-    sizes = {"2GiB": 2 << 30, "1.5 kB": 1500, 17: 17, "300": 300}
+    sizes: dict[int | str, int] = {"2GiB": 2 << 30, "1.5 kB": 1500, 17: 17, "300": 300}
     assert {text: parse_memory(text) for text in sizes} == sizes
     with pytest.raises(ValueError, match="memory_limit is 'much'"):
         parse_memory("much")
