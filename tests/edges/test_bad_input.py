@@ -170,11 +170,6 @@ def test_texts_as_weights(weight: list[str], odd: str, hint: str) -> None:
         solve(weight=weight)
 
 
-def test_a_path_in_place_of_a_frame() -> None:
-    with pytest.raises(dfmst.UnsupportedFrameError, match=r"Hint: read it first: dfmst\.read_edges\('edges\.csv'\)"):
-        dfmst.minimum_spanning_forest("edges.csv")
-
-
 def test_ids_of_different_kinds() -> None:
     message = (
         "column 'source' holds large_string ids and column 'target' holds int64 ids, which have no exact common type\n"
@@ -205,7 +200,10 @@ def test_duplicate_column_names() -> None:
         dfmst.minimum_spanning_forest(table)
 
 
-@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"source": [1]}, np.zeros((2, 3)), "edges.parquet"])
+SERIES = pl.Series([1, 2]), pa.chunked_array([[1, 2]]), pd.Series([1, 2])
+
+
+@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"source": [1]}, np.zeros((2, 3)), "edges.parquet", *SERIES])
 def test_what_is_not_a_frame(thing: Any) -> None:
     message = f"edges is a {type(thing).__name__}, not a frame that dfmst reads\nHint: "
     with pytest.raises(dfmst.UnsupportedFrameError, match=f"^{re.escape(message)}"):

@@ -235,9 +235,3 @@ def test_one_column_for_both_ends() -> None:
     frame = pd.DataFrame({"a": [0], "w": [1]})
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^source and target both name the column 'a'"):
         dfmst.minimum_spanning_forest(frame, "a", "a", "w")
-
-
-def test_a_misspelt_column_is_suggested() -> None:
-    frame = pd.DataFrame({"source": [0], "target": [1], "weight": [1]})
-    with pytest.raises(dfmst.ColumnNotFoundError, match="Hint: did you mean weight='weight'"):
-        dfmst.minimum_spanning_forest(frame, weight="wieght")

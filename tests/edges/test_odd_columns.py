@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -123,14 +122,6 @@ def test_long_integers_as_weights_beside_missing_ones() -> None:
 def test_run_end_encoded_weights() -> None:
     table = pa.table({**ENDS, "weight": pc.run_end_encode(pa.array([2, 2, 1]))})
     assert dfmst.minimum_spanning_forest(table)["source"].to_pylist() == [0, 0]
-
-
-@pytest.mark.parametrize(
-    "thing", [pl.Series([1, 2]), pa.chunked_array([[1, 2]]), pd.Series([1, 2])], ids=["pl", "pa", "pd"]
-)
-def test_a_column_is_no_frame(thing: Any) -> None:
-    with pytest.raises(dfmst.UnsupportedFrameError, match="not a frame that dfmst reads"):
-        dfmst.minimum_spanning_forest(thing)
 
 
 def test_verify_with_other_types_in_the_forest() -> None:

@@ -7,7 +7,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -52,70 +51,72 @@ def test_pandas_keeps_index_columns_and_dtypes_and_the_input_is_untouched() -> N
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_read_only_columns_are_fine(triangle: pa.Table) -> None:
-    frame = pd.DataFrame({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2]})
+def read_only(frame: pd.DataFrame) -> pd.DataFrame:
     for name in frame:
         frame[name].to_numpy().flags.writeable = False
-    assert dfmst.minimum_spanning_forest(frame, "u", "v", "w").index.tolist() == [1, 2]
+    return frame
 
 
-def test_strided_and_chunked_columns() -> None:
-    block = pd.DataFrame(np.array([[0, 1, 3], [1, 2, 1], [0, 2, 2]]), columns=["u", "v", "w"])
-    assert dfmst.minimum_spanning_forest(block, "u", "v", "w").index.tolist() == [1, 2]
-    table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2], "payload": [0, 1, 2]})
-    chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 0), table.slice(1)])
-    assert rows_of(dfmst.minimum_spanning_forest(chunked, "u", "v", "w")) == [1, 2]
-    stacked = pl.concat([pl.DataFrame(table.slice(0, 2)), pl.DataFrame(table.slice(2))], rechunk=False)
-    assert rows_of(dfmst.minimum_spanning_forest(stacked, "u", "v", "w")) == [1, 2]
-
-
-def test_sliced_arrow_columns_start_where_they_start() -> None:
-    table = pa.table(
+ENDS: dict[str, Any] = {"u": [0, 1, 0], "v": [1, 2, 2]}
+ROWS: dict[str, Any] = {**ENDS, "w": [3, 1, 2], "payload": [0, 1, 2]}
+TABLE = pa.table(ROWS)
+ARROW = [
+    pa.array([True, False, False]),
+    pa.array([Decimal("3.00"), Decimal("-1.25"), Decimal("2.00")]),
+    pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal128(37, 0)),
+    pa.array([Decimal(10**35), Decimal(-(10**36)), Decimal(10**34)], pa.decimal128(38, 0)),
+    pa.array([Decimal(10**60), Decimal(-(10**61)), Decimal(10**59)], pa.decimal256(70, 0)),
+    pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal32(5, 1)),
+    pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal64(15, 1)),
+    pa.array([timedelta(days=3), timedelta(seconds=-1), timedelta(days=2)]),
+    pa.array([3.0, 1.0, 2.0], pa.float16()),
+    pa.array([3, 1, 2]).dictionary_encode(),
+]
+NUMPY = [
+    *(np.array([3, -1, 2], f"int{bits}") for bits in (8, 16, 32, 64)),
+    *(np.array([3, 1, 2], f"uint{bits}") for bits in (8, 16, 32, 64)),
+    *(np.array([3.5, -np.inf, 2.5], f"float{bits}") for bits in (16, 32, 64)),
+    np.array([3, 1, 2], np.longdouble) / 3,
+    np.array([3, -1, 2], "m8[s]"),
+]
+#: Frames of which the forest is the second and the third row.
+TRIANGLES: dict[str, Any] = {
+    **{f"Arrow {weight.type}": TABLE.set_column(2, "w", weight) for weight in ARROW},
+    **{f"NumPy {weight.dtype}": pd.DataFrame({**ROWS, "w": weight}) for weight in NUMPY},
+    **{
+        f"ids of {first} and {second}": pd.DataFrame(ROWS).astype({"u": first, "v": second})
+        for first, second in (("int64", "int32"), ("uint8", "int16"), ("uint64", "int64"), ("int8", "uint64"))
+    },
+    "texts and categories": pd.DataFrame({**ROWS, "u": list("aba"), "v": pd.Categorical(list("bcc"))}),
+    "polars texts and categories": pl.DataFrame({**ROWS, "u": list("aba"), "v": list("bcc")}).with_columns(
+        pl.col("v").cast(pl.Categorical)
+    ),
+    "read-only": read_only(pd.DataFrame(ROWS)),
+    "strided": pd.DataFrame(np.array([[0, 1, 3, 0], [1, 2, 1, 1], [0, 2, 2, 2]]), columns=list(ROWS)),
+    "chunked": pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1, 0), TABLE.slice(1)]),
+    "stacked": pl.concat([pl.DataFrame(TABLE.slice(0, 2)), pl.DataFrame(TABLE.slice(2))], rechunk=False),
+    "sliced": pa.table(
         {
             "u": pa.array(["x", "a", "b", "a"]).dictionary_encode(),
             "v": pa.array(["y", "b", "c", "c"]).dictionary_encode(),
             "w": pa.array([None, Decimal(3), Decimal(1), Decimal(2)]),
             "payload": [9, 0, 1, 2],
         }
-    ).slice(1)
-    assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [1, 2]
-
-
-WEIGHTS: dict[str, list[Any]] = {
-    **{f"int{bits}": [3, -1, 2] for bits in (8, 16, 32, 64)},
-    **{f"uint{bits}": [3, 1, 2] for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": [3.5, float("-inf"), 2.5] for bits in (16, 32, 64)},
+    ).slice(1),
 }
 
 
-@pytest.mark.parametrize("dtype", WEIGHTS)
-def test_numeric_weight_dtypes(dtype: str) -> None:
-    weight = np.array(WEIGHTS[dtype], dtype)
-    frame = pd.DataFrame({"u": [0, 1, 0], "v": [1, 2, 2], "w": weight})
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_columns_of_any_type_and_layout(name: str) -> None:
+    frame = TRIANGLES[name]
     forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
-    assert forest.index.tolist() == [1, 2]
-    assert forest["w"].dtype == weight.dtype
+    assert rows_of(forest) == [1, 2]
+    assert forest.schema == frame.schema if not isinstance(frame, pd.DataFrame) else forest.dtypes.equals(frame.dtypes)
 
 
-@pytest.mark.parametrize(
-    "weight",
-    [
-        pa.array([True, False, False]),
-        pa.array([Decimal("3.00"), Decimal("-1.25"), Decimal("2.00")]),
-        pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal128(38, 0)),
-        pa.array([Decimal(10**35), Decimal(-(10**36)), Decimal(10**34)], pa.decimal128(38, 0)),
-        pa.array([Decimal(10**60), Decimal(-(10**61)), Decimal(10**59)], pa.decimal256(70, 0)),
-        pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal32(5, 1)),
-        pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal64(15, 1)),
-        pa.array([timedelta(days=3), timedelta(seconds=-1), timedelta(days=2)]),
-        pa.array([3.0, 1.0, 2.0], pa.float16()),
-        pa.array([3, 1, 2]).dictionary_encode(),
-    ],
-    ids=lambda array: str(array.type),
-)
-def test_arrow_weight_types(weight: pa.Array) -> None:
-    table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": weight, "payload": [0, 1, 2]})
-    assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [1, 2]
+def test_column_names_need_not_be_strings() -> None:
+    frame = pd.DataFrame([[0, 1, 3], [1, 2, 1], [0, 2, 2]])
+    assert dfmst.minimum_spanning_forest(frame, 0, 1, 2).index.tolist() == [1, 2]
 
 
 def test_weights_that_a_float_would_merge_stay_apart() -> None:
@@ -125,14 +126,6 @@ def test_weights_that_a_float_would_merge_stay_apart() -> None:
     wide = pa.array([Decimal(2**100 + 1), Decimal(2**100), Decimal(2**100 + 2)])
     table = table.set_column(2, "w", wide)
     assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [0, 1]
-
-
-def test_long_doubles_and_timedeltas_of_pandas() -> None:
-    ends = {"u": [0, 1, 0], "v": [1, 2, 2]}
-    third = np.array([3, 1, 2], np.longdouble) / 3
-    assert dfmst.minimum_spanning_forest(pd.DataFrame({**ends, "w": third}), "u", "v", "w").index.tolist() == [1, 2]
-    spans = pd.to_timedelta([3, -1, 2], unit="s")
-    assert dfmst.minimum_spanning_forest(pd.DataFrame({**ends, "w": spans}), "u", "v", "w").index.tolist() == [1, 2]
 
 
 def test_integers_of_any_size_name_vertices() -> None:
@@ -146,21 +139,6 @@ def test_integers_of_any_size_name_vertices() -> None:
     assert column_of(dfmst.connected_components(wide, "u", "v"), "vertex") == [7, 2**100, 2**100 + 1]
 
 
-@pytest.mark.parametrize("pair", [("int64", "int32"), ("uint8", "int16"), ("uint64", "int64"), ("int8", "uint64")])
-def test_id_columns_of_different_integer_types_meet(pair: tuple[str, str]) -> None:
-    frame = pd.DataFrame({"u": np.array([0, 1, 0], pair[0]), "v": np.array([1, 2, 2], pair[1]), "w": [3, 1, 2]})
-    assert dfmst.minimum_spanning_forest(frame, "u", "v", "w").index.tolist() == [1, 2]
-
-
-def test_string_beside_categorical_ids_meet() -> None:
-    frame = pd.DataFrame({"u": ["a", "b", "a"], "v": pd.Categorical(["b", "c", "c"]), "w": [3, 1, 2]})
-    assert dfmst.minimum_spanning_forest(frame, "u", "v", "w").index.tolist() == [1, 2]
-    polars = pl.DataFrame({"u": ["a", "b", "a"], "v": ["b", "c", "c"], "w": [3, 1, 2]}).with_columns(
-        pl.col("v").cast(pl.Categorical)
-    )
-    assert dfmst.minimum_spanning_forest(polars, "u", "v", "w").rows() == [("b", "c", 1), ("a", "c", 2)]
-
-
 def test_components_keep_the_ids_type() -> None:
     frame = pd.DataFrame({"u": np.array([5, 2], "int16"), "v": np.array([2, 9], "int16")})
     found = dfmst.connected_components(frame, "u", "v")
@@ -170,17 +148,6 @@ def test_components_keep_the_ids_type() -> None:
     assert (nullable.dtypes == pd.Int32Dtype()).all()
     arrow = dfmst.connected_components(pa.table({"u": pa.array(["b"], pa.large_string()), "v": ["a"]}), "u", "v")
     assert arrow.to_pydict() == {"vertex": ["a", "b"], "component": ["a", "a"]}
-
-
-def test_a_duckdb_relation_is_read() -> None:
-    relation = duckdb.connect().sql("select * from (values ('a', 'b', 3), ('b', 'c', 1), ('a', 'c', 2)) t(u, v, w)")
-    forest: Any = dfmst.minimum_spanning_forest(relation, "u", "v", "w")  # a pyarrow table
-    assert forest.to_pydict()["w"] == [1, 2]
-
-
-def test_column_names_need_not_be_strings() -> None:
-    frame = pd.DataFrame([[0, 1, 3], [1, 2, 1], [0, 2, 2]])
-    assert dfmst.minimum_spanning_forest(frame, 0, 1, 2).index.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy"])
