@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.kernels import Kernel, translation_units
+from dfmst._engines.kernels import TYPES, Kernel, bind, translation_units
 from dfmst._engines.scratch import PooledModule, device_scratch, free_pool_bytes, trim_device_scratch
 from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 
@@ -207,7 +206,7 @@ class CudaEngine:
         return int(self.xp.cuda.runtime.getDevice())
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
-        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`); `grain` is ignored."""
+        """Run a kernel for every index below `count` (see :class:`dfmst._engines.Engine`); `grain` is ignored."""
         bound, values = self._bound(kernel, arguments)
         self._run(kernel, bound, values, count)
 

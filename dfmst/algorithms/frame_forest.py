@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -23,22 +23,9 @@ from dfmst._edges.lazy_tables import Tables, as_lazy, collected, open_tables, or
 from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns, names_missing_columns
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
-from dfmst.algorithms.frame_bsp import bsp_ranks
-from dfmst.algorithms.frame_mastiff import mastiff_ranks
-from dfmst.algorithms.frame_steps import Edges, boruvka_ranks, count, without_loops
+from dfmst.algorithms.dataframe import Dataframe
+from dfmst.algorithms.frame_rounds import Edges, boruvka_ranks, bsp_ranks, count, mastiff_ranks, without_loops
 from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
-
-
-class Steps(Protocol):
-    """The parameters of `Dataframe`."""
-
-    @property
-    def form(self) -> str:
-        """The name of the rounds."""
-
-    @property
-    def order_columns(self) -> tuple[Any, ...]:
-        """The columns of the order; an empty tuple: positions."""
 
 
 def table_forest(engine: Engine, table: EdgeTable, form: str, trace: Trace) -> Array:
@@ -50,7 +37,7 @@ def table_forest(engine: Engine, table: EdgeTable, form: str, trace: Trace) -> A
 
 
 def frame_forest(
-    edges: Frame, columns: EdgeColumns, steps: Steps, engine: str, threads: int | None, return_trace: bool
+    edges: Frame, columns: EdgeColumns, steps: Dataframe, engine: str, threads: int | None, return_trace: bool
 ) -> tuple[Frame, Frame | None]:
     """Find the forest of a frame in its own library."""
     order = steps.order_columns
@@ -86,7 +73,7 @@ def _solve_lazy(view: LazyView, columns: EdgeColumns, form: str, trace: Trace | 
 
 @names_missing_columns
 def _solve_view(
-    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Steps, trace: Trace | None
+    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Dataframe, trace: Trace | None
 ) -> Frame:
     """The forest of a frame in memory."""
     order = steps.order_columns
@@ -113,10 +100,8 @@ def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
     if not engine.on_host:
         numbered = DEVICE.number(engine, source, target, in_order=False)
         return numbered.source, numbered.target
-    encoded = pa.chunked_array(
-        [plain(source), plain(target)]
-    ).dictionary_encode()  # without a chunk if there are no ids
-    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
+    encoded = pa.chunked_array([plain(source), plain(target)]).dictionary_encode()
+    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]  # none if there are no ids
     code = np.concatenate([np.zeros(0, np.uint32), *codes])
     return code[: len(source)], code[len(source) :]
 

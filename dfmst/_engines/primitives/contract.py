@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, edges_at, end_words, gather_edges, spread_steps
 from dfmst._engines.primitives.flags import (
     FLAG_GRAIN,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError
 

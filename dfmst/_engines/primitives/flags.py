@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words of a block

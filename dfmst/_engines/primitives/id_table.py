@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import VERTEX_LIMIT, Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import compact, flag_words, ones
 from dfmst.errors import CapacityError
 

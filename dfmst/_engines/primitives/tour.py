@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst.errors import CapacityError
 
 _NONE = int(np.iinfo(np.uint32).max)

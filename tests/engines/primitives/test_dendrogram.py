@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.primitives.dendrogram import contracted_merges
-from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, merge_clusters
+from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, contracted_merges, merge_clusters
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 
