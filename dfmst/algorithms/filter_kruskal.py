@@ -43,8 +43,7 @@ from dfmst._engines.primitives.edges import (
 )
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
 from dfmst._engines.primitives.sort import block_length
-from dfmst.algorithms._kruskal_scan import MANY_THREADS, scan_light
-from dfmst.algorithms._shared_steps import check_light, select_light, survivors
+from dfmst.algorithms._shared_steps import MANY_THREADS, Level, check_light, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
@@ -130,17 +129,16 @@ class FilterKruskal:
             if share is None and deferred is not None:
                 break
             parent = numbered(engine, components)
-            flags = position = None
-            if share is not None:
-                flags, position = select_light(engine, edges, flip, share, trace, deferred)
-            components -= scan_light(engine, edges, flip, position, components, parent, chosen, trace, deferred)
+            level = Level(engine, edges, flip, components, chosen, trace, deferred)
+            flags, position = (None, None) if share is None else select_light(level, share)
+            components -= scan_light(level, position, parent)
             if components == 1 and deferred is not None:
                 deferred.check_ends(engine, edges.source, edges.target, table.vertices)
                 deferred = None
             if flags is None or components == 1:
                 break
             position = None  # frees its memory
-            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred, chosen), 0
+            (edges, components), flip = survivors(level, flags, parent, solve_few=True), 0
             deferred = None
         if deferred is not None:
             raise ChecksFailed

@@ -30,7 +30,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import count_set, flag_words
-from dfmst.algorithms._kruskal_scan import KruskalScan
+from dfmst.algorithms._shared_steps import KruskalScan
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _ROUNDS = 32  # rounds at most: each labels all vertices

@@ -32,7 +32,8 @@ from dfmst._engines.primitives.contract import contract_edges, count_roots, flat
 from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst._engines.primitives.sort import sort_order
-from dfmst.algorithms.base import Trace, chosen_rows, contract_round
+from dfmst.algorithms._shared_steps import contract_round
+from dfmst.algorithms.base import Trace, chosen_rows
 
 _SORT_FROM: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
 _LEAST_SPAN, _MOST_SPAN, _SPAN_PER_DEGREE = 8, 256, 4
@@ -202,8 +203,7 @@ def grow_and_unify(
             joined = vertices - count_roots(engine, grown.parent)
         components -= joined
         trace.add(conflicts=grown.conflicts, chosen=joined, components=components, reduction=joined / vertices)
-        edges, crossing, vertices = contract_round(
-            engine, edges, grown.parent, trace, "unify", lightest_only, drop_isolated=True
-        )
+        contracted = contract_round(engine, edges, grown.parent, trace, "unify", lightest_only, isolated=False)
+        edges, crossing, vertices = contracted
         trace.add(crossing=crossing, kept=len(edges))
     return chosen_rows(engine, chosen)
