@@ -36,8 +36,8 @@ from dfmst.errors import (
 
 if TYPE_CHECKING:
     from dfmst import algorithms, arrays, errors, forest, formats, generate, interop, stream
+    from dfmst._drive.plan.formulas import Plan
     from dfmst._drive.plan.plan import plan
-    from dfmst._drive.plan.terms import Plan
     from dfmst._engines import release_memory
     from dfmst._report.report import Report, report
     from dfmst._trees import components

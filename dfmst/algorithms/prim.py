@@ -31,13 +31,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, key_edges
 from dfmst._engines.primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
@@ -145,10 +146,10 @@ class Prim:
             xp.full(vertices, np.iinfo(np.uint32).max, np.uint32),
             xp.zeros(vertices, np.uint8),
         )
-        found, state = xp.empty(vertices, np.uint32), xp.zeros(5, np.uint64)
+        found, state = xp.empty(vertices, np.uint32), _counters(xp)
         with trace.step("grow"):
             engine.launch("grow_trees", 1, *lists, vertices, hub, *heap, queues, *reached, found, state)
-            joined, _, trees, hubs, nanoseconds = state.tolist()
+            joined, trees, hubs, nanoseconds = _counted(state, "JOINED", "TREES", "HUBS", "NANOSECONDS")
         trace.add(queues=queues, hubs=hubs, shared=shared, seconds_offer=nanoseconds / 1e9)
         return found, joined, trees
 
@@ -161,11 +162,23 @@ class Prim:
         lightest = xp.full(vertices, np.iinfo(np.uint64).max, np.uint64)
         vertex, place = (xp.arange(vertices, dtype=np.uint32) for _ in range(2))
         partial = xp.empty(most, np.uint64), xp.empty(most, np.uint32)
-        found, state = xp.empty(vertices, np.uint32), xp.zeros(3, np.uint64)
+        found, state = xp.empty(vertices, np.uint32), _counters(xp)
         run = _rounds_in_one_call if engine.on_host else _rounds_by_launches
         run(engine, edges.key, (lists, records), (lightest, vertex, place, partial, found, state), trace)
         trace.add(lanes=most)
-        return found, int(state[0]), int(state[2])
+        joined, trees = _counted(state, "JOINED", "TREES")
+        return found, joined, trees
+
+
+def _counters(xp: Any) -> Array:
+    """Return cleared counters of both forms, by the names of the kernels' text."""
+    counters: Array = xp.zeros(constants_of("common")["TREE_COUNTERS"], np.uint64)
+    return counters
+
+
+def _counted(counters: Array, *names: str) -> list[int]:
+    words = counters.tolist()
+    return [words[constants_of("common")[name]] for name in names]
 
 
 #: Columns of a reduction, as in ``prim_reduction.cuh``: lightest, vertex, place, partial minima, found, state.

@@ -22,10 +22,9 @@ from dfmst._drive.cluster.forests import forest_frame, require_dask
 from dfmst._drive.cluster.label_blocks import cut_at
 from dfmst._drive.cluster.label_frames import edge_frame, has_plain_ids, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
-from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
+from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID, Plan
 from dfmst._drive.plan.plan import plan as plan_of_sizes
 from dfmst._drive.plan.plan import size_of_groups
-from dfmst._drive.plan.terms import Plan
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns

@@ -15,9 +15,8 @@ from pyarrow.parquet import ParquetFile
 from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, STREAMS, Work
+from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, STREAMS, Plan, Work
 from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
-from dfmst._drive.plan.terms import Plan
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
 from dfmst._edges.conditions import Conditions

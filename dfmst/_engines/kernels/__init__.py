@@ -94,6 +94,18 @@ def kernels() -> dict[str, Kernel]:
 
 
 @cache
+def constants_of(file: str) -> dict[str, int]:
+    """Return the values of the names in the enums of a text, which host and kernel share: places of counters, sizes."""
+    values = {}
+    for body in re.findall(r"(?ms)^enum \w* ?: u64 \{$(.*?)^\}", _read(f"{file}.cuh")):
+        at = 0
+        for name, value in re.findall(r"(?m)^ +(\w+)(?: = (\d+))?,?(?: |$)", body):
+            values[name] = at = int(value or at)
+            at += 1
+    return values
+
+
+@cache
 def translation_units() -> dict[str, str]:
     """Return the CUDA text of each translation unit: one file for one type of its kernels, or without a type."""
     common = "".join(map(_read, _COMMON)).replace("#pragma once", "")

@@ -11,6 +11,7 @@ import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 from dfmst._engines.primitives.edges import Edges, edges_at, end_words, gather_edges, spread_steps
 from dfmst._engines.primitives.flags import (
     FLAG_GRAIN,
@@ -151,7 +152,6 @@ _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way, as threads may be interrupted
 _GIANT = 0.5  # share of the sampled edges above which a test for one component saves time
 _VERTICES = 16  # per edge at most, as the test reads all labels
-_BLOCK = 256  # words of kernel ``take_crossing``; in shorter blocks, two threads read memory below its full speed
 _FEW_EDGES = 1 << 16  # up to which there is room for all, in place of those that a sample makes expect
 _CROSSING_SAMPLE = 1 << 10
 _DEVIATIONS = 5  # by which they may be more
@@ -205,13 +205,15 @@ def take_crossing(
     def take(begin: int, end: int, gathers: int, room: int = 0) -> tuple[int, list[Array]]:
         """Take edges of these words; return their number, which may be above the room, and their columns."""
         source, target = (column[64 * begin : 64 * end] for column in edges[:2])
-        places = np.full(-(-(end - begin) // _BLOCK) + 1, _NONE, np.uint64)
+        # In shorter blocks, two threads read memory below its full speed.
+        block = constants_of("take_crossing")["CROSSING_WORDS"]
+        places = np.full(-(-(end - begin) // block) + 1, _NONE, np.uint64)
         places[0] = 0
         taken = [engine.xp.empty(room, np.uint32) for _ in range(3)]
         giants = (inside.flags, inside.bytes, gathers, inside.tables, inside.known)
         checks = (len(label), outside)
         lists = (label, places, room, *taken)
-        columns = (source, target, len(source), _BLOCK, *giants, excluded[begin:end], *checks, *lists)
+        columns = (source, target, len(source), block, *giants, excluded[begin:end], *checks, *lists)
         engine.launch("take_crossing", len(places) - 1, *columns, grain=1)
         return int(places[-1]), taken
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words of a block
@@ -90,14 +91,12 @@ def compact(
     return compact_all(engine, flags, dtype=dtype, lasting=lasting, totals=totals)[0]
 
 
-_LISTED, _SUMMED = 16, 64  # of flags.cuh
-
-
 def _compact_at_once(engine: Engine, flags: Array, dtype: type, lasting: bool, total: int, barrier: Array) -> Array:
     """Return the positions by one launch."""
-    groups = -(-len(flags) // _LISTED)
-    parts = -(-groups // _SUMMED)
-    sums = engine.xp.empty(groups + parts + -(-parts // _SUMMED), np.uint64)
+    named = constants_of("flags")
+    groups = -(-len(flags) // named["LISTED"])
+    parts = -(-groups // named["SUMMED"])
+    sums = engine.xp.empty(groups + parts + -(-parts // named["SUMMED"]), np.uint64)
     positions: Array = (engine.lasting() if lasting else engine).xp.empty(total, dtype)
     engine.launch("compact_flags", groups, barrier, flags, len(flags), sums, positions)
     return positions
