@@ -171,12 +171,12 @@ class RunBudget:
         """Rows of all runs before they are solved; a run has `capacity` rows."""
         return ON_DISK * max(vertices, capacity)
 
-    def used(self, vertices: Number, rows: Number) -> Term:
+    def used(self, vertices: Term, rows: Term) -> Term:
         """Bytes that folding this number of rows takes."""
         r = least(most(0, self._fitting(vertices)), Term(MOST_RUN, "2^30"), rows).named("r", "rows")
         return least(self.size, RUN_VERTEX * vertices + (self._row + self.sort) * r)
 
-    def on_disk(self, vertices: Number, rows: Number) -> Term:
+    def on_disk(self, vertices: Term, rows: Term) -> Term:
         """Most bytes of the runs on disk, the forest's rows included."""
         return self._row * least((ON_DISK + 1) * vertices, rows + vertices)
 
@@ -207,7 +207,7 @@ class MemoryRunBudget(RunBudget):
         """Rows of all runs before they are solved; a run has `capacity` rows."""
         return vertices + self.runs * capacity
 
-    def used(self, vertices: Number, rows: Number) -> Term:
+    def used(self, vertices: Term, rows: Term) -> Term:
         """Bytes that folding any number of rows takes: all that there are."""
         return most(self.size, self.vertex * vertices)
 
@@ -311,7 +311,7 @@ class Budget:
     def _buffer_rows(self, room: Number, vertices: Number, *wanted: Number) -> Term:
         return least(*wanted, (room - VERTEX * vertices) // self._row)
 
-    def used(self, vertices: Number, rows: Number) -> Term:
+    def used(self, vertices: Term, rows: Term) -> Term:
         """Bytes that a process takes for any but the worst graphs, as measured."""
         ids = self.id_bytes * vertices
         if self.sets:
@@ -320,16 +320,16 @@ class Budget:
         if self.in_runs:
             return STREAM_BASE + self.runs(u).used(vertices, rows) + ids
         b = self._buffer_rows(u, vertices, MOST * vertices, rows).named("b", "rows")
-        return STREAM_BASE + (ROW + self.weight + STREAM_SOLVE) * b + VERTEX * vertices + ids
+        return STREAM_BASE + ((ROW + self.weight + STREAM_SOLVE) * b + VERTEX * vertices) + ids
 
     def _cut_vertex(self, columns: int, in_memory: bool) -> int:
         """Bytes a vertex to cut a forest: its rows, sorted weights, the vertices in order, and their clusters."""
         rows = ROW + 8 if in_memory else 0
         return self._vertex + rows + 8 + ORDERED * (columns + bool(self.id_bytes))
 
-    def used_for_cut(self, vertices: Number, columns: int = 1) -> Term:
+    def used_for_cut(self, vertices: Term, columns: int = 1) -> Term:
         """Bytes that a process takes to cut a forest in memory at some thresholds."""
-        return STREAM_BASE + self._cut_vertex(columns, in_memory=True) * most(vertices)
+        return STREAM_BASE + self._cut_vertex(columns, in_memory=True) * vertices
 
     def needed_for_cut(self, vertices: int, columns: int, *, in_memory: bool) -> int:
         """Return the least limit to cut a forest at some thresholds; `in_memory`: its rows are not on disk."""

@@ -204,7 +204,8 @@ class Worklist:
         self._best: Array = engine.xp.empty((2, table.vertices), np.uint64)
         self._counters: Array = engine.xp.empty(_NAMED["COUNTERS"], np.uint32)
         self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
-        self._side, self._giant = Side(0, 0, False, 0, 0), None
+        self._side = Side(0, 0, False, 0, 0)
+        self._giant: Array | None = None
         self._reserve(capacity)
         self._begin(self.parent, chosen)
         self._earlier = 0  # edges chosen on the lower side
