@@ -21,9 +21,9 @@ class Algorithm(Protocol):
         """Return the forest's rows, ascending ``int64``, and record each round in `trace`."""
 
 
-def chosen_rows(engine: Engine, flags: Array, total: int | None = None, barrier: Array | None = None) -> Array:
-    """Row ids of the flagged rows, ascending ``int64``; `total` is their number, if it is known (see `compact`)."""
-    return compact(engine, flags, np.uint64, lasting=True, total=total, barrier=barrier).view(np.int64)
+def chosen_rows(engine: Engine, flags: Array) -> Array:
+    """Row ids of the flagged rows, ascending ``int64``."""
+    return compact(engine, flags, np.uint64, lasting=True).view(np.int64)
 
 
 class Timed:

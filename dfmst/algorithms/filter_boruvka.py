@@ -44,7 +44,7 @@ from dfmst._engines import Engine
 from dfmst._engines.kernels import constants_of
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.edges import end_words, gather_keys
-from dfmst._engines.primitives.flags import FLAG_GRAIN, count_set, flag_length, flag_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact_at_once, count_set, flag_length, flag_words
 from dfmst.algorithms._shared_steps import check_light, sampled_threshold
 from dfmst.algorithms.base import Trace, chosen_rows
 
@@ -113,7 +113,9 @@ class FilterBoruvka:
                 flatten(engine, work.parent)
                 giant = work.component_of(sides[0].row)
             components = self._solve(components, work, sides[1], trace, giant)
-        return chosen_rows(engine, chosen, table.vertices - components, work.barrier)
+        if engine.on_host or not engine.in_steps:
+            return chosen_rows(engine, chosen)
+        return compact_at_once(engine, chosen, table.vertices - components, work.barrier).view(np.int64)
 
     @staticmethod
     def _solve(components: int, work: Worklist, side: Side, trace: Trace, giant: Array | None = None) -> int:
@@ -313,10 +315,11 @@ class Worklist:
             lists = (self.barrier, first, second, most, table.weight, table.flip, self._side.shift)
             columns = (self.parent, self._best, table.vertices, self._chosen, len(self._chosen), self._counters)
             self._engine.launch("finish_records", most, *lists, *columns)
-        counted: list[int] = self._counters.tolist()
+        names = ("FIRST", "CHOSEN", "ROUNDS", "TAKEN")
+        counted = self._counters[: 1 + _NAMED[names[-1]]].tolist()  # one read from the device
         if not self._engine.in_steps:
             counted[_NAMED["CHOSEN"]] = count_set(self._engine, self._chosen)
-        return [counted[_NAMED[name]] for name in ("FIRST", "CHOSEN", "ROUNDS", "TAKEN")]
+        return [counted[_NAMED[name]] for name in names]
 
     def _round(self, now: int, bound: int) -> None:
         """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""

@@ -183,7 +183,8 @@ def crossing_flags(
         return flags
     aside = flags_to_write(engine, edges)
     inside = find_inside(engine, label, giant, listed=len(flags) >= _MANY)
-    _flag_leaving(engine, (source, target), inside, len(label), excluded, outside, (flags, aside))
+    checks = () if outside is None else (len(label), outside)
+    _flag_leaving(engine, (source, target), inside, (excluded, flags, aside), checks)
     if outside is not None and outside[0]:
         return flags
     engine.launch("drop_joined", len(flags), source, target, label, aside, flags, grain=FLAG_GRAIN)
@@ -210,10 +211,8 @@ def take_crossing(
         places = np.full(-(-(end - begin) // block) + 1, _NONE, np.uint64)
         places[0] = 0
         taken = [engine.xp.empty(room, np.uint32) for _ in range(3)]
-        giants = (inside.flags, inside.bytes, gathers, inside.tables, inside.known)
-        checks = (len(label), outside)
-        lists = (label, places, room, *taken)
-        columns = (source, target, len(source), block, *giants, excluded[begin:end], *checks, *lists)
+        checks, lists = (len(label), outside), (label, places, room, *taken)
+        columns = (source, target, len(source), block, *inside.columns(gathers), excluded[begin:end], *checks, *lists)
         engine.launch("take_crossing", len(places) - 1, *columns, grain=1)
         return int(places[-1]), taken
 
@@ -250,6 +249,10 @@ class Inside(NamedTuple):
     tables: Array | None  # two tables of 256 flags that list few vertices outside (see kernel ``find_inside``)
     known: int = 0  # all vertices below this number are inside, or are listed; 0: this is not known
 
+    def columns(self, gathers: int) -> tuple[Any, ...]:
+        """Return the columns of a kernel that looks up vertices, with or without gathers."""
+        return self.flags, self.bytes, gathers, self.tables, self.known
+
 
 def find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> Inside:
     """Find the vertices of this label, and list the others if they are few."""
@@ -269,40 +272,25 @@ def find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> In
 def leaving_flags(engine: Engine, source: Array, target: Array, inside: Inside) -> Array:
     """Flag the edges with at most one end in the giant component."""
     flags, aside = flags_to_write(engine, len(source)), flags_to_write(engine, len(source))
-    _flag_leaving(engine, (source, target), inside, 0, None, None, (flags, aside))
+    _flag_leaving(engine, (source, target), inside, (None, flags, aside))
     return flags
 
 
 def _flag_leaving(
-    engine: Engine,
-    ends: tuple[Array, Array],
-    giant: Inside,
-    vertices: int,
-    excluded: Array | None,
-    outside: Array | None,
-    flags: tuple[Array, Array],
+    engine: Engine, ends: tuple[Array, Array], giant: Inside, flags: tuple[Array | None, ...], checks: Any = ()
 ) -> None:
-    """Flag edges with at most one end in the giant component, and in a second column edges with no end in it."""
-    name, last = ("flag_leaving", ()) if outside is None else ("flag_leaving_checked", (vertices, outside))
+    """Flag edges with at most one end in the giant component, and in a last column edges with no end in it.
+
+    The first of the `flags` exclude edges. With `checks`, a number of vertices and a word, ids are not checked yet.
+    """
 
     def flag(begin: int, end: int, gathers: int) -> None:
         source, target = (column[64 * begin : 64 * end] for column in ends)
-        words = [None if column is None else column[begin:end] for column in (excluded, *flags)]
-        arguments = (
-            source,
-            target,
-            len(source),
-            giant.flags,
-            giant.bytes,
-            gathers,
-            giant.tables,
-            giant.known,
-            *words,
-            *last,
-        )
-        engine.launch(name, end - begin, *arguments, grain=FLAG_GRAIN)
+        words = [None if column is None else column[begin:end] for column in flags]
+        columns = (source, target, len(source), *giant.columns(gathers), *words, *checks)
+        engine.launch("flag_leaving_checked" if checks else "flag_leaving", end - begin, *columns, grain=FLAG_GRAIN)
 
-    length, width = len(flags[0]), ends[0].dtype.itemsize
+    length, width = flag_length(len(ends[0])), ends[0].dtype.itemsize
     begin = _try_gathers(width, length, flag) if engine.on_host and giant.bytes is None else 0
     flag(begin, length, _gathers.get(width, 0))
 
