@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
@@ -156,16 +156,23 @@ class Prim:
     def _by_reduction(self, engine: Engine, edges: Edges, lists: Adjacency, trace: Trace) -> tuple[Array, int, int]:
         xp, vertices = engine.xp, len(lists.offset) - 1
         # A thread of a CPU takes a whole lane: more lanes than threads only lengthen the second reduction.
-        most = self.lanes or (engine.threads if engine.on_host else min(_LANES, max(1, math.isqrt(vertices))))
+        lanes = self.lanes or (engine.threads if engine.on_host else min(_LANES, max(1, math.isqrt(vertices))))
         with trace.step("adjacency"):
-            records = _records(engine, lists) if self.lists == "pairs" else (None, None)
+            graph = (*lists, *(_records(engine, lists) if self.lists == "pairs" else (None, None)))
         lightest = xp.full(vertices, np.iinfo(np.uint64).max, np.uint64)
         vertex, place = (xp.arange(vertices, dtype=np.uint32) for _ in range(2))
-        partial = xp.empty(most, np.uint64), xp.empty(most, np.uint32)
+        partial = xp.empty(lanes, np.uint64), xp.empty(lanes, np.uint32)
         found, state = xp.empty(vertices, np.uint32), _counters(xp)
-        run = _rounds_in_one_call if engine.on_host else _rounds_by_launches
-        run(engine, edges.key, (lists, records), (lightest, vertex, place, partial, found, state), trace)
-        trace.add(lanes=most)
+        candidates = (lightest, vertex, place, *partial, found, state)
+        if engine.on_host:
+            # A single lane is the scan without a reduction: nobody shares it.
+            share, spent = _SHARE if lanes > 1 else vertices, xp.zeros(3, np.uint64)
+            engine.launch("reduce_rounds", 1, *graph, vertices, lanes, share, edges.key, *candidates, spent)
+            seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
+            trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
+        else:
+            _rounds_by_launches(engine, edges.key, graph, candidates, trace)
+        trace.add(lanes=lanes)
         joined, trees = _counted(state, "JOINED", "TREES")
         return found, joined, trees
 
@@ -181,13 +188,6 @@ def _counted(counters: Array, *names: str) -> list[int]:
     return [words[constants_of("common")[name]] for name in names]
 
 
-#: Columns of a reduction, as in ``prim_reduction.cuh``: lightest, vertex, place, partial minima, found, state.
-_Candidates: TypeAlias = tuple[Array, Array, Array, tuple[Array, Array], Array, Array]
-
-#: Lists as columns, and as records of vertices and of entries, or ``None`` for each.
-_Lists: TypeAlias = tuple[Adjacency, tuple[Array | None, Array | None]]
-
-
 def _records(engine: Engine, lists: Adjacency) -> tuple[Array, Array]:
     """Return a word a vertex with degree and begin of its list, and records of neighbor and key."""
     vertices, entries = len(lists.offset) - 1, len(lists.edge)
@@ -198,39 +198,25 @@ def _records(engine: Engine, lists: Adjacency) -> tuple[Array, Array]:
     return spans, pairs
 
 
-def _rounds_in_one_call(engine: Engine, key: Array, graph: _Lists, candidates: _Candidates, trace: Trace) -> None:
-    """Run all rounds, and record the seconds of their steps."""
-    lists, records = graph
-    lightest, vertex, place, partial, found, state = candidates
-    lanes = len(partial[0])
-    # A single lane is the scan without a reduction: nobody shares it.
-    share = _SHARE if lanes > 1 else len(vertex)
-    spent = engine.xp.zeros(3, np.uint64)
-    columns = (lightest, vertex, place, *partial, found, state, spent)
-    engine.launch("reduce_rounds", 1, *lists, *records, len(vertex), lanes, share, key, *columns)
-    seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
-    trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
-
-
-def _rounds_by_launches(engine: Engine, key: Array, graph: _Lists, candidates: _Candidates, trace: Trace) -> None:
-    """Run the rounds, three launches each at most."""
-    lists, records = graph
-    lightest, vertex, place, partial, found, state = candidates
-    vertices, most = len(vertex), len(partial[0])
-    relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(lists.offset).max()))
+def _rounds_by_launches(
+    engine: Engine, key: Array, graph: tuple[Any, ...], candidates: tuple[Array, ...], trace: Trace
+) -> None:
+    """Run the rounds, three launches each at most; columns are named as in ``prim_reduction.cuh``."""
+    lightest, vertex, place, *partial, found, state = candidates
+    offset, vertices, most = graph[0], len(vertex), len(partial[0])
+    relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(offset).max()))
     for front in range(vertices):
-        minima: tuple[Array, Array | None] = (lightest[front:], None)
+        minima: list[Array | None] = [lightest[front:], None]
         length = vertices - front
         if length > most:
-            length, minima = most, partial
+            length, minima = most, [*partial]
             with trace.step("reduce"):
                 engine.launch("least_of_groups", _WARP * most, lightest, front, vertices, most, key, *partial)
         with trace.step("join"):
             columns = (lightest, vertex, place, found, state)
             engine.launch("join_lightest", _WARP, *minima, length, front, key, *columns)
         with trace.step("relax"):
-            graph_columns = (*lists, *records, relax_lanes, front)
-            engine.launch("relax_neighbors", relax_lanes, *graph_columns, key, place, state, lightest)
+            engine.launch("relax_neighbors", relax_lanes, *graph, relax_lanes, front, key, place, state, lightest)
 
 
 def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub: int) -> tuple[Array, int]:
