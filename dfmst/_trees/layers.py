@@ -180,7 +180,7 @@ def without(engine: Engine, edges: Edges, chosen: Array, flip: int) -> Edges:
     length = len(edges)
     flags = flag_words(engine, length)
     engine.launch("set_flags", len(chosen), chosen.astype(np.uint32), flags)
-    rest = compact(engine, _inverted(flags, length), total=length - len(chosen))
+    rest = compact(engine, _inverted(flags, length))
     return gather_edges(engine, edges, rest, None, flip)
 
 

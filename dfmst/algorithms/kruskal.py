@@ -115,11 +115,9 @@ class Kruskal:
 
     def _lengths(self, engine: Engine, edges: int, vertices: int) -> tuple[int, int]:
         """Edges of a round that the scan takes itself, and all of them; multiples of 64."""
-        helpers = self.helpers
-        if helpers is None:
-            if not engine.on_host:
-                return edges, edges  # one scan: its columns are copied to the host only once
-            helpers = engine.threads - 1
+        if self.helpers is None and not engine.on_host:
+            return edges, edges  # one scan: its columns are copied to the host only once
+        helpers = engine.threads - 1 if self.helpers is None else self.helpers
         # No shorter than the labeling that helpers need: a round then costs no more than it checks.
         stretch = max(_SHORTEST_STRETCH, vertices, edges // _ROUNDS)
         own = -(-stretch // (64 * (helpers + 1))) * 64

@@ -118,11 +118,8 @@ class PMA:
 
     def _span(self, graph: RoundGraph) -> int:
         """γ, which is also how many start vertices an instance has to itself."""
-        span = self.max_subtree
-        if span is None:
-            degree = len(graph.lists.edge) / graph.vertices
-            span = min(max(_LEAST_SPAN, round(_SPAN_PER_DEGREE * degree)), _MOST_SPAN)
-        return min(span, graph.vertices)
+        by_degree = round(_SPAN_PER_DEGREE * len(graph.lists.edge) / graph.vertices)
+        return min(self.max_subtree or min(max(_LEAST_SPAN, by_degree), _MOST_SPAN), graph.vertices)
 
 
 UNVISITED = np.iinfo(np.uint32).max
@@ -174,8 +171,8 @@ def grow_and_unify(
 ) -> Array:
     """Grow subtrees and unify the joined vertices, until no edge remains; the forest's rows, ascending ``int64``.
 
-    `growth` grows a round's subtrees. The edges are sorted by weight at the
-    beginning of round `sort_from`, and later rounds keep the order. With `lightest_only`, parallel edges are dropped.
+    `growth` grows a round's subtrees. The edges are sorted by weight at the beginning of round `sort_from`, and later
+    rounds keep the order. With `lightest_only`, parallel edges are dropped.
     """
     chosen = flag_words(engine, len(table))
     components, number = table.vertices, 0

@@ -116,7 +116,6 @@ def solve_frame(
 
 @cache
 def _default(name: str) -> Algorithm:
-    """The object that a name selects."""
     return REGISTRY[name]()
 
 
