@@ -164,11 +164,6 @@ def test_the_exempt_component_leaves_the_lists():
     assert trace["root"].to_list() == [len(leaves)]
 
 
-def test_an_unknown_form():
-    with pytest.raises(ValueError, match="form is 'prim'; it must be 'boruvka', 'mastiff' or 'bsp'"):
-        Dataframe(form="prim")  # type: ignore[arg-type]
-
-
 @each_library
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_few_rows(library, rows):
