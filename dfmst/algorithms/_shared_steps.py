@@ -54,8 +54,8 @@ def sampled_threshold(
     Mass ties are split by position. The sample is spread over all positions or, with a `seed`, drawn at random.
     """
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
+    drawn = None
     if seed is None:
-        drawn = None
         key = sample_keys(engine, edges.key, size, flip)
     else:
         drawn = np.sort(np.random.default_rng(seed).integers(0, len(edges), size).astype(np.uint32))
@@ -87,11 +87,10 @@ def select_light(level: Level, share: float, seed: int | None = None) -> tuple[A
         key, last, *_ = sampled_threshold(engine, edges, flip, share, seed)
     with level.trace.step("select"):
         flags = flags_to_write(engine, len(edges))
-        arguments = (edges.key, flip, len(edges), key, last, flags)
-        if level.deferred is None:
-            engine.launch("flag_light", len(flags), *arguments, grain=FLAG_GRAIN)
-        else:
-            engine.launch("flag_light_checked", len(flags), *arguments, level.deferred.missing, grain=FLAG_GRAIN)
+        checks = () if level.deferred is None else (level.deferred.missing,)
+        kernel = "flag_light_checked" if checks else "flag_light"
+        engine.launch(kernel, len(flags), edges.key, flip, len(edges), key, last, flags, *checks, grain=FLAG_GRAIN)
+        if level.deferred is not None:
             level.deferred.raise_if_failed()
         return flags, compact(engine, flags)
 
@@ -129,8 +128,7 @@ class KruskalScan(_Scan):
         if not self._gathered:
             columns = (self._edges.source, self._edges.target, self._position, self._packed)
             self._engine.launch("pack_ends", self._length, *columns)
-        span = slice(self._gathered, end)
-        order, ends = self._order[span], self._ends[span]
+        order, ends = self._order[self._gathered : end], self._ends[self._gathered : end]
         self._engine.launch("gather_packed", len(order), self._packed, order, ends)
         self._gathered = end
 
@@ -211,9 +209,8 @@ class PortionScan(_Scan):
 
     def check_ends(self, deferred: DeferredChecks) -> None:
         """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses."""
-        halves = self._ends.view(np.uint32)
-        first, second = halves[: self._length], halves[self._length :]
-        deferred.check_ends(self._engine, first, second, len(self._parent))
+        halves, half = self._ends.view(np.uint32), self._length
+        deferred.check_ends(self._engine, halves[:half], halves[half:], len(self._parent))
 
     def _portions(self, least: int) -> tuple[list[int], tuple[Array, Array]]:
         """First bucket of each portion of about `least` edges, and the end; and two columns for the longest portion."""

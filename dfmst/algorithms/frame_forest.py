@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -23,9 +23,20 @@ from dfmst._edges.lazy_tables import Tables, as_lazy, collected, open_tables, or
 from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns, names_missing_columns
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
-from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.frame_rounds import Edges, boruvka_ranks, bsp_ranks, count, mastiff_ranks, without_loops
 from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
+
+
+class Steps(Protocol):
+    """The parameters of `Dataframe`."""
+
+    @property
+    def form(self) -> str:
+        """The name of the rounds."""
+
+    @property
+    def order_columns(self) -> tuple[Any, ...]:
+        """The columns of the order; an empty tuple: positions."""
 
 
 def table_forest(engine: Engine, table: EdgeTable, form: str, trace: Trace) -> Array:
@@ -37,7 +48,7 @@ def table_forest(engine: Engine, table: EdgeTable, form: str, trace: Trace) -> A
 
 
 def frame_forest(
-    edges: Frame, columns: EdgeColumns, steps: Dataframe, engine: str, threads: int | None, return_trace: bool
+    edges: Frame, columns: EdgeColumns, steps: Steps, engine: str, threads: int | None, return_trace: bool
 ) -> tuple[Frame, Frame | None]:
     """Find the forest of a frame in its own library."""
     order = steps.order_columns
@@ -73,7 +84,7 @@ def _solve_lazy(view: LazyView, columns: EdgeColumns, form: str, trace: Trace | 
 
 @names_missing_columns
 def _solve_view(
-    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Dataframe, trace: Trace | None
+    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Steps, trace: Trace | None
 ) -> Frame:
     """The forest of a frame in memory."""
     order = steps.order_columns
