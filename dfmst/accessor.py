@@ -5,78 +5,95 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import dfmst
-from dfmst._common.dispatch import driver_of
-from dfmst._common.types import Frame
-from dfmst._edges.host_frame import open_frame
+
+if TYPE_CHECKING:  # their modules load NumPy and PyArrow
+    from typing import Unpack
+
+    from dfmst._common.types import ColumnName, Columns
+    from dfmst._drive.plan.formulas import Plan
+    from dfmst._trees.request import Options
 
 __all__ = ["ForestAccessor"]
 
+FrameT = TypeVar("FrameT")
 
-def _method(name: str) -> Callable[..., Any]:
-    """Make a method of a function whose first argument is the frame."""
-    function = getattr(dfmst, name)
 
+def _on_frame(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
-    def method(self: ForestAccessor, *values: Any, **named: Any) -> Any:
+    def method(self: ForestAccessor[Any], *values: Any, **named: Any) -> Any:
         return function(self._frame, *values, **named)
 
     return method
 
 
-class ForestAccessor:
+class _Method:
+    """A method made of a function of :mod:`dfmst`, which is imported at its first use."""
+
+    def __init__(self, function: str, make: Callable[[Callable[..., Any]], Callable[..., Any]] = _on_frame) -> None:
+        self._function, self._make = function, make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        made: Any = self._make(getattr(dfmst, self._function))
+        setattr(self._owner, self._name, made)
+        return made.__get__(instance, owner)
+
+
+class ForestAccessor(Generic[FrameT]):
     """Functions of :mod:`dfmst` on an edge table, a table of points or labels, as ``frame.mst``.
 
     Every method has the name and the parameters of the function. The three forests are ``minimum``, ``maximum`` and
     ``spanning``; ``components`` and ``linkage`` are short for ``connected_components`` and ``single_linkage``.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: FrameT) -> None:
         self._frame = frame
 
     def __repr__(self) -> str:
         methods = ", ".join(sorted(name for name in dir(self) if not name.startswith("_")))
         return f"<dfmst: functions of this frame, such as .mst.minimum(source, target, weight): {methods}>"
 
-    minimum = _method("minimum_spanning_forest")
-    maximum = _method("maximum_spanning_forest")
-    spanning = _method("spanning_forest")
-    in_forest = _method("in_forest")
-    connected_components = components = _method("connected_components")
-    clusters = _method("clusters")
-    linked_rows = _method("linked_rows")
-    single_linkage = linkage = _method("single_linkage")
-    rooted = _method("rooted")
-    path = _method("path")
-    bottlenecks = _method("bottlenecks")
-    newick = _method("newick")
-    bridges = _method("bridges")
-    partition = _method("partition")
-    steiner_tree = _method("steiner_tree")
-    hdbscan = _method("hdbscan")
-    condensed_tree = _method("condensed_tree")
-    points_forest = _method("points_forest")
-    euclidean_forest = _method("euclidean_forest")
-    correlation_forest = _method("correlation_forest")
-    knn_edges = _method("knn_edges")
-    update = _method("update")
-    windows = _method("windows")
-    relabel = _method("relabel")
-    verify = _method("verify")
-    report = _method("report")
-    to_sparse = _method("to_sparse")
-    to_igraph = _method("to_igraph")
+    if TYPE_CHECKING:  # the functions, less their first argument
 
-    def plan(self, source: Any = "source", target: Any = "target", **options: Any) -> Any:
+        def minimum(  # noqa: D102
+            self, source: Columns = ..., target: Columns = ..., weight: Columns | None = ..., **options: Unpack[Options]
+        ) -> FrameT: ...
+        def maximum(  # noqa: D102
+            self, source: Columns = ..., target: Columns = ..., weight: Columns | None = ..., **options: Unpack[Options]
+        ) -> FrameT: ...
+        def spanning(  # noqa: D102
+            self, source: Columns = ..., target: Columns = ..., **options: Unpack[Options]
+        ) -> FrameT: ...
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+    else:
+        minimum = _Method("minimum_spanning_forest")
+        maximum = _Method("maximum_spanning_forest")
+        spanning = _Method("spanning_forest")
+        components = _Method("connected_components")
+        linkage = _Method("single_linkage")
+        for _name in dfmst.FRAME_FUNCTIONS:
+            if not _name.endswith("spanning_forest"):
+                vars()[_name] = _Method(_name)
+        del _name
+
+    def plan(self, source: ColumnName = "source", target: ColumnName = "target", **options: Any) -> Plan:
         """Predict the memory and the traffic of this table's forest; see :func:`dfmst.plan`.
 
         Rows and vertices are counted unless the options have them.
         """
+        from dfmst._common.dispatch import driver_of
+        from dfmst._edges.host_frame import open_frame
+
         driver = driver_of(self._frame)
         if driver is not None:
-            return import_module(driver.module).plan(self._frame, source, target, **options)
+            planned: Plan = import_module(driver.module).plan(self._frame, source, target, **options)
+            return planned
         if options.get("n_edges") is None:
             options["n_edges"] = max(1, len(open_frame(self._frame)))
         if options.get("n_vertices") is None:

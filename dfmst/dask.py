@@ -23,43 +23,28 @@ except ImportError as error:
 
 from dask.dataframe.extensions import register_dataframe_accessor
 
-from dfmst._drive.cluster.files import forest_of_files
+import dfmst
+from dfmst._drive.cluster.files import forest_of_files as forest_of_files
 from dfmst._drive.cluster.forests import (
-    in_forest,
-    maximum_spanning_forest,
-    minimum_spanning_forest,
-    spanning_forest,
-    update,
+    in_forest as in_forest,
+    maximum_spanning_forest as maximum_spanning_forest,
+    minimum_spanning_forest as minimum_spanning_forest,
+    spanning_forest as spanning_forest,
+    update as update,
 )
 from dfmst._drive.cluster.of_frames import (
-    clusters,
-    connected_components,
-    hdbscan,
-    newick,
-    path,
-    plan,
-    rooted,
-    single_linkage,
-    verify,
+    clusters as clusters,
+    connected_components as connected_components,
+    hdbscan as hdbscan,
+    newick as newick,
+    path as path,
+    plan as plan,
+    rooted as rooted,
+    single_linkage as single_linkage,
+    verify as verify,
 )
 from dfmst.accessor import ForestAccessor
 
-__all__ = [
-    "clusters",
-    "connected_components",
-    "forest_of_files",
-    "hdbscan",
-    "in_forest",
-    "maximum_spanning_forest",
-    "minimum_spanning_forest",
-    "newick",
-    "path",
-    "plan",
-    "rooted",
-    "single_linkage",
-    "spanning_forest",
-    "update",
-    "verify",
-]
+__all__ = ["forest_of_files", *(name for name in dfmst.__all__ if name in globals())]
 
 register_dataframe_accessor("mst")(ForestAccessor)

@@ -105,9 +105,17 @@ class DfmstError(Exception):
         # KeyError.__str__ would print the repr of the message; every leaf prints plainly.
         return str(self.args[0])
 
-    def at(self, place: object) -> Self:
-        """Return the same error about a part of the input; its row is then not one of the whole input."""
-        return type(self)(f"{place}: {self.message}", self.hint, option=self.option)
+    def at(self, place: object, first: int = 0) -> Self:
+        """Return the error of a reader of some rows as one about the user's input.
+
+        These rows begin at row `first` of a place, such as a file, and the message then names the row of that place.
+
+        >>> InvalidEdgesError("column 'w' has 1 NaN, in row 2", row=2).at("b.csv", 100).message
+        "b.csv: column 'w' has 1 NaN, in row 102"
+        """
+        start, named, rest = self.message.rpartition(f"row {self.row}")
+        message = f"{start}row {self.row + first}{rest}" if named and self.row is not None else self.message
+        return type(self)(f"{place}: {message}", self.hint, option=self.option)
 
 
 class ColumnNotFoundError(DfmstError, KeyError):

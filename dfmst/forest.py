@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar, overload
+from contextlib import nullcontext
+from typing import Literal, Unpack, overload
 
-from dfmst._common.dispatch import driven, variant
-from dfmst._common.types import Frame, Invalid, Options, Unpack
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Columns, Frame, FrameT
 from dfmst._edges.weights import total_weight
-from dfmst._trees.forest import find_forest, solve
+from dfmst._trees.forest import find, forest_rows
+from dfmst._trees.request import Options, Request, typed_as, with_options
 from dfmst._trees.result import Forest
-from dfmst.algorithms import Algorithm
+from dfmst.algorithms.solve import Step
 
 __all__ = ["Forest", "maximum_spanning_forest", "minimum_spanning_forest", "solve", "spanning_forest", "total_weight"]
-
-FrameT = TypeVar("FrameT")
 
 
 @overload
 def minimum_spanning_forest(
     edges: FrameT,
-    source: Any = ...,
-    target: Any = ...,
-    weight: Any = ...,
+    source: Columns = ...,
+    target: Columns = ...,
+    weight: Columns | None = ...,
     *,
     return_trace: Literal[False] = False,
     **options: Unpack[Options],
@@ -29,29 +29,24 @@ def minimum_spanning_forest(
 @overload
 def minimum_spanning_forest(
     edges: FrameT,
-    source: Any = ...,
-    target: Any = ...,
-    weight: Any = ...,
+    source: Columns = ...,
+    target: Columns = ...,
+    weight: Columns | None = ...,
     *,
     return_trace: Literal[True],
     **options: Unpack[Options],
-) -> tuple[FrameT, Any]: ...
+) -> tuple[FrameT, FrameT]: ...
 @driven("edges")
+@with_options("memory", Options)
 def minimum_spanning_forest(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
     return_trace: bool = False,
-) -> Any:
+    **options: Unpack[Options],
+) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of an edge table that form its minimum spanning forest.
 
     The table is an undirected multigraph. Of equal weights the earlier row counts as lighter, so the forest
@@ -124,12 +119,21 @@ def minimum_spanning_forest(
     >>> dfmst.minimum_spanning_forest(roads.assign(built=[True, False, False]), keep="built").index.tolist()
     [0, 1]
     """
-    return find_forest(**locals())
+    return forest_rows(edges, Request.of(source, target, weight, **options), return_trace)
 
 
+@typed_as(minimum_spanning_forest)
 @driven("edges")
-@variant(minimum_spanning_forest, find_forest, maximum=True)
-def maximum_spanning_forest() -> None:
+@with_options("memory", Options)
+def maximum_spanning_forest(
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    return_trace: bool = False,
+    **options: Unpack[Options],
+) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of an edge table that form its maximum spanning forest.
 
     Heavier edges come first; of equal weights still the earlier row. The weights are not changed, not even
@@ -143,24 +147,37 @@ def maximum_spanning_forest() -> None:
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
+    return forest_rows(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
 
 
 @overload
 def spanning_forest(
     edges: FrameT,
-    source: Any = ...,
-    target: Any = ...,
+    source: Columns = ...,
+    target: Columns = ...,
     *,
     return_trace: Literal[False] = False,
     **options: Unpack[Options],
 ) -> FrameT: ...
 @overload
 def spanning_forest(
-    edges: FrameT, source: Any = ..., target: Any = ..., *, return_trace: Literal[True], **options: Unpack[Options]
-) -> tuple[FrameT, Any]: ...
+    edges: FrameT,
+    source: Columns = ...,
+    target: Columns = ...,
+    *,
+    return_trace: Literal[True],
+    **options: Unpack[Options],
+) -> tuple[FrameT, FrameT]: ...
 @driven("edges")
-@variant(minimum_spanning_forest, find_forest, weight=None)
-def spanning_forest() -> None:
+@with_options("memory", Options)
+def spanning_forest(
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    *,
+    return_trace: bool = False,
+    **options: Unpack[Options],
+) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of a spanning forest in which all weights are equal: the earliest rows without a cycle.
 
     Parameters, results and errors are those of :func:`minimum_spanning_forest`, less the weight.
@@ -172,3 +189,54 @@ def spanning_forest() -> None:
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
+    return forest_rows(edges, Request.of(source, target, None, **options), return_trace)
+
+
+@with_options("memory", Options)
+def solve(
+    edges: Frame,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    maximum: bool = False,
+    return_trace: bool = False,
+    step: Step = nullcontext,
+    **options: Unpack[Options],
+) -> Forest:
+    """Find a forest, with its counts, total weight, trace and proof.
+
+    Parameters
+    ----------
+    edges, source, target, weight, by, keep, drop, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`.
+    maximum
+        Whether heavier edges come first.
+    return_trace
+        Whether the forest has a trace.
+    step
+        Called with ``"prepare"`` and with ``"solve"``, it gives a context manager that is entered around that step:
+        to time it, for example.
+
+    Returns
+    -------
+    forest : Forest
+        Rows and their positions, counts, total weight, algorithm and engine.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> forest = dfmst.forest.solve(roads)
+    >>> forest.positions, forest.total_weight, forest.components
+    (array([1, 2]), 3, 1)
+    >>> print(forest.verify())
+    verified: 2 rows, 1 component, total weight 3
+    """
+    return find(edges, Request.of(source, target, weight, maximum=maximum, **options), return_trace, step)

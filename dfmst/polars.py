@@ -20,51 +20,66 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 from polars.api import register_dataframe_namespace, register_lazyframe_namespace
 
 import dfmst
-from dfmst.accessor import ForestAccessor
+from dfmst.accessor import ForestAccessor, _Method
 
-__all__ = ["in_forest"]
+__all__ = ["in_forest", "mst"]
+
+FrameT = TypeVar("FrameT", pl.DataFrame, pl.LazyFrame)
 
 #: Options of a step that needs all rows and columns: nothing that follows it in the query may come before it.
 _ALL_ROWS: Any = dict.fromkeys(("predicate_pushdown", "projection_pushdown", "slice_pushdown"), False)
 _CHECKED = ("source", "target", "weight", "by", "keep", "drop", "invalid")  # arguments that an empty table checks
 
 
-def _step(name: str) -> Callable[..., Any]:
+def _step(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a method that adds a function, which returns rows of its frame, to a query."""
-    function = getattr(dfmst, name)
+    known = signature(function)
 
     @wraps(function)
     def method(self: _LazyForestAccessor, *values: Any, **named: Any) -> Any:
-        given = signature(function).bind(self._frame, *values, **named).arguments
+        given = known.bind(self._frame, *values, **named).arguments
         if given.get("return_trace"):
             return function(self._frame, *values, **named)
         checked = {argument: value for argument, value in given.items() if argument in _CHECKED}
-        checked = checked if "weight" in signature(function).parameters else {**checked, "weight": None}
+        checked = checked if "weight" in known.parameters else {**checked, "weight": None}
         dfmst.minimum_spanning_forest(pl.DataFrame(schema=self._frame.collect_schema()), **checked)
         return self._frame.map_batches(lambda rows: function(rows, *values, **named), **_ALL_ROWS)
 
     return method
 
 
-class _LazyForestAccessor(ForestAccessor):
+class _LazyForestAccessor(ForestAccessor[pl.LazyFrame]):
     """Functions of :mod:`dfmst` on a query of polars: those that return rows of the frame are steps of the query."""
 
-    minimum = _step("minimum_spanning_forest")
-    maximum = _step("maximum_spanning_forest")
-    spanning = _step("spanning_forest")
-    path = _step("path")
-    bridges = _step("bridges")
-    steiner_tree = _step("steiner_tree")
+    minimum = _Method("minimum_spanning_forest", _step)
+    maximum = _Method("maximum_spanning_forest", _step)
+    spanning = _Method("spanning_forest", _step)
+    path = _Method("path", _step)
+    bridges = _Method("bridges", _step)
+    steiner_tree = _Method("steiner_tree", _step)
 
 
 register_dataframe_namespace("mst")(ForestAccessor)
 register_lazyframe_namespace("mst")(_LazyForestAccessor)
+
+
+def mst(frame: FrameT) -> ForestAccessor[FrameT]:
+    """Return ``frame.mst``: type checkers know its methods, but not the attribute of the frame.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from dfmst.polars import mst
+    >>> mst(pl.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})).minimum().rows()
+    [(1, 2, 1), (0, 2, 2)]
+    """
+    return frame.mst  # type: ignore[attr-defined, no-any-return]
 
 
 def in_forest(

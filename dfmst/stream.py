@@ -9,24 +9,29 @@ forest that can be read, written or verified later, and :func:`verify` checks a 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from contextlib import closing
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Unpack
 
-from dfmst._common.dispatch import variant
-from dfmst._common.types import Invalid
-from dfmst._drive.stream.clusters import fold_clusters
-from dfmst._drive.stream.components import fold_components
-from dfmst._drive.stream.forest import fold, verify
+from dfmst._common.types import ColumnName, Columns, PathName, Scalar, Vertices
+from dfmst._drive.stream.deliver import deliver
+from dfmst._drive.stream.forest import find, verify
+from dfmst._drive.stream.label import label
+from dfmst._drive.stream.labels import Labels
 from dfmst._drive.stream.linked import linked_rows
-from dfmst._drive.stream.parquet import find_files
-from dfmst._drive.stream.sources import fits, input_names
+from dfmst._drive.stream.sources import fits
 from dfmst._fold.budget import parse_memory
-from dfmst.algorithms import Algorithm
-from dfmst.formats import check_file
-from dfmst.formats.write import check_format
+from dfmst._fold.checkpoint import CheckpointCallback
+from dfmst._trees.cut import Thresholds
+from dfmst._trees.request import (
+    STREAM_MEMORY,
+    Request,
+    StreamOptions,
+    StreamRunning,
+    StreamSolving,
+    with_options,
+)
+from dfmst._trees.result import Forest
 
 __all__ = [
     "clusters",
@@ -42,45 +47,18 @@ __all__ = [
     "verify",
 ]
 
-
-def _deliver(
-    find: Callable[..., Any], edges: Any, *columns: Any, output: str | os.PathLike[str] | None, **options: Any
-) -> Any:
-    """Find a result, and return it as a frame, or write it and return the path."""
-    if output is not None:  # before rows are read
-        check_format(output)
-        names = input_names(edges)
-        check_file(output, [*find_files(names), *names])
-    with closing(find(edges, *columns, **options)) as found:
-        if output is None:
-            return found.frame
-        found.write(output)
-        return Path(output)
+_of_stream = partial(with_options, "stream", memory_limit=STREAM_MEMORY)
 
 
-def _forest(edges: Any, *columns: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-    return _deliver(fold, edges, *columns, output=output, **options)
-
-
+@_of_stream(StreamOptions)
 def minimum_spanning_forest(
     edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Callable[[int, int | None], None] | None = None,
+    output: PathName | None = None,
+    **options: Unpack[StreamOptions],
 ) -> Any:
     """Return the rows of the minimum spanning forest of a stream of edge tables.
 
@@ -141,11 +119,20 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    return _forest(**locals())
+    request = Request.of(source, target, weight, **options)
+    return deliver(lambda: find(edges, request), edges, output)
 
 
-@variant(minimum_spanning_forest, _forest, maximum=True)
-def maximum_spanning_forest() -> None:
+@_of_stream(StreamOptions)
+def maximum_spanning_forest(
+    edges: Any,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    output: PathName | None = None,
+    **options: Unpack[StreamOptions],
+) -> Any:
     """Return the rows of the maximum spanning forest of a stream of edge tables.
 
     Heavier rows come first; of equal weights still the earlier one. Parameters, results and errors are those of
@@ -160,24 +147,65 @@ def maximum_spanning_forest() -> None:
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
+    request = Request.of(source, target, weight, maximum=True, **options)
+    return deliver(lambda: find(edges, request), edges, output)
 
 
+@_of_stream(StreamOptions)
+def fold(
+    edges: Any,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    maximum: bool = False,
+    on_checkpoint: CheckpointCallback | None = None,
+    **options: Unpack[StreamOptions],
+) -> Forest:
+    """Find the forest of a stream of edge tables without reading its rows.
+
+    This is the first pass of :func:`minimum_spanning_forest`, with the same parameters and errors.
+
+    Parameters
+    ----------
+    maximum
+        Whether heavier edges come first.
+    on_checkpoint
+        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
+        ``"saved"`` and the rows done whenever a checkpoint is written.
+
+    Returns
+    -------
+    dfmst.forest.Forest
+        Has counts and the total weight; reads, writes and verifies the forest.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
+    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
+    >>> forest = dfmst.stream.fold(tables)
+    >>> forest.rows, forest.source_rows, forest.components, forest.total_weight
+    (2, 3, 1, 3)
+    >>> print(forest.verify())
+    verified: 2 rows, 1 component, total weight 3
+    >>> forest.frame.to_pydict()
+    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
+    """
+    return find(edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options))
+
+
+@_of_stream(StreamRunning)
 def connected_components(
     edges: Any,
-    source: Any = "source",
-    target: Any = "target",
+    source: ColumnName = "source",
+    target: ColumnName = "target",
     *,
-    vertices: Any = None,
-    by: Any = None,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Callable[[int, int | None], None] | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
+    output: PathName | None = None,
+    **options: Unpack[StreamRunning],
 ) -> Any:
     """Return the connected component of every vertex of a stream of edge tables.
 
@@ -189,39 +217,25 @@ def connected_components(
     edges
         As for :func:`minimum_spanning_forest`, or an iterator of frames, as they are read once. A checkpoint needs
         Parquet files.
-    source, target, engine, invalid, threads
+    source, target, vertices, by, engine, invalid, threads
         As for :func:`dfmst.connected_components`.
-    vertices
-        All vertices: a list, an array or a column of ids, each once. One without edges is a component of its own.
-        ``None``: the ends of the rows.
-    by
-        A column, or a list of columns, of groups of rows, each of which has its own graph. The columns come first in
-        the result, and groups are in ascending order, null last.
     memory_limit
         Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
         batches. Dense integers need 5 bytes a vertex more; other ids 64 MiB and 32 bytes a vertex, texts 36 bytes and
         2.3 times their length. `vertices` and a returned table come on top.
     gpu_memory_limit
-        Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB. Integer ids are numbered on the GPU, others on the
-        host.
-    output
-        File for the table (Parquet, Arrow, CSV or TSV), written in pieces instead of returned. It must not be one of
-        the input's files, nor be in a directory of them.
-    checkpoint
-        Directory for checkpoints; an interrupted run continues from the last one.
+        Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB.
+    output, checkpoint, progress
+        As for :func:`minimum_spanning_forest`.
     spill_dir
         Directory on a local disk for ids that are not dense integers and do not fit the limit: 8 bytes a vertex are
         then enough, next to a part of the ids. Not with `checkpoint`. The files are removed at the end.
-    progress
-        True for a bar with rows, rows a second, remaining time and memory; or a function that is called with the rows
-        done and all rows (``None``: unknown).
 
     Returns
     -------
     components
-        One row a vertex in ascending order: ``vertex``, and ``component``, the smallest vertex of its component; both
-        have the type of the id columns. A ``pyarrow.Table`` if the edges are Parquet files, otherwise a frame of the
-        edges' kind. With `output`, the path.
+        The rows and columns of :func:`dfmst.connected_components`: a ``pyarrow.Table`` if the edges are Parquet files,
+        otherwise a frame of the edges' kind. With `output`, the path.
 
     Raises
     ------
@@ -243,35 +257,68 @@ def connected_components(
     ----------
     Jayanti, Tarjan: Concurrent disjoint set union. Distributed Computing 34 (2021).
     """
-    return _deliver(fold_components, **locals())
+    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
+    return deliver(lambda: label(edges, request, None, vertices), edges, output)
 
 
+@_of_stream(StreamRunning)
+def fold_components(
+    edges: Any,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    *,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
+    on_checkpoint: CheckpointCallback | None = None,
+    **options: Unpack[StreamRunning],
+) -> Labels:
+    """Find the components of a stream of edge tables without making a table of them.
+
+    The parameters and errors are those of :func:`connected_components`.
+
+    Parameters
+    ----------
+    on_checkpoint
+        As for :func:`fold`.
+
+    Returns
+    -------
+    labels
+        Has counts: `source_rows`, `dropped`, `vertices`, `groups`, `largest`; a `frame`; ``write(path)`` writes that.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [0, 7], "target": [1, 8]}), pa.table({"source": [8], "target": [9]})]
+    >>> labels = dfmst.stream.fold_components(tables)
+    >>> labels.source_rows, labels.vertices, labels.groups, labels.largest
+    (3, 5, {'component': 2}, 3)
+    >>> labels.frame.to_pydict()
+    {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
+    """
+    request = Request.of(source, target, None, by=by, on_checkpoint=on_checkpoint, joint_keys=False, **options)
+    return label(edges, request, None, vertices)
+
+
+@_of_stream(StreamSolving)
 def clusters(
     edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    weight: ColumnName | None = "weight",
     *,
     n_clusters: int | Iterable[int] | None = None,
-    distance: Any = None,
-    vertices: Any = None,
-    by: Any = None,
+    distance: Scalar | Iterable[Scalar] | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Callable[[int, int | None], None] | None = None,
+    output: PathName | None = None,
+    **options: Unpack[StreamSolving],
 ) -> Any:
     """Cut the forest of a stream of edge tables into clusters: single-linkage clusters, at one threshold or several.
 
-    The rows are read once and folded into their forest, whose edges are then cut. The table is that of
-    :func:`dfmst.clusters`.
+    The rows are read once and folded into their forest, whose edges are then cut, as :func:`dfmst.clusters` does.
 
     Parameters
     ----------
@@ -287,20 +334,14 @@ def clusters(
     Returns
     -------
     clusters
-        One row a vertex in ascending order: ``vertex``, and ``cluster``, the smallest vertex of its cluster. Of several
-        thresholds one column each instead: ``d5``, ``d10`` for ``distance=[5, 10]``, ``k2``, ``k3`` for
-        ``n_clusters=[2, 3]``. A ``pyarrow.Table`` if the edges are Parquet files, otherwise a frame of the edges' kind.
-        With `output`, the path.
+        The rows and columns of :func:`dfmst.clusters`: a ``pyarrow.Table`` if the edges are Parquet files, otherwise a
+        frame of the edges' kind. With `output`, the path.
 
     Raises
     ------
-    CapacityError
-        The vertices do not fit the limit; the error names a limit that is enough.
-    InvalidEdgesError
-        There are more components, or fewer vertices, than clusters to make.
-    ValueError
-        Neither or both of `n_clusters` and `distance`, or a distance that does not compare with the weights.
-    ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
+    InvalidEdgesError, ValueError
+        As for :func:`dfmst.clusters`.
+    CapacityError, ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
         As for :func:`minimum_spanning_forest`.
 
     Examples
@@ -316,4 +357,43 @@ def clusters(
     ----------
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
-    return _deliver(fold_clusters, **locals())
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
+    return deliver(lambda: label(edges, request, thresholds, vertices), edges, output)
+
+
+@_of_stream(StreamSolving)
+def fold_clusters(
+    edges: Any,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    weight: ColumnName | None = "weight",
+    *,
+    n_clusters: int | Iterable[int] | None = None,
+    distance: Scalar | Iterable[Scalar] | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
+    maximum: bool = False,
+    on_checkpoint: CheckpointCallback | None = None,
+    **options: Unpack[StreamSolving],
+) -> Labels:
+    """Find the clusters of a stream of edge tables without making a table of them.
+
+    The parameters and errors are those of :func:`clusters`; `on_checkpoint` and the result are those of
+    :func:`fold_components`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [1, 2], "target": [2, 3], "weight": [1, 9]}),
+    ...           pa.table({"source": [3, 4], "target": [4, 5], "weight": [2, 4]})]
+    >>> labels = dfmst.stream.fold_clusters(tables, distance=[2, 9])
+    >>> labels.vertices, labels.groups
+    (5, {'d2': 3, 'd9': 1})
+    """
+    request = Request.of(
+        source, target, weight, maximum=maximum, by=by, on_checkpoint=on_checkpoint, joint_keys=False, **options
+    )
+    thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
+    return label(edges, request, thresholds, vertices)

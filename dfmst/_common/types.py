@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Array", "Frame", "Invalid", "Options", "SparseMatrix", "SupportsDLPack", "Unpack"]
 
 #: A column in the engine's memory: of NumPy on the CPU engine, of CuPy on the CUDA engine.
 Array: TypeAlias = NDArray[Any]
 
 #: Any dataframe that dfmst reads: pandas, polars, pyarrow, cuDF, or an object that exports Arrow data.
 Frame: TypeAlias = Any
+
+#: The caller's kind of frame, in functions that return one of the same kind.
+FrameT = TypeVar("FrameT")
+
+#: Name of a column; pandas allows any hashable object.
+ColumnName: TypeAlias = Hashable
+
+#: Names of columns: one, or a list of them.
+Columns: TypeAlias = ColumnName | Sequence[ColumnName]
+
+#: An id of a vertex.
+Vertex: TypeAlias = Hashable
+
+#: Ids of vertices: a list, an array or a column.
+Vertices: TypeAlias = Iterable[Vertex]
+
+#: A value that compares with weights or times: a number, a date or a duration, of Python or NumPy.
+Scalar: TypeAlias = float | Decimal | date | timedelta | np.generic
+
+#: Name of a file or a directory.
+PathName: TypeAlias = str | os.PathLike[str]
 
 #: Treatment of rows whose ids are null or whose weights are null or NaN.
 Invalid: TypeAlias = Literal["raise", "drop"]
@@ -44,15 +67,3 @@ class SparseMatrix(Protocol):
 
     def tocoo(self) -> Any:
         """Return rows, columns and values of the entries."""
-
-
-class Options(TypedDict, total=False):
-    """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
-
-    by: Any
-    keep: Any
-    drop: Any
-    algorithm: Any
-    engine: str
-    invalid: Invalid
-    threads: int | None

@@ -87,29 +87,27 @@ def apply_conditions(engine: Engine, view: FrameView | DeviceView, conditions: C
 
 
 def condition_masks(
-    conditions: Conditions, column: Callable[[Any], Any], kept: Array | None, first_row: int = 0
+    conditions: Conditions, column: Callable[[Any], Any], kept: Array | None
 ) -> tuple[Array | None, Array | None]:
     """Return which of the kept rows (``None``: all) must and must not be in the forest; ``None`` without condition."""
-    keep, drop = (
-        None if name is None else _mask(name, column(name), first_row) for name in (conditions.keep, conditions.drop)
-    )
+    keep, drop = (None if name is None else _mask(name, column(name)) for name in (conditions.keep, conditions.drop))
     keep, drop = (mask if mask is None or kept is None else mask[kept] for mask in (keep, drop))
     if keep is None or drop is None:
         return keep, drop
     (both,) = (keep & drop).nonzero()
     if len(both):
         message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
-        row = first_row + int(both[0] if kept is None else kept[both[0]])
+        row = int(both[0] if kept is None else kept[both[0]])
         raise InvalidEdgesError(f"{message}, the first is row {row}", "unset one of the two", row=row)
     return keep, drop
 
 
-def _mask(name: Any, values: Any, first_row: int) -> Array:
+def _mask(name: Any, values: Any) -> Array:
     """The entries of a boolean column."""
     on_host = isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray))
     mask, nulls = (_host_mask if on_host else _device_mask)(name, values)
     if nulls is not None and nulls.any():
-        row = first_row + int(nulls.argmax())
+        row = int(nulls.argmax())
         message = f"column {name!r} has {int(nulls.sum()):,} nulls, the first in row {row}"
         raise InvalidEdgesError(message, "fill them with True or False", row=row)
     return mask

@@ -20,6 +20,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import cached_property, nw
 from dfmst._common.dispatch import driver_of
+from dfmst._common.options import WORLDS
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, plain_views, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
@@ -291,7 +292,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
         return device
     driver = driver_of(edges)
     if driver is not None:
-        message = f"{argument} is a {driver.kind} frame, and this function takes a frame in memory"
+        message = f"{argument} is a {WORLDS[driver.world]}, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
     if plain:
         return FrameView(edges, as_user=as_user)

@@ -120,9 +120,7 @@ def numbered_ids(engine: Engine, columns: EdgeColumns, column: Callable[[Any], A
     return [device_column(end, null) for end, null in zip(ends, nulls, strict=True)]
 
 
-def check_joint(
-    engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int, first_row: int = 0
-) -> CheckedColumns:
+def check_joint(engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int) -> CheckedColumns:
     """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
     if not rows:
         for name in columns.read_names:  # raises if one is absent
@@ -131,13 +129,13 @@ def check_joint(
         return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
     composed = dict(zip(columns.names[:2], joint_ids(columns, column), strict=True)) if columns.joint_ids else {}
     if columns.has_joint_weight:
-        composed[columns.weight] = _joint_weights(engine, columns.weights, column, first_row)
+        composed[columns.weight] = _joint_weights(engine, columns.weights, column)
 
     def read(name: Any) -> Any:
         return composed[name] if name in composed else column(name)
 
-    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid, first_row)
-    keep, drop = condition_masks(columns.conditions, column, checked.kept, first_row)
+    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
+    keep, drop = condition_masks(columns.conditions, column, checked.kept)
     if columns.keyed:
         checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
     return checked._replace(forced=keep, barred=drop)
@@ -157,7 +155,7 @@ def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: A
     return np.where(keep, np.uint64(0), key + np.uint64(shift))
 
 
-def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any], first_row: int) -> pa.Array:
+def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any]) -> pa.Array:
     """One key of two weights, the first decides; null if one of them is null or NaN."""
     if not 0 < len(names) < 3:
         message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
@@ -168,12 +166,12 @@ def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any
         mask, values = missing_weights(engine, weights), weights.values
         missing = missing if mask is None else missing | mask
         if len(names) > 1:
-            values = _narrowed(name, values, mask, first_row)
+            values = _narrowed(name, values, mask)
         key = (key << np.uint64(32)) | gather_keys(engine, values, None)
     return pa.array(key, mask=np.broadcast_to(missing, len(key)))
 
 
-def _narrowed(name: Any, values: Array, missing: Array | None, first_row: int) -> Array:
+def _narrowed(name: Any, values: Array, missing: Array | None) -> Array:
     """Weights in a type of 32 bits."""
     with np.errstate(all="ignore"):
         narrow = values.astype(f"{values.dtype.kind}4", copy=False)
@@ -181,9 +179,9 @@ def _narrowed(name: Any, values: Array, missing: Array | None, first_row: int) -
     changed = changed if missing is None else changed & ~missing
     if changed.any():
         row = int(changed.argmax())
-        message = f"column {name!r} holds {values[row]} in row {first_row + row}, which takes more than 32 bits"
+        message = f"column {name!r} holds {values[row]} in row {row}, which takes more than 32 bits"
         hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
-        raise InvalidEdgesError(message, hint)
+        raise InvalidEdgesError(message, hint, row=row)
     return narrow
 
 

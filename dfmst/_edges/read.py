@@ -29,6 +29,7 @@ from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
+_INVALID = "raise", "drop"
 _ENDS = "source", "target"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,14 +49,19 @@ class EdgeColumns:
 
     def __post_init__(self) -> None:
         for argument in ("source", "target", "weight"):
-            name = one_name(getattr(self, argument))
+            given = getattr(self, argument)
+            if type(given) is str:
+                continue
+            name = one_name(given)
             object.__setattr__(self, argument, name)
             if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
                 message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
             check_column_name(argument, name)
-        object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
-        check_choice(self.invalid, ("raise", "drop"), f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
+        if type(self.maximum) is not bool:
+            object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
+        if type(self.invalid) is not str or self.invalid not in _INVALID:
+            check_choice(self.invalid, _INVALID, f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
 
     @property
     def names(self) -> tuple[Any, Any, Any]:
@@ -212,7 +218,6 @@ def check_columns(
     rows: int,
     names: tuple[Any, Any, Any],
     invalid: Invalid = "raise",
-    first_row: int = 0,
     *,
     defer_checks: bool = False,
 ) -> CheckedColumns:
@@ -237,7 +242,7 @@ def check_columns(
         return CheckedColumns(ids, weights, None, statistics=statistics)
     if invalid == "raise":
         end, mask = flagged[0]
-        raise invalid_rows(names, end, int(mask.sum()), first_row + int(mask.argmax()))
+        raise invalid_rows(names, end, int(mask.sum()), int(mask.argmax()))
     kept = reader.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in flagged]))
     return CheckedColumns(*take_rows(reader, ids, weights, kept), kept)
 

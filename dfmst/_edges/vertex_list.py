@@ -73,6 +73,18 @@ class VertexList:
     def __len__(self) -> int:
         return len(self.vertex)
 
+    @property
+    def group_sizes(self) -> Array | None:
+        """Vertices of each group; ``None``: all rows are one graph."""
+        return None if self.groups is None else self.groups.sizes
+
+    def group_called(self, group: int) -> str:
+        """Return the columns and values that name a group."""
+        assert self.groups is not None
+        columns = self.groups.columns(self.view, self.engine.xp.array([group]), ())
+        entries = [column.to_arrow() for column in columns.values()]
+        return words_of_group(self.groups.names, [each[0] if isinstance(each, pa.Table) else each for each in entries])
+
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Any] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
@@ -111,6 +123,15 @@ class VertexList:
         if isinstance(values, pa.Array):
             return values
         return pa.array(self.engine.to_host(values)) if is_array(values) else values.to_arrow()
+
+
+def words_of_group(names: Iterable[Any], entries: Iterable[pa.Array | pa.ChunkedArray]) -> str:
+    """Return words for a group, from the columns that name it and their first entries."""
+    values = ((name, entry[0].as_py()) for name, entry in zip(names, entries, strict=True))
+    return ", ".join(
+        f"{name} {'null' if value is None else repr(value) if isinstance(value, str) else value}"
+        for name, value in values
+    )
 
 
 def list_vertices(

@@ -75,7 +75,6 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
 
 
 def _weight_titles(drawing: Drawing, counts: list[Array], places: list[float], words: list[str]) -> None:
-    """Describe each bin when the pointer is on it."""
     for at, (rows, chosen) in enumerate(zip(*(each.tolist() for each in counts), strict=True)):
         text = f"{words[at]} to {words[at + 1]}: {plural(rows, 'row')}, {chosen:,} in the forest"
         wide = places[at + 1] - places[at]
@@ -168,7 +167,6 @@ def _degree_groups(most: int, least: int) -> list[int]:
 
 
 def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
-    """Draw the largest trees, if there are several."""
     sizes = forest.tree_sizes[:_TREES].tolist() if len(forest.ordered) and trees > 1 else []
     if not sizes:
         return {"drawing": None, "count": 0}

@@ -12,10 +12,10 @@ import numpy as np
 from dfmst._common.arguments import plural
 from dfmst._common.types import Array
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
-from dfmst._report.colors import Colors
 from dfmst._report.drawing import Drawing
 from dfmst._report.facts import LONGEST, ForestFacts, number_of_root
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
+from dfmst._report.vertices import Colors
 from dfmst._report.words import clip
 
 _FEWEST, _MOST = 40, 90  # parts that are wanted, and that are made by weight
@@ -113,8 +113,6 @@ def part_card(forest: ForestFacts, colors: Colors) -> dict[str, Any]:
 
 
 class _Discs:
-    """A drawing of parts."""
-
     def __init__(self, forest: ForestFacts, parts: Parts) -> None:
         self.forest, self.parts = forest, parts
         source, target = forest.ordered.source, forest.ordered.target
@@ -172,7 +170,6 @@ class _Discs:
 
 
 def _note(forest: ForestFacts, parts: Parts, colors: Colors) -> str:
-    """Say what discs and lines are."""
     count, kind = int(parts.size[parts.drawn].sum()), "lightest" if forest.maximum else "heaviest"
     note = f"{plural(forest.vertices, 'vertex', 'vertices')} in {plural(int(parts.drawn.sum()), 'part')}"
     note = f"{count:,} of {note}, in the largest trees" if count < forest.vertices else note

@@ -26,7 +26,6 @@ class Scale:
     step: float = 0.0  # least distance of ticks: 1 for whole numbers
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value."""
         # Halves, so that the range of the largest floats is one.
         span = self.high / 2 - self.low / 2
         return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
@@ -95,12 +94,10 @@ class Drawing:
         self._parts: list[str] = []
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
-        """Write a line of text."""
         body = escape(label(text))
         self._parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{body}</text>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
-        """Draw a straight line."""
         self._parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
 
     def rect(self, x: float, y: float, width: float, height: float, kind: str, title: str = "") -> None:
@@ -109,12 +106,10 @@ class Drawing:
         self._parts.append(f'<rect {place} class="{kind}">{_title(title)}</rect>')
 
     def circle(self, x: float, y: float, radius: float, kind: str, title: str = "") -> None:
-        """Draw a dot."""
         place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
         self._parts.append(f'<circle {place} class="{kind}">{_title(title)}</circle>')
 
     def path(self, shape: str, kind: str, title: str = "") -> None:
-        """Draw a path."""
         if shape:
             self._parts.append(f'<path d="{shape}" class="{kind}">{_title(title)}</path>')
 
@@ -132,7 +127,6 @@ class Drawing:
             self.text(max(scale(value), 3 * len(word)), bottom + 15, word, "tick", "middle")
 
     def markup(self) -> Markup:
-        """Return the drawing."""
         box = f'viewBox="0 0 {self.width:g} {self.height:g}" role="img" aria-label="{escape(label(self._name))}"'
         return Markup(f'<svg xmlns="http://www.w3.org/2000/svg" {box}>{"".join(self._parts)}</svg>')
 
@@ -142,7 +136,6 @@ def _title(text: str) -> str:
 
 
 def polyline(x: Array, y: Array) -> str:
-    """Return a line through points as an SVG path."""
     return "M" + "L".join(f"{one} {other}" for one, other in zip(x.tolist(), y.tolist(), strict=True))
 
 

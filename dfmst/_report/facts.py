@@ -22,6 +22,7 @@ from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import order_forest
 from dfmst._trees.points.geometry import geometry_names
+from dfmst._trees.request import Request, Solver
 from dfmst._trees.result import Forest, kind_of
 
 LONGEST = 5  # edges that a picture numbers
@@ -50,14 +51,13 @@ class ForestFacts:
     def __init__(self, forest: Frame, columns: EdgeColumns) -> None:
         plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum)
         # Edges between places in the list of vertices.
-        self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
+        self.ordered = order_forest(forest, Request(plain, Solver(engine="cpu")))
         self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest
         self.weight_name = columns.weight  # None: all weights are equal
         self.maximum = columns.maximum
 
     @property
     def view(self) -> FrameView:
-        """The forest's frame, on the host."""
         assert isinstance(self.ordered.view, FrameView)
         return self.ordered.view
 
@@ -77,18 +77,18 @@ class ForestFacts:
     def weight_words(self) -> Callable[[float], str]:
         """Show a weight: a number, a date or a time of day."""
         weights = None if self.weight_name is None else self.ordered.weights(self.weight_name)
-        if not isinstance(weights, pa.Array) or pa.types.is_duration(weights.type):
+        kind = weights.type if isinstance(weights, pa.Array) else pa.null()
+        if not pa.types.is_temporal(kind) or pa.types.is_duration(kind):
             return grouped
-        return clock if pa.types.is_time(weights.type) else moment if pa.types.is_temporal(weights.type) else grouped
+        return clock if pa.types.is_time(kind) else moment
 
     @cached_property
     def degree(self) -> Array:
-        """Edges at each vertex, ``int64``."""
-        return _degrees(self.ordered.source, self.ordered.target, self.vertices)
+        ends = self.ordered.source, self.ordered.target
+        return sum(np.bincount(end, minlength=self.vertices) for end in ends)  # type: ignore[return-value]
 
     @cached_property
     def root(self) -> Array:
-        """The smallest vertex of each vertex's tree."""
         return self.ordered.labels()
 
     @cached_property
@@ -102,7 +102,6 @@ class ForestFacts:
 
     @cached_property
     def tree_sizes(self) -> Array:
-        """Vertices of each tree, the largest first."""
         return np.bincount(self.tree)
 
     def hubs(self, part: Array, count: int) -> Array:
@@ -116,16 +115,13 @@ class ForestFacts:
 
     @cached_property
     def merges(self) -> Merges:
-        """Merges of the dendrogram, in order."""
         return merge_clusters(self.ordered.engine, self.ordered.source, self.ordered.target, self.vertices)
 
     def names(self, places: Sequence[int] | Array) -> list[str]:
-        """Return the ids of vertices as text."""
         ids = self.ordered.listed.values().take(pa.array(np.asarray(places, np.int64)))
         return [label(value) for value in readable(ids)]
 
     def ends(self, at: int) -> list[str]:
-        """Return the ids of both ends of an edge as text."""
         return self.names([int(self.ordered.source[at]), int(self.ordered.target[at])])
 
     def extreme(self, count: int) -> Array:
@@ -137,10 +133,9 @@ class ForestFacts:
 
         Geometries are left out: they are drawn.
         """
-        view = self.view
+        view, drawn = self.view, set(geometry_names(self.view.native))
         first = [name for name in (*self.ordered.listed.names, self.weight_name) if name is not None]
-        drawn = {*first, *geometry_names(view.native)}
-        names = first + [name for name in view.frame.columns if name not in drawn]
+        names = first + [name for name in view.frame.columns if name not in drawn.union(first)]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
         values = [_listed(rows.get_column(name)) for name in names[:most]]
         return [label(name) for name in names[:most]], values, len(view.frame.columns) - len(values)
@@ -156,8 +151,6 @@ def _listed(series: nw.Series[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """The graph."""
-
     name: str  # of the graph and of the forest, as words
     kind: str
     rows: int  # counts
@@ -170,7 +163,6 @@ class GraphFacts:
 
 
 def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, ForestFacts]:
-    """Read graph and forest from a solution in memory."""
     rows = solution.store
     assert isinstance(rows, FrameRows)
     graph, forest = of_summary(rows.frame, rows.columns, solution.summary(), title)
@@ -187,7 +179,6 @@ def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, Forest
 
 
 def _weights(rows: FrameRows) -> Array | None:
-    """Weights of the rows that were not dropped."""
     name, chosen = rows.columns.weight, rows.solved.input.kept
     if name is None:
         return None
@@ -214,7 +205,3 @@ def of_summary(
         maximum=columns.maximum,
     )
     return graph, forest
-
-
-def _degrees(source: Array, target: Array, vertices: int) -> Array:
-    return np.bincount(source, minlength=vertices) + np.bincount(target, minlength=vertices)

@@ -51,13 +51,11 @@ class Box:
         return cls(width, height, x.min() - (width / scale - wide) / 2, y.max() + (height / scale - high) / 2, scale)
 
     def place(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return columns and rows of points."""
         columns = np.rint((x - self.left) * self.scale)
         rows = np.rint((self.top - y) * self.scale)
         return columns.astype(np.int64), rows.astype(np.int64)
 
     def tag(self, text: str, x: float, y: float) -> Tag:
-        """Return a word at a point."""
         left, top = 100 * (x - self.left) * self.scale / self.width, 100 * (self.top - y) * self.scale / self.height
         return text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2)
 
@@ -125,7 +123,6 @@ def _breadth_first(start: int, neighbors: _Neighbors) -> tuple[list[int], dict[i
 
 
 def _middle(start: int, neighbors: _Neighbors) -> int:
-    """The middle of a tree's longest path."""
     first = _breadth_first(start, neighbors)[0][-1]
     order, parent = _breadth_first(first, neighbors)
     path = [order[-1]]

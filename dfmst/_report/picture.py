@@ -15,12 +15,11 @@ import numpy as np
 
 from dfmst._common.arguments import plural
 from dfmst._common.types import Array
-from dfmst._report.colors import Colors, tree_colors
 from dfmst._report.contract import part_card
 from dfmst._report.drawing import Drawing, chains, polyline
 from dfmst._report.facts import LONGEST, ForestFacts
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
-from dfmst._report.points import Points
+from dfmst._report.vertices import Colors, Points, tree_colors
 from dfmst._trees.points.geometry import Lines
 from dfmst.errors import InvalidEdgesError
 
@@ -210,8 +209,6 @@ class _Picture:
             self._dot(np.flatnonzero(self.there))
 
     def _draw_world(self, south: float, north: float) -> None:
-        """Draw outline and net."""
-
         def shape(longitude: Array, latitude: Array) -> str:
             return polyline(*self.frame.place(*self.to_plane(longitude, latitude)))
 

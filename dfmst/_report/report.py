@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib.metadata import version as version_of
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import jinja2
 import numpy as np
@@ -17,19 +17,18 @@ from markupsafe import Markup
 
 from dfmst._common.arguments import check_text, plural
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Frame, Invalid
+from dfmst._common.types import ColumnName, Columns, Frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
-from dfmst._report.colors import Colors, read_colors
 from dfmst._report.facts import LONGEST, ForestFacts, GraphFacts, of_solution, of_summary
 from dfmst._report.picture import picture_card
-from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
+from dfmst._report.vertices import Colors, Points, edge_points, frame_points, read_colors
 from dfmst._report.words import alike, clip, duration, grouped, label, percent, rate
-from dfmst._trees.forest import solve
+from dfmst._trees.forest import find
 from dfmst._trees.points.geometry import geometry_name
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
-from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError, printable
 from dfmst.formats.atomic import atomic_path
 
@@ -73,26 +72,24 @@ class Report:
 
 
 @driven("edges")
+@with_options("memory", Solving)
 def report(
     edges: Frame | Forest,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    keep: Any = None,
-    drop: Any = None,
-    points: Any = None,
-    id: Any = None,
-    coordinates: Any = None,
-    color: Any = None,
+    keep: ColumnName | None = None,
+    drop: ColumnName | None = None,
+    points: Frame | None = None,
+    id: ColumnName | None = None,
+    coordinates: Columns | None = None,
+    color: ColumnName | Frame | None = None,
     title: str | None = None,
     note: str = "",
     run: Mapping[str, Any] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
+    **options: Unpack[Solving],
 ) -> Report:
     """Find the forest of an edge table, and draw graph, run and forest on one page.
 
@@ -151,29 +148,26 @@ def report(
     >>> page.html[:15], "<script" in page.html
     ('<!doctype html>', False)
     """
-    _check_words(title, note, run)
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
-    seconds, summary = dict[str, float](), {} if run is None else dict(run)
+    check_text("title", "" if title is None else title)
+    check_text("note", note)
+    if run is not None and not isinstance(run, Mapping):
+        raise TypeError(f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints")
+    request = Request.of(source, target, weight, maximum=maximum, keep=keep, drop=drop, joint_keys=False, **options)
+    columns, seconds, summary = request.columns, dict[str, float](), {} if run is None else dict(run)
     step = partial(timed, seconds)
-    if isinstance(edges, Forest) and edges.columns.conditions.by:
-        message = f"the table has a forest of every group ({edges.columns.conditions.words[0]})"
-        raise InvalidEdgesError(message, "report one group: filter the table, and leave by= out")
-    if isinstance(edges, Forest) and edges.columns.keys is not None:
-        message = f"the forest has ids or weights of several columns: {', '.join(map(str, edges.columns.keys))}"
-        raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
-    if isinstance(edges, Forest) and edges.driver != "memory":
-        edges, columns, run = edges.frame, edges.columns, (summary := edges.summary() | summary)
-    if run is not None and not isinstance(edges, Forest):
+    if isinstance(edges, Forest):
+        columns = _checked(edges.columns)
+        if edges.driver != "memory":
+            edges, summary = edges.frame, edges.summary() | summary
+    elif run is None:
+        edges = find(edges, request, True, step)
+    if isinstance(edges, Forest):
+        with step("gather"):
+            graph, forest = of_solution(edges, title)
+        facts = run_facts({"seconds": seconds, **edges.summary(), **summary}, columns.weight, edges)
+    else:
         graph, forest = of_summary(edges, columns, summary, title)
         facts = run_facts(summary, columns.weight)
-    else:
-        options: dict[str, Any] = {"keep": keep, "drop": drop, "algorithm": algorithm, "engine": engine}
-        options |= {"maximum": maximum, "invalid": invalid, "threads": threads, "step": step, "return_trace": True}
-        solution = edges if isinstance(edges, Forest) else solve(edges, source, target, weight, **options)
-        columns = solution.columns
-        with step("gather"):
-            graph, forest = of_solution(solution, title)
-        facts = run_facts({"seconds": seconds, **solution.summary(), **summary}, columns.weight, solution)
     places = _points(forest, columns, points, id, coordinates, color)
     colors = None if color is None else read_colors(forest, columns, points, id, color)
     version = version_of("dfmst")
@@ -181,11 +175,15 @@ def report(
     return Report(_template().render(_page(graph, forest, facts, places, colors), version=version, footer=footer))
 
 
-def _check_words(title: Any, note: Any, run: Any) -> None:
-    check_text("title", "" if title is None else title)
-    check_text("note", note)
-    if run is not None and not isinstance(run, Mapping):
-        raise TypeError(f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints")
+def _checked(columns: EdgeColumns) -> EdgeColumns:
+    """Return the columns of a forest; raise an error if it cannot be drawn."""
+    if columns.conditions.by:
+        message = f"the table has a forest of every group ({columns.conditions.words[0]})"
+        raise InvalidEdgesError(message, "report one group: filter the table, and leave by= out")
+    if columns.keys is not None:
+        message = f"the forest has ids or weights of several columns: {', '.join(map(str, columns.keys))}"
+        raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
+    return columns
 
 
 def _points(
@@ -194,11 +192,9 @@ def _points(
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None
         return None if colored else frame_points(points, id, coordinates)
-    if coordinates is None:
-        coordinates = geometry_name(forest.view.native)
-    if coordinates is None:
-        return None
-    return edge_points(forest.view, (columns.source, columns.target), coordinates)
+    coordinates = geometry_name(forest.view.native) if coordinates is None else coordinates
+    ends = columns.source, columns.target
+    return None if coordinates is None else edge_points(forest.view, ends, coordinates)
 
 
 @cache
@@ -219,7 +215,6 @@ def _template() -> jinja2.Template:
 def _page(
     graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points | None, colors: Colors | None
 ) -> dict[str, Any]:
-    """Return the words and the drawings of the template."""
     trees = graph.vertices - len(forest.ordered)
     weights, degrees, merges = weight_card(graph, forest), degree_card(graph, forest), dendrogram(forest)
     sizes = tree_card(forest, trees, graph.vertices)
@@ -300,10 +295,9 @@ def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
     if graph.total is None:
         return "all weights are equal"
     name = label(forest.weight_name)
-    if graph.weight is not None:
-        with np.errstate(all="ignore"):
-            whole, own = float(graph.weight.sum()), float(forest.weight.sum())
-        if np.isfinite(whole) and whole > 0 and own >= 0:
-            part = f"{percent(own, whole)} of all rows’"
-            return part if name == "weight" else f"{clip(name, 12)}, {part}"
-    return name
+    with np.errstate(all="ignore"):
+        whole, own = (np.nan if each is None else float(each.sum()) for each in (graph.weight, forest.weight))
+    if not (np.isfinite(whole) and whole > 0 and own >= 0):
+        return name
+    part = f"{percent(own, whole)} of all rows’"
+    return part if name == "weight" else f"{clip(name, 12)}, {part}"

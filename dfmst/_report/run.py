@@ -41,8 +41,6 @@ def timed(seconds: dict[str, float], name: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run."""
-
     about: tuple[str, ...]  # algorithm, engine and threads, as words
     summary: Mapping[str, Any]  # as `dfmst forest --json` prints it
     trace: Mapping[str, list[Any]]  # columns of the records of its rounds
@@ -77,37 +75,32 @@ def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[
     unused = 0 if last is None else last - solution.components
     if unused <= 0 or trace["vertices"][0] - unused != solution.vertices:
         return trace
-    counts = {
-        name: [None if one is None else one - unused for one in trace[name]] for name in ("vertices", "components")
-    }
-    return {**trace, **counts}
+    counted = ("vertices", "components")
+    return trace | {name: [None if one is None else one - unused for one in trace[name]] for name in counted}
 
 
 def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
-    """Return the words of the run's card."""
     steps = [(name, value) for name, value in run.seconds.items() if name != "total" and value > 0]
-    note = f"{duration(run.total)} from start to end"
     covered = sum(value for _, value in steps)
-    if len(steps) > 1 and run.total > covered * 1.005:
-        note += f"; the steps add up to {duration(covered)}"
+    sums = len(steps) > 1 and run.total > covered * 1.005
+    note = f"{duration(run.total)} from start to end" + f"; the steps add up to {duration(covered)}" * sums
     shown = []
     for at, (name, value) in enumerate(steps):
         kind = "won" if name in ("solve", "fold") else f"w{at % 7}{' patterned' * (at % 2)}"
         shown.append((label(name), duration(value), f"{max(value / run.total, 1e-4):.5f}", kind))
     plan = [[label(word) for word in row] for row in run.summary.get("plan", ())]
     internals = _bandwidth_words(run, rows)
-    return {"note": f"{note}.", "steps": shown, "facts": _machine_facts(run), "plan": plan, "internals": internals}
+    return {"note": f"{note}.", "steps": shown, "facts": _memory_facts(run), "plan": plan, "internals": internals}
 
 
-def _machine_facts(run: RunFacts) -> list[dict[str, Any]]:
-    facts: list[dict[str, Any]] = []
+def _memory_facts(run: RunFacts) -> list[dict[str, Any]]:
     peak, limit, of = run.summary.get("peak_memory") or peak_memory(), run.summary.get("memory_limit"), "the limit"
-    if peak is not None:
-        limit, of = (limit, of) if limit else (machine_memory(), "this machine")
-        text = f"{size(peak)} of the {size(limit)} of {of}" if limit else size(peak)
-        share = round(min(100.0, 100 * peak / limit), 1) if limit else None
-        facts.append({"name": "Peak memory of the process", "text": text, "share": share})
-    return facts
+    if peak is None:
+        return []
+    limit, of = (limit, of) if limit else (machine_memory(), "this machine")
+    text = f"{size(peak)} of the {size(limit)} of {of}" if limit else size(peak)
+    share = round(min(100.0, 100 * peak / limit), 1) if limit else None
+    return [{"name": "Peak memory of the process", "text": text, "share": share}]
 
 
 def _bandwidth_words(run: RunFacts, rows: int) -> str:
@@ -115,9 +108,8 @@ def _bandwidth_words(run: RunFacts, rows: int) -> str:
     solved = run.seconds.get("solve", run.seconds.get("fold"))
     if not solved or not rows:
         return ""
-    speed = _bandwidth()
-    once = rows * _ROW / speed
-    words = f"One pass over the ids and weights takes {duration(once)} at {speed / 1e9:.1f} GB/s"
+    once = rows * _ROW / _bandwidth()
+    words = f"One pass over the ids and weights takes {duration(once)} at {_bandwidth() / 1e9:.1f} GB/s"
     return f"{words}, {percent(once, solved)} of the time to solve."
 
 

@@ -50,7 +50,6 @@ def alike(values: Sequence[Any]) -> Callable[[Any], str]:
 
 
 def tick(value: float) -> str:
-    """Return a number for an axis."""
     if abs(value) >= 1e15:
         return f"{value:.0e}"
     for unit, prefix in _PREFIXES:
@@ -71,7 +70,6 @@ def clock(seconds: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Format a share in percent."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
@@ -82,7 +80,6 @@ def duration(seconds: float) -> str:
 
 
 def rate(rows: float, seconds: float) -> str:
-    """Return rows a second."""
     if not seconds:
         return ""
     each = rows / seconds
@@ -92,7 +89,6 @@ def rate(rows: float, seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.0f} MiB"
 
 

@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._edges.device_columns import device_column, is_device_column
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.read import EdgeColumns
 from dfmst._edges.results import take_or_null
 from dfmst._edges.vertex_list import find_places
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _NO_RANK = int(np.iinfo(np.uint32).max)
 
 
 @driven("forest", "pairs")
+@with_options("memory", Solving)
 def bottlenecks(
-    forest: Frame,
-    pairs: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    forest: FrameT,
+    pairs: Frame,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Return the heaviest row of the forest's path between each of many pairs of vertices.
 
     No path of the edge table between the two vertices has a lighter heaviest row (:func:`path` returns all rows of one
@@ -88,11 +85,9 @@ def bottlenecks(
     Hu: The maximum capacity route problem. Operations Research 9 (1961). Tarjan: Applications of path compression on
     balanced trees. Journal of the ACM 26 (1979).
     """
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    request = Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options)
     ends, index = _ends(pairs, source, target)
-    ordered = order_forest(
-        forest, columns, None, algorithm=algorithm, engine=engine, threads=threads, argument="forest"
-    )
+    ordered = order_forest(forest, request, argument="forest")
     if not ordered.view.on_device and any(is_device_column(ids) for _, ids in ends):
         raise UnsupportedFrameError("pairs is on a GPU, and the forest is on the host", "copy the pairs to the host")
     with ordered.engine.guard():
@@ -100,14 +95,13 @@ def bottlenecks(
         rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
         places = {"start": first, "stop": last}
         if isinstance(ordered.view, DeviceView):
-            return _frame_on_gpu(ordered, places, rank, weight, index)
-        return _frame_on_host(ordered, ordered.view, places, rank, weight, index)
+            return _frame_on_gpu(ordered, places, rank, weight, index)  # type: ignore[no-any-return]
+        return _frame_on_host(ordered, ordered.view, places, rank, weight, index)  # type: ignore[no-any-return]
 
 
 def _frame_on_host(
     ordered: OrderedForest, view: FrameView, places: dict[str, Array], rank: Array, weight: Any, index: Any
 ) -> Frame:
-    """Return the pairs, and the edge and weight of each."""
     listed = replace(ordered.listed, view=replace(view, lazy=False, as_user=None))
     joined = nw.from_native(listed.frame(places), eager_only=True)
     missing = rank == _NO_RANK

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._common.types import Array, Columns, FrameT
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.joint import compose
-from dfmst._edges.read import edge_columns, read_table
+from dfmst._edges.read import read_table
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.forest import open_edges
+from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.solve import solve_table
 
 
 @driven("edges")
+@with_options("memory", Running)
 def bridges(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
     *,
-    by: Any = None,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    by: Columns | None = None,
+    **options: Unpack[Running],
+) -> FrameT:
     """Return the bridges of an edge table: the rows whose loss leaves no path between their ends.
 
     Every forest has all bridges. Parallel rows are never bridges: each is a path if the other is lost.
@@ -63,12 +62,12 @@ def bridges(
     Tarjan: A note on finding the bridges of a graph. Information Processing Letters 2 (1974).
     Tarjan, Vishkin: An efficient parallel biconnectivity algorithm. SIAM Journal on Computing 14 (1985).
     """
-    view, runner = open_edges(edges, engine, threads)
-    columns = edge_columns(source, target, None, False, invalid, Conditions.of(by, None, None))
-    view = compose(runner, view, columns)
+    request = Request.of(source, target, None, by=by, **options)
+    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    view = compose(runner, view, request.columns)
     with runner.guard():
-        input = read_table(runner, view, columns)
-        return view.take(runner, input.frame_rows(bridge_rows(runner, input.table)))
+        input = read_table(runner, view, request.columns)
+        return view.take(runner, input.frame_rows(bridge_rows(runner, input.table)))  # type: ignore[no-any-return]
 
 
 def bridge_rows(engine: Engine, table: EdgeTable) -> Array:

@@ -4,47 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
-from dfmst._common.arguments import plural, real_number
+from dfmst._common.arguments import real_number
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Scalar, Vertices
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertex_list import Groups
+from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
-from dfmst._trees.constrained import ConstrainedMerges, read_marks
+from dfmst._trees.constrained import constrained
+from dfmst._trees.cut import Thresholds, cut, in_type
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.relabel import with_old_names
-from dfmst._trees.thresholds import Cut, Thresholds, in_type, rows_for
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 @driven("edges")
+@with_options("memory", Solving)
 def clusters(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    weight: ColumnName | None = "weight",
     *,
     n_clusters: int | Iterable[int] | None = None,
-    distance: Any = None,
-    vertices: Any = None,
-    by: Any = None,
+    distance: Scalar | Iterable[Scalar] | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     max_size: int | None = None,
-    one_per: Any = None,
+    one_per: Columns | None = None,
     previous: Frame | None = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Cut the forest of an edge table into clusters: single-linkage clusters, at one threshold or several.
 
     Two vertices are in one cluster if a path of the remaining edges joins them. Clusters at a lower threshold are
@@ -121,90 +118,73 @@ def clusters(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     conditions = max_size is not None or one_per is not None
-    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
-    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=columns.maximum, optional=conditions)
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    thresholds = Thresholds.of(n_clusters, distance, weight, maximum=request.columns.maximum, optional=conditions)
     if conditions and by is not None and n_clusters is not None:
         raise ValueError("n_clusters= and by= cannot be combined with max_size= or one_per=; leave one of them out")
     if previous is not None and by is not None:
         raise ValueError("previous= and by= cannot be combined: call clusters once for each group")
-    options: Any = {"algorithm": algorithm, "engine": engine, "threads": threads}
-    forest = order_forest(edges, columns, vertices, all_rows=conditions, **options)
-    with forest.engine.guard():
-        if conditions:  # one thread scans all rows
-            forest = forest.to_host()
-        cuts = thresholds.cuts(len(forest), lambda: forest.weights(weight))
-        if conditions:
-            mark = read_marks(forest, (source, target), vertices, one_per)
-            found = _constrained(ConstrainedMerges(forest, max_size, mark), forest, cuts)
-        else:
-            found = {
-                cut.name: forest.labels(cut.rows if cut.wanted is None else _merges(forest, cut.wanted)) for cut in cuts
-            }
-        labels = {cut.name: found[cut.name] for cut in cuts}
-        labels = {"vertex": forest.engine.xp.arange(forest.vertices), **labels}
-        return forest.listed.frame(labels) if previous is None else _with_old_names(forest, labels, previous)
+    ordered = order_forest(edges, request, vertices, all_rows=conditions)
+    listed = ordered.listed
+    with ordered.engine.guard():
+        forest = constrained(ordered, max_size, one_per, vertices) if conditions else ordered
+        labels = {"vertex": listed.engine.xp.arange(len(listed)), **cut(forest, listed, thresholds)}
+        found: FrameT = listed.frame(labels) if previous is None else _with_old_names(listed, labels, previous)
+        return found
 
 
-def _with_old_names(forest: OrderedForest, labels: dict[str, Array], previous: Frame) -> Any:
+def _with_old_names(listed: VertexList, labels: dict[str, Array], previous: Frame) -> Any:
     """Build the frame of labels, with the names of earlier clusters."""
-    if not isinstance(forest.view, FrameView):
+    if not isinstance(listed.view, FrameView):
         message = "clusters are compared with previous ones on the host, and this frame is on a GPU"
         raise UnsupportedFrameError(message, "leave previous= out, and pass .to_arrow() of both to dfmst.relabel")
-    plain = replace(forest.listed, view=replace(forest.view, lazy=False, as_user=None))
+    plain = replace(listed, view=replace(listed.view, lazy=False, as_user=None))
     named = nw.from_native(plain.frame(labels), eager_only=True)
     for name in list(labels)[1:]:
         named = with_old_names(named, previous, name)
-    return forest.view.finish(named)
+    return listed.view.finish(named)
 
 
-def _constrained(merges: ConstrainedMerges, forest: OrderedForest, cuts: list[Cut]) -> dict[str, Array]:
-    """Labels of each cut in one scan."""
-    labels = {}
-    for cut in sorted(cuts, key=lambda cut: (cut.rows, -(cut.wanted or 0))):
-        labels[cut.name] = merges.labels(cut.rows, 1 if cut.wanted is None else cut.wanted)
-        if cut.wanted is not None and merges.clusters != cut.wanted:
-            message = f"{cut.wanted:,} clusters cannot be made of {forest.vertices:,} vertices under these conditions"
-            raise InvalidEdgesError(message, f"make {merges.clusters:,} to {forest.vertices:,}")
-    return labels
-
-
-def _merges(forest: OrderedForest, count: int) -> int | Array:
-    """Number of edges to keep for `count` clusters; of groups, flags of the edges."""
-    if forest.listed.groups is not None:
-        return _merges_in_groups(forest, forest.listed.groups, count)
-    return rows_for(count, forest.vertices, forest.trees)
-
-
-def _merges_in_groups(forest: OrderedForest, groups: Groups, count: int) -> Array:
-    group, place, _ = forest.places_in_groups()
-    trees = groups.sizes - forest.engine.xp.bincount(group, minlength=len(groups.row))
-    wrong = forest.engine.xp.flatnonzero((trees > count) | (groups.sizes < count))
-    if len(wrong):
-        first = int(wrong[0])
-        row, vertices, components = (int(each[first]) for each in (groups.row, groups.sizes, trees))
-        message = f"{plural(count, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; that of row {row} has"
-        message += f" {vertices:,} vertices in {components:,} components"
-        raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out", row=row)
-    flags: Array = place < (groups.sizes - count)[group]
-    return flags
-
-
-@driven("edges")
+@overload
 def single_linkage(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: ColumnName = ...,
+    target: ColumnName = ...,
+    weight: ColumnName | None = ...,
     *,
-    vertices: Any = None,
-    by: Any = None,
+    vertices: Vertices | None = ...,
+    by: Columns | None = ...,
+    join: float | None = ...,
+    as_scipy: Literal[False] = False,
+    **options: Unpack[Solving],
+) -> FrameT: ...
+@overload
+def single_linkage(
+    edges: FrameT,
+    source: ColumnName = ...,
+    target: ColumnName = ...,
+    weight: ColumnName | None = ...,
+    *,
+    vertices: Vertices | None = ...,
+    by: Columns | None = ...,
+    join: float | None = ...,
+    as_scipy: Literal[True],
+    **options: Unpack[Solving],
+) -> tuple[Array, pa.Array]: ...
+@driven("edges")
+@with_options("memory", Solving)
+def single_linkage(
+    edges: FrameT,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
+    weight: ColumnName | None = "weight",
+    *,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     join: float | None = None,
     as_scipy: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT | tuple[Array, pa.Array]:
     """Return the single-linkage dendrogram of an edge table: one row a merge, in ascending distance.
 
     Parameters
@@ -260,8 +240,7 @@ def single_linkage(
     join = None if join is None else real_number("join", join)
     if by is not None and (join is not None or as_scipy):
         raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
-    columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, None, None))
-    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    forest = order_forest(edges, Request.of(source, target, weight, by=by, joint_keys=False, **options), vertices)
     with forest.engine.guard():
         left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
         merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
@@ -275,7 +254,8 @@ def single_linkage(
             return _matrix(forest, merges, weight, join), forest.listed.arrow()
         distance = None if join is None and weight is not None else _distances(forest, merges, weight, join)
         frame = {"left": merges.left, "right": merges.right, "distance": distance, "size": merges.size}
-        return forest.build(weight, frame, begin)
+        built: FrameT = forest.build(weight, frame, begin)
+        return built
 
 
 def _in_groups(forest: OrderedForest, groups: Groups, merges: Merges) -> tuple[OrderedForest, Merges, dict[Any, Any]]:

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.groups import check_one_graph, read_groups
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import list_vertices, vertex_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.forest import open_edges
+from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.bsp import strut_components
 
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
 
 @driven("edges")
+@with_options("memory", Running)
 def connected_components(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
+    edges: FrameT,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
     *,
-    vertices: Any = None,
-    by: Any = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     algorithm: str = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Running],
+) -> FrameT:
     """Return the connected component of every vertex of an edge table.
 
     Parameters
@@ -77,26 +78,34 @@ def connected_components(
     """
     if algorithm not in _LABELLERS:
         raise ValueError(f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}")
-    view, runner = open_edges(edges, engine, threads)
-    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, None, None))
-    label, names = _LABELLERS[algorithm], (source, target)
+    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
+    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
     with runner.guard():
-        if by is not None:
-            check_one_graph(vertices)
-            input, listed, vertex = read_groups(runner, view, columns)
-            component = listed.place[input.to_frame_memory(label(runner, input.table))[vertex]]
-            return listed.frame({"vertex": listed.engine.xp.arange(len(listed)), "component": component})
-        input = read_table(runner, view, columns, in_order=True)
-        labels = label(runner, input.table)
+        labels: FrameT = _labels(runner, view, request.columns, _LABELLERS[algorithm], vertices)
+        return labels
+
+
+def _labels(
+    engine: Engine,
+    view: FrameView | DeviceView,
+    columns: EdgeColumns,
+    label: Callable[[Engine, EdgeTable], Array],
+    vertices: Any,
+) -> Any:
+    if columns.conditions:
+        check_one_graph(vertices)
+        input, listed, vertex = read_groups(engine, view, columns)
+        component = listed.place[input.to_frame_memory(label(engine, input.table))[vertex]]
+    else:
+        input = read_table(engine, view, columns, in_order=True)
+        labels = label(engine, input.table)
         if vertices is None:
-            present = runner.xp.flatnonzero(used_vertices(runner, input.table))
+            present = engine.xp.flatnonzero(used_vertices(engine, input.table))
             found = {"vertex": present, "component": labels[present]}
-            return vertex_frame(
-                view, names, input, {name: input.to_frame_memory(column) for name, column in found.items()}
-            )
-        listed = list_vertices(runner, view, names, input, vertices)
-        xp = listed.engine.xp
-        component = xp.arange(len(listed))
-        found = xp.flatnonzero(listed.vertex >= 0)
-        component[found] = listed.place[input.to_frame_memory(labels)[listed.vertex[found]]]
-        return listed.frame({"vertex": xp.arange(len(listed)), "component": component})
+            found = {name: input.to_frame_memory(column) for name, column in found.items()}
+            return vertex_frame(view, columns.names[:2], input, found)
+        listed = list_vertices(engine, view, columns.names[:2], input, vertices)
+        component = listed.engine.xp.arange(len(listed))
+        known = listed.engine.xp.flatnonzero(listed.vertex >= 0)
+        component[known] = listed.place[input.to_frame_memory(labels)[listed.vertex[known]]]
+    return listed.frame({"vertex": listed.engine.xp.arange(len(listed)), "component": component})

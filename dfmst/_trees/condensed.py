@@ -166,8 +166,13 @@ def _by_mass(tree: CondensedTree, largest: int | None, single: bool) -> list[boo
     for cluster in range(count - 1, -1 if single and stability[0] > 0 else 0, -1):
         chosen[cluster] = below[cluster] <= stability[cluster] and (largest is None or size[cluster] <= largest)
         below[parent[cluster]] += stability[cluster] if chosen[cluster] else below[cluster]
-    inside = [False] * count
-    for cluster in range(1, count):
+    return _outermost(chosen, parent)
+
+
+def _outermost(chosen: list[bool], parent: list[int]) -> list[bool]:
+    """Leave out chosen clusters that are in another one."""
+    inside = [False] * len(chosen)
+    for cluster in range(1, len(chosen)):
         inside[cluster] = inside[parent[cluster]] or chosen[parent[cluster]]
         chosen[cluster] = chosen[cluster] and not inside[cluster]
     return chosen
@@ -189,12 +194,7 @@ def _apart(chosen: list[bool], parent: list[int], birth: list[float], epsilon: f
             while birth[cluster] * epsilon > 1 and (parent[cluster] or single):
                 cluster = parent[cluster]
             kept[cluster] = True
-    inside = [False] * len(chosen)
-    for cluster in range(1, len(chosen)):
-        above = parent[cluster]
-        inside[cluster] = inside[above] or kept[above]
-        kept[cluster] = kept[cluster] and not inside[cluster]
-    return kept
+    return _outermost(kept, parent)
 
 
 def _by_first_vertex(label: Array) -> Array:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
 from dfmst._common.types import Array
 from dfmst._edges.conditions import group_entries, value_codes
-from dfmst._edges.device_columns import device_codes
+from dfmst._edges.device_columns import DeviceEntries, device_codes
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.vertex_list import find_places
 from dfmst._engines.primitives.contract import flatten
+from dfmst._trees.cut import SortedForest, VertexOrder
 from dfmst._trees.ordered import OrderedForest
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -21,11 +23,17 @@ _NONE = int(np.iinfo(np.uint32).max)
 _HINT = "name source, target, a pair of columns of the edges, or a column of vertices= as a frame with 'vertex'"
 
 
-class ConstrainedMerges:
+def constrained(ordered: OrderedForest, max_size: int | None, one_per: Any, vertices: Any) -> ConstrainedMerges:
+    """Return the merges of all rows that the conditions allow; `ordered` are all rows, and one thread scans them."""
+    ordered = ordered.to_host()
+    return ConstrainedMerges(ordered, max_size, _read_marks(ordered, vertices, one_per))
+
+
+class ConstrainedMerges(SortedForest[Array]):
     """Merges of all rows in their order that the conditions allow; each call continues the last one."""
 
     def __init__(self, ordered: OrderedForest, max_size: int | None, mark: Array | None) -> None:
-        self._ordered, n = ordered, ordered.vertices
+        self._ordered, self.engine, n = ordered, ordered.engine, ordered.vertices
         self._most = n if max_size is None else whole_number("max_size", max_size)
         if self._most < 1 and n:
             raise ValueError(f"max_size is {max_size}; it must be at least 1")
@@ -36,26 +44,39 @@ class ConstrainedMerges:
             bits = np.uint64(1) << (mark.astype(np.uint64) & np.uint64(63))
             self._signature = np.where(mark == _NONE, np.uint64(0), bits)
             self._next, self._stamp = self._parent.copy(), np.zeros(self._marks, np.uint32)
-        self._state = np.array([0, n], np.uint64)
+        self._state = np.array([0, n], np.uint64)  # rows that were scanned, and clusters
 
-    def labels(self, rows: int, wanted: int = 1) -> Array:
-        """Return the smallest place of each place's cluster after the first `rows`, or with `wanted` clusters left."""
-        ordered = self._ordered
-        conditions = (self._most, self._mark, self._marks, self._parent, self._size)
-        columns = (self._signature, self._next, self._stamp, self._state)
-        ordered.engine.launch_alone("merge_within", ordered.source, ordered.target, rows, wanted, *conditions, *columns)
+    def __len__(self) -> int:
+        return len(self._ordered)
+
+    def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
+        return self._ordered.weights(name)
+
+    def labels(self, edges: int | Array) -> Array:
+        self._scan(edges, 1)
         label = self._parent.copy()
-        flatten(ordered.engine, label)
+        flatten(self.engine, label)
         return label
 
-    @property
-    def clusters(self) -> int:
-        """The number of clusters so far."""
-        return int(self._state[1])
+    def kept(self, order: VertexOrder, clusters: int) -> int:
+        self._scan(len(self), clusters)
+        scanned, made = map(int, self._state)
+        if made != clusters:
+            message = f"{clusters:,} clusters cannot be made of {len(order):,} vertices under these conditions"
+            raise InvalidEdgesError(message, f"make {made:,} to {len(order):,}")
+        return scanned
+
+    def _scan(self, rows: int | Array, wanted: int) -> None:
+        """Merge rows until this number is scanned, or this number of clusters is left."""
+        conditions = (self._most, self._mark, self._marks, self._parent, self._size)
+        columns = (self._signature, self._next, self._stamp, self._state)
+        ends = self._ordered.source, self._ordered.target
+        self.engine.launch_alone("merge_within", *ends, rows, wanted, *conditions, *columns)
 
 
-def read_marks(ordered: OrderedForest, names: tuple[Any, Any], vertices: Any, one_per: Any) -> Array | None:
+def _read_marks(ordered: OrderedForest, vertices: Any, one_per: Any) -> Array | None:
     """Return a number for each place; a cluster may hold one place of each number; 2^32 - 1 for places without one."""
+    names = ordered.listed.names
     if one_per is None:
         return None
     if isinstance(one_per, (list, tuple)) and len(one_per) == 2:

@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, real_number, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
-from dfmst._common.types import ROW_LIMIT, Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._common.types import ROW_LIMIT, Array, Columns, Frame, Vertices
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertex_list import Groups, VertexList
+from dfmst._edges.vertex_list import VertexList
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.condensed import Dendrogram, Selection, build_dendrogram, condense, select_clusters
-from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.cut import in_type
+from dfmst._trees.ordered import order_forest
 from dfmst._trees.points.forest import default_neighbors, positive
-from dfmst._trees.points.metrics import check_metric, measure
+from dfmst._trees.points.metrics import Box, check_metric, measure
 from dfmst._trees.points.read import Points, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst._trees.thresholds import in_type
+from dfmst._trees.request import Reading, Request, with_options
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, or_points
 
 
 @driven("edges")
+@with_options("memory", Reading)
 def hdbscan(
     edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    columns: Any = None,
+    columns: Columns | None = None,
     metric: str | None = None,
-    ids: Any = None,
-    box: Any = None,
+    ids: Columns | None = None,
+    box: Box | None = None,
     min_samples: int | None = None,
-    min_cluster_size: Any = 5,
+    min_cluster_size: int | Sequence[int] = 5,
     cluster_selection_method: str = "eom",
     epsilon: float = 0.0,
     max_cluster_size: int | None = None,
     allow_single_cluster: bool = False,
-    vertices: Any = None,
-    by: Any = None,
-    invalid: Invalid = "raise",
-    threads: int | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
+    **options: Unpack[Reading],
 ) -> Any:
     """Cluster an edge table, or points, by density: HDBSCAN on the forest.
 
@@ -139,22 +139,12 @@ def hdbscan(
     if largest is not None and largest < 1:
         raise ValueError(f"max_cluster_size is {largest}; it must be at least 1, or None for clusters of any size")
     single = yes_or_no("allow_single_cluster", allow_single_cluster)
-    if columns is not None or is_array(edges):
-        if by is not None:
-            raise ValueError("by= groups the rows of an edge table, and these are points")
-        made = _of_points(edges, columns, ids, metric, box, min_samples, min(sizes), threads)
-    else:
-        _check_edge_options(metric, ids, box)
-        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads, by, limit)
-        limit = made.epsilon
+    names, points = (source, target, weight), (columns, ids, metric, box)
+    made = _dendrograms(edges, names, points, vertices, by, min_samples, min(sizes), limit, options)
     numbers: dict[str, Array] = {}
     for size in sizes:
-        found = [
-            select_clusters(
-                condense(tree, size), cluster_selection_method, limit, largest, single and tree.vertices >= size
-            )
-            for tree in made.trees
-        ]
+        how = cluster_selection_method, made.epsilon, largest
+        found = [select_clusters(condense(tree, size), *how, single and tree.vertices >= size) for tree in made.trees]
         suffix = size if is_several(min_cluster_size) else ""
         columns_of = map(np.concatenate, zip(*found, strict=True))
         numbers |= {f"{name}{suffix}": column for name, column in zip(Selection._fields, columns_of, strict=True)}
@@ -162,22 +152,22 @@ def hdbscan(
 
 
 @driven("edges")
+@with_options("memory", Reading)
 def condensed_tree(
     edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    columns: Any = None,
+    columns: Columns | None = None,
     metric: str | None = None,
-    ids: Any = None,
-    box: Any = None,
+    ids: Columns | None = None,
+    box: Box | None = None,
     min_samples: int | None = None,
     min_cluster_size: int = 5,
     allow_single_cluster: bool = False,
-    vertices: Any = None,
-    invalid: Invalid = "raise",
-    threads: int | None = None,
+    vertices: Vertices | None = None,
+    **options: Unpack[Reading],
 ) -> Any:
     """Return the condensed tree of HDBSCAN: which vertices leave which cluster, and how clusters split.
 
@@ -226,11 +216,8 @@ def condensed_tree(
     """
     smallest = _sizes([min_cluster_size])[0]
     yes_or_no("allow_single_cluster", allow_single_cluster)
-    if columns is not None or is_array(edges):
-        made = _of_points(edges, columns, ids, metric, box, min_samples, smallest, threads)
-    else:
-        _check_edge_options(metric, ids, box)
-        made = _of_edges(edges, (source, target, weight), min_samples, vertices, invalid, threads)
+    names, points = (source, target, weight), (columns, ids, metric, box)
+    made = _dendrograms(edges, names, points, vertices, None, min_samples, smallest, 0.0, options)
     tree, count = condense(made.trees[0], smallest), made.trees[0].vertices
     parent = count + np.concatenate([tree.cluster, tree.parent[1:]])
     child = np.concatenate([np.arange(count), count + np.arange(1, len(tree.parent))])
@@ -239,14 +226,6 @@ def condensed_tree(
     order = np.lexsort((child, density, parent))
     rows = {"parent": parent, "child": child, "lambda": density, "size": size}
     return made.rows.view.build({name: column[order] for name, column in rows.items()})
-
-
-class _Made(NamedTuple):
-    """Dendrograms of groups, one after the other, and the rows of results."""
-
-    trees: list[Dendrogram]
-    rows: Points | VertexList
-    epsilon: float = 0.0  # in the type of the weights
 
 
 def _sizes(value: Any) -> list[int]:
@@ -259,25 +238,47 @@ def _sizes(value: Any) -> list[int]:
     return sizes
 
 
-def _check_edge_options(metric: str | None, ids: Any, box: Any) -> None:
-    """Refuse options of points for an edge table."""
+class _Made(NamedTuple):
+    """Dendrograms of groups, one after the other, and the rows of results."""
+
+    trees: list[Dendrogram]
+    rows: Points | VertexList
+    epsilon: float  # in the type of the weights
+
+
+def _dendrograms(
+    edges: Frame,
+    names: tuple[Any, Any, Any],
+    points: tuple[Any, Any, Any, Any],
+    vertices: Any,
+    by: Any,
+    min_samples: int | None,
+    smallest: int,
+    epsilon: float,
+    options: Reading,
+) -> _Made:
+    """Make the dendrograms of points, or of an edge table, for which options of points are refused."""
+    columns, ids, metric, box = points
+    if columns is not None or is_array(edges):
+        if by is not None:
+            raise ValueError("by= groups the rows of an edge table, and these are points")
+        tree, rows = _of_points(edges, points, min_samples, smallest, options.get("threads"))
+        return _Made([tree], rows, epsilon)
     check_metric("euclidean" if metric is None else metric)
     if metric not in (None, "euclidean") or ids is not None or box is not None:
         message = "metric=, ids= and box= are for points, and an edge table has distances already"
         raise ValueError(f"{message}; name the coordinates of points with columns=")
+    if isinstance(names[0], list):  # as points_forest takes them
+        message = f"source names {len(names[0])} columns, and an edge table has one for an end"
+        raise InvalidEdgesError(message, f"name the coordinates of points with columns={names[0]!r}")
+    return _of_edges(edges, Request.of(*names, by=by, joint_keys=False, **options), vertices, min_samples, epsilon)
 
 
 def _of_points(
-    points: Frame,
-    columns: Any,
-    ids: Any,
-    metric: str | None,
-    box: Any,
-    min_samples: int | None,
-    smallest: int,
-    threads: Any,
-) -> _Made:
-    read = read_points(points, columns, ids)
+    frame: Frame, about: tuple[Any, Any, Any, Any], min_samples: int | None, smallest: int, threads: int | None
+) -> tuple[Dendrogram, Points]:
+    columns, ids, metric, box = about
+    read = read_points(frame, columns, ids)
     if read.view.on_device:
         message = "clusters and dendrograms are made of points on the host, and these are on a GPU"
         raise UnsupportedFrameError(message, "pass points.to_arrow()")
@@ -285,59 +286,37 @@ def _of_points(
     core = min(others, smallest if min_samples is None else positive("min_samples", min_samples))
     engine = select_engine("cpu", threads, rows=others)
     measured = measure(engine, read, metric, box)
-    source, target, weight = spanning_pairs(
-        engine, measured.coordinates, default_neighbors(measured), core, measured.space
-    )
-    tree = _dendrogram(engine, source, target, measured.unit(engine, weight), read.number)
-    return _Made([tree], read._replace(about=measured.about))
+    pairs = spanning_pairs(engine, measured.coordinates, default_neighbors(measured), core, measured.space)
+    distance = measured.unit(engine, pairs[2])
+    order = np.argsort(distance, kind="stable")
+    source, target, distance = (column[order] for column in (*pairs[:2], distance))
+    return _dendrogram(engine, source, target, distance, read.number), read._replace(about=measured.about)
 
 
-def _of_edges(
-    edges: Frame,
-    names: tuple[Any, Any, Any],
-    min_samples: int | None,
-    vertices: Any,
-    invalid: Invalid,
-    threads: Any,
-    by: Any = None,
-    epsilon: float = 0.0,
-) -> _Made:
-    source, _, weight = names
-    if isinstance(source, list):  # as points_forest takes them
-        message = f"source names {len(source)} columns, and an edge table has one for an end"
-        raise InvalidEdgesError(message, f"name the coordinates of points with columns={source!r}")
-    reweigh = None
+def _of_edges(edges: Frame, request: Request, vertices: Any, min_samples: int | None, epsilon: float) -> _Made:
+    weight, reweigh = request.columns.weight, None
     if min_samples is not None:
-        count = min(positive("min_samples", min_samples), ROW_LIMIT)
-        reweigh = partial(_reachability, count, weight)
-    columns = EdgeColumns(*names, False, invalid, Conditions.of(by, None, None))
-    limits = {"algorithm": "auto", "engine": "auto", "threads": threads}
+        reweigh = partial(_reachability, min(positive("min_samples", min_samples), ROW_LIMIT), weight)
     try:
-        forest = order_forest(edges, columns, vertices, **limits, reweigh=reweigh)
+        forest = order_forest(edges, request, vertices, reweigh=reweigh)
     except ColumnNotFoundError as error:
-        raise or_points(error, names) from None
+        raise or_points(error, (request.columns.source, request.columns.target, weight)) from None
     distance = forest.engine.to_host(forest.distances(weight))
     forest = forest.to_host()
     _check_distances(weight, distance)
     if epsilon and weight is not None:
         epsilon = float(in_type(epsilon, forest.weights(weight)))
-    if forest.listed.groups is None or not forest.vertices:
-        made = _dendrogram(forest.engine, forest.source, forest.target, distance, forest.vertices, in_order=True)
-        return _Made([made], forest.listed, epsilon)
-    return _Made(_dendrograms(forest, forest.listed.groups, distance), forest.listed, epsilon)
-
-
-def _dendrograms(forest: OrderedForest, groups: Groups, distance: Array) -> list[Dendrogram]:
-    """Make the dendrogram of each group."""
+    ends, groups = (forest.source, forest.target), forest.listed.groups
+    if groups is None or not forest.vertices:
+        return _Made([_dendrogram(forest.engine, *ends, distance, forest.vertices)], forest.listed, epsilon)
     group, _, order = forest.places_in_groups()
     bounds = np.searchsorted(group[order], np.arange(len(groups.row) + 1))
     made, places = [], forest.listed.engine.to_host(groups.begin)
     for at, (begin, end) in enumerate(pairwise(bounds)):
-        edges, first = order[begin:end], np.uint32(places[at])
-        ends = forest.source[edges] - first, forest.target[edges] - first
-        size = int(places[at + 1] - places[at])
-        made.append(_dendrogram(forest.engine, *ends, distance[edges], size, in_order=True))
-    return made
+        rows, first = order[begin:end], np.uint32(places[at])
+        source, target = (column[rows] - first for column in ends)
+        made.append(_dendrogram(forest.engine, source, target, distance[rows], int(places[at + 1] - places[at])))
+    return _Made(made, forest.listed, epsilon)
 
 
 def _check_distances(name: Any, distance: Array) -> None:
@@ -346,12 +325,7 @@ def _check_distances(name: Any, distance: Array) -> None:
         raise InvalidEdgesError(message, "add a constant, or take the distances that these stand for")
 
 
-def _dendrogram(
-    engine: Engine, source: Array, target: Array, distance: Array, vertices: int, *, in_order: bool = False
-) -> Dendrogram:
-    if not in_order:
-        order = np.argsort(distance, kind="stable")
-        source, target, distance = source[order], target[order], distance[order]
+def _dendrogram(engine: Engine, source: Array, target: Array, distance: Array, vertices: int) -> Dendrogram:
     finite = int(np.searchsorted(distance, np.inf))  # others join nothing
     return build_dendrogram(engine, source[:finite], target[:finite], distance[:finite], vertices)
 

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._common.types import Array, Frame, FrameT
 from dfmst._edges.device_columns import sum_column
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
 from dfmst._edges.joint import compose
-from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
+from dfmst._trees.request import Request
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
@@ -93,63 +93,12 @@ def open_edges(
     return view, select_engine(engine, threads, on_device=view.on_device, rows=len(view))
 
 
-def solve(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    return_trace: bool = False,
-    step: Step = nullcontext,
-) -> Forest:
-    """Find a forest, with its counts, total weight, trace and proof.
-
-    Parameters
-    ----------
-    edges, source, target, weight, by, keep, drop, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`.
-    maximum
-        Whether heavier edges come first.
-    return_trace
-        Whether the forest has a trace.
-    step
-        Called with ``"prepare"`` and with ``"solve"``, it gives a context manager that is entered around that step:
-        to time it, for example.
-
-    Returns
-    -------
-    forest : Forest
-        Rows and their positions, counts, total weight, algorithm and engine.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`minimum_spanning_forest`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import dfmst
-    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
-    >>> forest = dfmst.forest.solve(roads)
-    >>> forest.positions, forest.total_weight, forest.components
-    (array([1, 2]), 3, 1)
-    >>> print(forest.verify())
-    verified: 2 rows, 1 component, total weight 3
-    """
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    found = find_rows(edges, columns, algorithm, engine, threads, return_trace, step)
+def find(edges: Frame, request: Request, return_trace: bool = False, step: Step = nullcontext) -> Forest:
+    """Find the forest of a frame in memory."""
+    found = find_rows(edges, request, return_trace, step)
     return Forest(
         found,
-        columns,
+        request.columns,
         "memory",
         rows=len(found.solved.rows),
         source_rows=len(found.view),
@@ -160,53 +109,32 @@ def solve(
     )
 
 
-def find_rows(
-    edges: Frame,
-    columns: EdgeColumns,
-    algorithm: str | Algorithm,
-    engine: str,
-    threads: int | None,
-    return_trace: bool = False,
-    step: Step = nullcontext,
-) -> FrameRows:
+def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: Step = nullcontext) -> FrameRows:
     """Read and solve a frame in memory."""
-    view, runner = open_edges(edges, engine, threads)
+    columns, solver = request.columns, request.solver
+    view, runner = open_edges(edges, solver.engine, solver.threads)
     view = compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
-        solved = solve_frame(runner, view, columns, algorithm, trace, step)
+        solved = solve_frame(runner, view, columns, solver.algorithm, trace, step)
     return FrameRows(view, runner, columns, solved, trace)
 
 
-def find_forest(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    return_trace: bool = False,
-) -> Any:
+def forest_rows(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of a forest, found by kernels or in the steps of the frame's own library; and its trace."""
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    if not in_frame_steps(algorithm):
-        forest = find_rows(edges, columns, algorithm, engine, threads, return_trace)
-        return (forest.frame, forest.trace) if return_trace else forest.frame
+    columns, solver = request.columns, request.solver
+    if not in_frame_steps(solver.algorithm):
+        found = find_rows(edges, request, return_trace)
+        rows: FrameT = found.frame
+        return (rows, found.trace) if return_trace else rows
     refused = columns.conditions.words or (["keys of several columns"] if columns.keys else [])
     if refused:
         raise ValueError(f"algorithm='dataframe' takes no {' and '.join(refused)}")
     from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
 
-    steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
-    rows, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
-    return (rows, trace) if return_trace else rows
+    steps = solver.algorithm if isinstance(solver.algorithm, Dataframe) else Dataframe()
+    rows, trace = frame_forest(edges, columns, steps, solver.engine, solver.threads, return_trace)
+    return rows if trace is None else (rows, trace)
 
 
 def in_frame_steps(algorithm: str | Algorithm) -> bool:

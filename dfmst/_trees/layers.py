@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from dfmst._common.arguments import whole_number
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
+from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.edge_table import EdgeTable, move_table
-from dfmst._edges.read import edge_columns
 from dfmst._edges.results import result_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import compact, flag_words, numbered
 from dfmst._trees.forest import find_rows
+from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms._shared_steps import Level, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
@@ -27,21 +26,16 @@ from dfmst.algorithms.solve import Solved
 
 
 @driven("edges")
+@with_options("memory", Options)
 def in_forest(
     edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     layers: int = 1,
     maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
+    **options: Unpack[Options],
 ) -> Any:
     """Say of every row of an edge table whether it is in the forest: a column, in place of the rows alone.
 
@@ -90,8 +84,7 @@ def in_forest(
     layers = whole_number("layers", layers)
     if layers < 1:
         raise ValueError(f"layers is {layers}; it must be at least 1")
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    found = find_rows(edges, columns, algorithm, engine, threads)
+    found = find_rows(edges, Request.of(source, target, weight, maximum=maximum, **options))
     with found.runner.guard():
         rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.runner, found.solved, layers)]
         xp = found.runner.xp if found.view.on_device else np

@@ -10,7 +10,7 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, ColumnName, Columns, FrameT
 from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.host_frame import open_frame
@@ -31,15 +31,15 @@ _NONE = np.uint32(NO_CODE)  # a value that no row has yet
 
 @driven("table")
 def linked_rows(
-    table: Frame,
-    on: Any,
+    table: FrameT,
+    on: Columns | Sequence[Columns],
     *,
     max_group: int | None = None,
-    keep: Any = None,
+    keep: str | tuple[ColumnName, str] | None = None,
     empty_links: bool = False,
     engine: str = "auto",
     threads: int | None = None,
-) -> Any:
+) -> FrameT:
     """Find the groups of records: rows that share a value in any key, directly or through other rows.
 
     The groups are the connected components of the graph between rows and their values.
@@ -118,7 +118,7 @@ def linked_rows(
             group = group[rows]
             view = view.rows(reader, rows if view.on_device else runner.to_host(rows))
         values = group if view.on_device else runner.to_host(group)
-        return view.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, attributes)
+        return view.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, attributes)  # type: ignore[no-any-return]
 
 
 class LinkOptions(NamedTuple):
@@ -133,7 +133,6 @@ class LinkOptions(NamedTuple):
 
     @classmethod
     def of(cls, on: Any, max_group: Any, keep: Any, empty_links: Any) -> LinkOptions:
-        """Check the arguments of :func:`linked_rows`."""
         keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
             raise ValueError("on names no column; pass the keys: on=['email', 'phone', ['first', 'born']]")
@@ -215,7 +214,6 @@ class Links:
         return longer
 
     def reserve(self, rows: int) -> None:
-        """Make space for this many rows."""
         known = len(self._parent)
         if rows > known:
             check_capacity(rows)

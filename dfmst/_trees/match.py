@@ -128,13 +128,11 @@ def _weights(match: ForestMatch, candidates: Array) -> Array:
 
 
 def not_a_row(position: int) -> Violation:
-    """Describe a row of the forest that the table does not have."""
     message = f"row {position} of the forest is not in the edge table: no row has the same ends and weight"
     return Violation("not-a-row", position, message)
 
 
 def self_loop(match: ForestMatch, ends: Ends, position: int) -> Violation:
-    """Describe a row of the forest that joins a vertex to itself."""
     rows = _equal_rows(match, ends, position)
     if not len(rows):
         return not_a_row(position)
@@ -142,7 +140,6 @@ def self_loop(match: ForestMatch, ends: Ends, position: int) -> Violation:
 
 
 def parallel_rows(match: ForestMatch, ends: Ends, second: int) -> Violation:
-    """Describe two rows of the forest that join the same vertices."""
     first = int(_same_ends(ends.source, ends.target, ends, second).argmax())
     rows, others = (_equal_rows(match, ends, position) for position in (first, second))
     if not len(rows) or not len(others):
@@ -205,7 +202,6 @@ class ForestMatch:
     groups: tuple[Any, ...] = ()  # further columns in which matching rows must agree
 
     def rows(self, rows: Array) -> FrameView | DeviceView:
-        """Take rows of the table from the edge frame."""
         return self.edges.rows(self.engine, self.input.frame_rows(rows))
 
 

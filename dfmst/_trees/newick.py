@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, localcontext
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,17 +13,16 @@ import pyarrow as pa
 
 from dfmst._common.arguments import refuse_masked
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, Columns, Frame, Vertex, Vertices
 from dfmst._edges.arrow_values import is_missing, readable, seconds
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
-from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines.primitives.tour import root_trees
 from dfmst._trees.ordered import order_forest
+from dfmst._trees.request import Reading, Request, with_options
 from dfmst._trees.rooted import tree_roots
 from dfmst.errors import InvalidEdgesError
 
@@ -34,19 +33,19 @@ _PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes woul
 
 
 @driven("forest")
+@with_options("memory", Reading)
 def newick(
     forest: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    root: Any = None,
-    names: Any = None,
-    vertices: Any = None,
-    by: Any = None,
+    root: Vertex | Vertices | None = None,
+    names: Vertices | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     maximum: bool = False,
-    invalid: Invalid = "raise",
-    threads: int | None = None,
+    **options: Unpack[Reading],
 ) -> Any:
     """Write the trees of a forest, or a dendrogram, in the Newick format, which tools of phylogenetics read.
 
@@ -99,10 +98,8 @@ def newick(
     merges = _merges(forest)
     if merges is not None:
         return _dendrogram(*merges, names)
-    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
-    edges = order_forest(
-        forest, columns, vertices, algorithm="auto", engine="auto", threads=threads, argument="forest"
-    ).to_host()
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    edges = order_forest(forest, request, vertices, argument="forest").to_host()
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
     children: list[list[int]] = [[] for _ in range(edges.vertices)]
@@ -227,7 +224,6 @@ def _length(value: Any) -> str:
 
 
 def _text(root: int, children: list[list[int]], labels: list[str]) -> str:
-    """Write a tree without recursion, by a stack."""
     pieces, waiting = [], list[int | str]([root])
     while waiting:
         item = waiting.pop()

@@ -62,7 +62,6 @@ class Violation:
 def certify_rows(
     engine: Engine, table: EdgeTable, rows: Array, describe: Callable[[int], str] | None = None
 ) -> Violation | None:
-    """Check that the rows are the minimum spanning forest of the table."""
     describe = describe or _describer(table)
     if not bool((rows[1:] > rows[:-1]).all()):
         rows = engine.xp.sort(rows)
@@ -124,7 +123,6 @@ def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
 
 
 def describe_cycle(ranked: RankedForest, rank: int, maximum: bool, describe: Callable[[int], str]) -> Violation:
-    """Say that a row of the forest closes a cycle."""
     row, ends = int(ranked.row[rank]), int(ranked.ends[rank])
     if ends >> 32 == ends & _NO_ROW:
         return Violation("cycle", row, f"{describe(row)} is a self-loop")

@@ -23,8 +23,9 @@ from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.cut import SortedForest, places_in_groups
 from dfmst._trees.forest import open_edges
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
 
@@ -32,7 +33,7 @@ _SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedForest:
+class OrderedForest(SortedForest[Array]):
     """The forest of a frame, lightest edge first (heaviest, for a maximum forest); in the frame's memory."""
 
     engine: Engine  # of that memory
@@ -69,17 +70,17 @@ class OrderedForest:
         source, target = self.source[chosen], self.target[chosen]
         return component_labels(self.engine, EdgeTable(source, target, source, self.vertices))
 
-    def places_in_groups(self) -> tuple[Array, Array, Array]:
-        """Return the group of each edge, its place among the group's edges, and all edges by group."""
-        groups, xp = self.listed.groups, self.engine.xp
+    def groups(self) -> Array:
+        groups = self.listed.groups
         assert groups is not None
         of_place = self.listed.engine.to_host(groups.of_place) if self.engine.on_host else groups.of_place
-        group = of_place[self.source]
-        order = sort_order(self.engine, group.astype(np.uint32))
-        begin = xp.searchsorted(group[order], xp.arange(len(groups.row)))
-        place = xp.empty(len(self), np.int64)
-        place[order] = xp.arange(len(self)) - begin[group[order]]
-        return group, place, order
+        return of_place[self.source]
+
+    def places_in_groups(self) -> tuple[Array, Array, Array]:
+        """Return the group of each edge, its place among the group's edges, and all edges by group."""
+        group = self.groups()
+        assert self.listed.groups is not None
+        return group, *places_in_groups(self.engine, group, len(self.listed.groups.row))
 
     def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
@@ -133,12 +134,9 @@ def _distances(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
 
 def order_forest(
     edges: Frame,
-    columns: EdgeColumns,
-    vertices: Any,
+    request: Request,
+    vertices: Any = None,
     *,
-    algorithm: str | Algorithm,
-    engine: str,
-    threads: int | None,
     argument: str = "edges",
     all_rows: bool = False,
     reweigh: Callable[[Engine, EdgeTable, Array], Array] | None = None,
@@ -147,7 +145,8 @@ def order_forest(
 
     `reweigh` makes other weights, ``float64``, of an engine, the table there and its weights as ``float64``.
     """
-    view, runner = open_edges(edges, engine, threads, argument)
+    columns, solver = request.columns, request.solver
+    view, runner = open_edges(edges, solver.engine, solver.threads, argument)
     with runner.guard():
         input, listed = _read(runner, view, columns, vertices)
         weight = None
@@ -155,7 +154,7 @@ def order_forest(
             distance = runner.from_host(_row_distances(runner, view, columns.weight, input))
             weight = reweigh(runner, input.table, distance)
             input = replace(input, table=replace(input.table, weight=weight, span=None))
-        rows = None if all_rows else solve_table(runner, input.table, algorithm).astype(np.uint32)
+        rows = None if all_rows else solve_table(runner, input.table, solver.algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.to_frame_memory(order if rows is None else rows[order])
         reader, count = listed.engine, len(ranked)

@@ -6,23 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, plural, real_number, whole_number
 from dfmst._common.deferred import pa
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertex, Vertices
 from dfmst._edges.arrow_values import numbers_of_arrow
-from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, open_host_frame
-from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.weights import plain_weights, weight_floats
-from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
-from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.ordered import order_forest
+from dfmst._trees.request import Reading, Request, with_options
 from dfmst.errors import InvalidEdgesError
 
 _OBJECTIVES = ("balance", "homogeneous")
@@ -30,23 +28,23 @@ _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vert
 
 
 @driven("forest")
+@with_options("memory", Reading)
 def partition(
-    forest: Frame,
+    forest: FrameT,
     n: int,
     *,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     objective: Literal["balance", "homogeneous"] = "balance",
-    columns: Any = None,
-    balance: Any = None,
+    columns: Columns | None = None,
+    balance: ColumnName | Mapping[Vertex, float] | None = None,
     tolerance: float | None = None,
     floor: float | None = None,
-    vertices: Any = None,
+    vertices: Vertices | None = None,
     maximum: bool = False,
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Reading],
+) -> FrameT:
     """Cut a forest into connected parts of nearly equal amounts, or of like vertices.
 
     Every part is a subtree, so it is connected in the graph as well. :func:`clusters` cuts the heaviest edges instead,
@@ -122,10 +120,8 @@ def partition(
         raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
     known, ids = _amounts(balance, vertices)
     attributes = _attributes(objective, columns, vertices, share, floor)
-    edges = EdgeColumns(source, target, weight, maximum, invalid)
-    ordered = order_forest(
-        forest, edges, ids, algorithm="auto", engine="auto", threads=threads, argument="forest"
-    ).to_host()
+    request = Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options)
+    ordered = order_forest(forest, request, ids, argument="forest").to_host()
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
         message = f"{plural(count, 'part')} cannot be made of {plural(ordered.vertices, 'vertex', 'vertices')}"
         message += f" in {plural(ordered.trees, 'component')}"
@@ -141,7 +137,8 @@ def partition(
         cuts = _cut_parts(sums, count, partial(_most_alike, sums, floor or 0))
     else:
         cuts = _cut_parts(sums, count, partial(_most_even, sums)) if share is None else _balanced(sums, count, share)
-    return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": _labels(ordered, cuts)})
+    labels = ordered.labels(np.delete(np.arange(len(ordered)), cuts))
+    return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": labels})  # type: ignore[no-any-return]
 
 
 def _attributes(
@@ -362,10 +359,3 @@ def _edges_of(cuts: _Cuts) -> list[int]:
         elif entry is not None:
             edges.append(entry)
     return edges
-
-
-def _labels(ordered: OrderedForest, cuts: list[int]) -> Array:
-    """Return the smallest place of each place's part."""
-    left = np.delete(np.arange(len(ordered)), cuts)
-    source, target = ordered.source[left], ordered.target[left]
-    return component_labels(ordered.engine, EdgeTable(source, target, source, ordered.vertices))

@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions
-from dfmst._edges.read import EdgeColumns
+from dfmst._common.types import Array, Columns, Frame, FrameT, Vertex, Vertices
 from dfmst._edges.vertex_list import VertexList, find_ids, find_places
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.ordered import OrderedForest, order_forest, summable
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError
 
 
 @driven("edges")
+@with_options("memory", Solving)
 def rooted(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    root: Any = None,
-    vertices: Any = None,
-    by: Any = None,
+    root: Vertex | Vertices | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Give every tree of the forest of an edge table a root, and every vertex its parent.
 
     Parameters
@@ -89,10 +85,10 @@ def rooted(
     ----------
     Tarjan, Vishkin: An efficient parallel biconnectivity algorithm. SIAM Journal on Computing 14 (1985).
     """
-    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, None, None))
-    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    forest = order_forest(edges, request, vertices)
     with forest.engine.guard():
-        return _rooted_frame(forest, weight, root)
+        return _rooted_frame(forest, weight, root)  # type: ignore[no-any-return]
 
 
 def _rooted_frame(forest: OrderedForest, weight: Any, root: Any) -> Frame:
@@ -115,20 +111,18 @@ def _rooted_frame(forest: OrderedForest, weight: Any, root: Any) -> Frame:
 
 
 @driven("edges")
+@with_options("memory", Solving)
 def path(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    start: Any,
-    stop: Any,
+    start: Vertex,
+    stop: Vertex,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Return the rows of the forest's path between two vertices, from the first to the other.
 
     No path between the two has a lighter heaviest edge: the heaviest of these rows is the bottleneck.
@@ -174,8 +168,7 @@ def path(
         if is_several(vertex):
             message = f"{name} is a {type(vertex).__name__}; it must be one vertex"
             raise InvalidEdgesError(message, "call path for each pair, or rooted once for all paths to one vertex")
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
-    forest = order_forest(edges, columns, None, algorithm=algorithm, engine=engine, threads=threads)
+    forest = order_forest(edges, Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options))
     with forest.engine.guard():
         first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
         label = forest.labels().astype(np.int64)
@@ -184,7 +177,7 @@ def path(
             raise InvalidEdgesError(message, "try others")
         roots = forest.engine.xp.where(label == label[first], first, label)
         trees = root_trees(forest.engine, forest.source, forest.target, roots)
-        return forest.view.take(forest.engine, forest.rows[trees.edge[_way(trees, last)]])
+        return forest.view.take(forest.engine, forest.rows[trees.edge[_way(trees, last)]])  # type: ignore[no-any-return]
 
 
 def _way(trees: RootedTrees, vertex: int) -> Array:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, Columns, FrameT, Vertices
 from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.read import read_table
 from dfmst._edges.vertex_list import find_vertices
 from dfmst._edges.weights import plain_weights
 from dfmst._engines import Engine
@@ -23,6 +23,7 @@ from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._engines.primitives.tour import root_trees
 from dfmst._trees.forest import open_edges
 from dfmst._trees.ordered import summable
+from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
 
@@ -31,17 +32,16 @@ _GRAIN = 16  # vertices of a front that a thread takes at a time
 
 
 @driven("edges")
+@with_options("memory", Running)
 def steiner_tree(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    terminals: Any,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    terminals: Vertices,
+    **options: Unpack[Running],
+) -> FrameT:
     """Return rows that join given vertices: a tree whose total weight is less than twice the least one.
 
     The least total is NP-hard to find. Terminals of several components give several trees. With all vertices as
@@ -90,13 +90,13 @@ def steiner_tree(
     Mehlhorn: A faster approximation algorithm for the Steiner problem in graphs. Information Processing Letters 27
     (1988).
     """
-    view, runner = open_edges(edges, engine, threads)
-    names = EdgeColumns(source, target, weight, False, invalid)
+    request = Request.of(source, target, weight, joint_keys=False, **options)
+    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
     with runner.guard():
-        input = read_table(runner, view, names)
+        input = read_table(runner, view, request.columns)
         ends = runner.from_host(find_vertices(runner, (source, target), input, "terminals", terminals))
         length = runner.from_host(_lengths(runner, view, input, weight))
-        return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))
+        return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))  # type: ignore[no-any-return]
 
 
 def _lengths(engine: Engine, view: FrameView | DeviceView, input: Input, weight: Any) -> Array:

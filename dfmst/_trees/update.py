@@ -1,46 +1,67 @@
-"""The forest of old and new rows, from the old forest, the new rows and the removed ones."""
+"""The forest of old and new rows, from the old forest, the new rows and the removed ones.
+
+A reserve has the rows of the first layers of a table. A row that is in no layer closes a cycle with rows before it in
+every layer. So it enters no later forest as long as one layer is whole, or joins what its removed rows joined by rows
+that come before them: a cycle of the layer is then still one of rows before it.
+
+References
+----------
+Anderson, Blelloch, Tangwongsan: Work-efficient batch-incremental minimum spanning trees with applications to the
+sliding-window model. SPAA 2020. Eppstein, Galil, Italiano, Nissenzweig: Sparsification - a technique for speeding up
+dynamic graph algorithms. Journal of the ACM 44 (1997).
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.arguments import whole_number
+from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, Columns, Frame, FrameT
+from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.device_frame import DeviceView, device_view
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, host_only, open_frame
 from dfmst._edges.joint import compose
-from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.stack import check_stackable, stack_frames
+from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.removal import rows_after_removal
+from dfmst._engines.primitives.edges import gather_edges
+from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
+from dfmst._trees.layers import edge_layers, without
+from dfmst._trees.request import Request, Solving, with_options
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.solve import solve_frame
-from dfmst.errors import InvalidEdgesError
+from dfmst.algorithms.base import Trace
+from dfmst.algorithms.solve import resolve, solve_frame
+from dfmst.errors import InvalidEdgesError, missing_column
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance, without_provenance
+
+_NO_ROW = int(np.iinfo(np.uint32).max)
 
 
 @driven("forest", "new_edges")
+@with_options("memory", Solving)
 def update(
-    forest: Frame,
-    new_edges: Frame | None = None,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    forest: FrameT,
+    new_edges: FrameT | None = None,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     removed: Frame | None = None,
     edges: Frame | None = None,
     layers: int | None = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
+    **options: Unpack[Solving],
+) -> FrameT:
     """Return the forest of all rows, from the forest of the old ones, rows that are new and rows that are removed.
 
     The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows, less the removed ones, followed by the
@@ -106,9 +127,11 @@ def update(
     """
     if new_edges is None and removed is None:
         raise ValueError("give new_edges=, removed= or both")
-    columns = edge_columns(source, target, weight, maximum, invalid)
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    columns, algorithm = request.columns, request.solver.algorithm
     old = open_frame(forest, "forest")
     new = None if new_edges is None else open_frame(new_edges, "new_edges")
+    engine, threads = request.solver.engine, request.solver.threads
     runner = select_engine(engine, threads, on_device=old.on_device and (new is None or new.on_device))
     native = old.native if isinstance(old, FrameView) else None
     record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
@@ -122,17 +145,17 @@ def update(
             if isinstance(rows, InvalidEdgesError):
                 if edges is None:
                     raise rows
-                return _anew(runner, edges, gone, old, new, columns, algorithm)
+                return _anew(runner, edges, gone, old, new, columns, algorithm)  # type: ignore[no-any-return]
             later = view.take(runner, rows)
-            return later if record is None else later.replace_schema_metadata(without_provenance(later.schema).metadata)
+            return later if record is None else later.replace_schema_metadata(without_provenance(later.schema).metadata)  # type: ignore[no-any-return]
         assert new is not None
         solved = solve_frame(runner, view, columns, algorithm)
         rows = solved.input.frame_rows(solved.rows)
         updated = view.take(runner, rows)
     if record is None:
-        return updated
+        return updated  # type: ignore[no-any-return]
     later = Provenance(columns.given, columns.maximum, record.rows + len(new), _locators(record, len(old), rows))
-    return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
+    return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)  # type: ignore[no-any-return]
 
 
 def _anew(
@@ -164,7 +187,6 @@ def _in_memory_of(forest: FrameView | DeviceView, frame: Frame, argument: str) -
 
 
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
-    """Old rows, then new ones."""
     if isinstance(old, DeviceView) or isinstance(new, DeviceView):
         return DeviceView(stack_frames([("forest", old), ("new_edges", new)]), getattr(old, "proxied", False))
     check_stackable(("forest", old), ("new_edges", new))
@@ -180,3 +202,100 @@ def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
     kept = rows[rows < old]
     added = (rows[rows >= old] - old).astype(np.uint64) + np.uint64(record.rows)
     return np.concatenate([record.locator[kept], added])
+
+
+def removed_rows(view: FrameView | DeviceView, gone: FrameView | DeviceView) -> Array:
+    """Flag the rows that agree with one of `gone` in all columns of it, in the frame's memory."""
+    names = tuple(gone.places)
+    for name in names:
+        if name not in view.places:
+            raise missing_column(name, view.places, "removed= has columns of the forest, or some of them")
+    if not names:
+        raise InvalidEdgesError("removed has no column", "pass the removed rows with the columns that name them")
+    if isinstance(view, DeviceView):
+        own, removed = group_codes(names, (view, None), (gone, None))
+        among = sys.modules["cupy"].zeros(len(own) + len(removed), bool)
+        among[removed] = True
+        return among[own]  # type: ignore[no-any-return]
+    rows = np.arange(len(view))
+    for name in names:  # few rows remain for the exact comparison
+        rows = rows[_may_be_among(name, view.column(name), gone.column(name), rows)]
+    codes = group_codes(names, (view, rows), (gone, None))
+    flags = np.zeros(len(view), bool)
+    flags[rows[np.isin(codes[0], codes[1])]] = True
+    return flags
+
+
+def _may_be_among(name: Any, column: Any, values: Any, rows: Array) -> Array:
+    """Flag the rows of a column whose entry is among the values; all rows of types that Arrow cannot look up."""
+    entries, among = group_entries(name, column), group_entries(name, values)
+    if pa.types.is_dictionary(entries.type) or pa.types.is_dictionary(among.type):
+        return np.ones(len(rows), bool)
+    common = common_id_type(entries.type, among.type)
+    try:
+        some = entries if len(rows) == len(entries) else entries.take(pa.array(rows))
+        return np.asarray(pc.is_in(some.cast(common), value_set=among.cast(common)))
+    except (pa.ArrowException, TypeError):
+        return np.ones(len(rows), bool)
+
+
+def rows_after_removal(
+    engine: Engine,
+    view: FrameView | DeviceView,
+    old: int,
+    gone: FrameView | DeviceView,
+    columns: EdgeColumns,
+    algorithm: str | Algorithm,
+    *,
+    layers: int | None = None,
+    certain: bool = False,
+) -> Array | InvalidEdgesError:
+    """Return the frame's rows in the forest without the removed ones of the first `old` rows.
+
+    It is an error that says which row has no certain replacement, if all rows must be read and these are not `certain`
+    to be all.
+    """
+    depth = None if layers is None else whole_number("layers", layers)
+    flags = removed_rows(view, gone)
+    flags[old:] = False
+    input, chosen = read_table(engine, view, columns), resolve(algorithm, engine)
+    table = input.table
+    if input.kept is not None:
+        flags, old = flags[input.kept], int((input.kept < old).sum())
+    flags = engine.from_host(flags)
+    away = engine.xp.flatnonzero(flags)
+    rest = without(engine, table.edges(), away, table.flip)
+    assert rest.row is not None
+    within = EdgeTable(rest.source, rest.target, rest.key, table.vertices)
+    rows = rest.row[chosen.run(engine, within, Trace())].astype(np.int64)
+    certain = certain or len(away) < (1 if depth is None else depth)  # a layer is whole
+    if not certain:
+        row = _first_uncertain(engine, table, old, flags, rows, chosen, depth)
+        if row is not None:
+            return _uncertain(int(input.frame_rows(engine.from_host(np.array([row])))[0]))
+    return input.frame_rows(rows)
+
+
+def _first_uncertain(
+    engine: Engine, table: EdgeTable, old: int, flags: Array, rows: Array, algorithm: Algorithm, depth: int | None
+) -> int | None:
+    """Return a removed row whose replacement may be outside the table; ``None`` if none is."""
+    forest = rank_forest(engine, gather_edges(engine, table.edges(), rows.astype(np.uint32), None, table.flip))
+    trees = build_kruskal_tree(engine, forest.ends, table.vertices, contract=True)
+    reserve = table.part(0, old)
+    uncertain, found = None, 0
+    for layer in edge_layers(engine, reserve, algorithm):
+        away = layer[flags[layer]].astype(np.uint32)
+        first = engine.xp.full(1, _NO_ROW, np.uint32)
+        edges = gather_edges(engine, table.edges(), away, None, table.flip)
+        engine.launch("find_lighter", len(edges), *edges, trees.top, trees.link, forest.key, forest.row, first)
+        if int(first[0]) == _NO_ROW:
+            return None
+        uncertain, found = int(first[0]) if uncertain is None else uncertain, found + 1
+    return None if depth is not None and found < depth else uncertain
+
+
+def _uncertain(row: int) -> InvalidEdgesError:
+    message = f"row {row} of the forest is removed, and the row that replaces it may be outside these rows"
+    hint = "pass all old rows with edges=, or more layers of dfmst.in_forest as the forest"
+    return InvalidEdgesError(message, hint, row=row)

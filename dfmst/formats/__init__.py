@@ -9,8 +9,7 @@ from dfmst.formats.detect import detect_format, format_of_suffix
 from dfmst.formats.files import Roles as Roles  # for the command line, as `open_table` is
 from dfmst.formats.memory import bytes_to_solve, read_all, read_edges
 from dfmst.formats.provenance import Provenance, read_provenance
-from dfmst.formats.read import FORMATS, check_same_columns, open_edges
-from dfmst.formats.read import open_table as open_table
+from dfmst.formats.read import FORMATS, check_same_columns, open_edges, open_table as open_table
 from dfmst.formats.write import WRITABLE_FORMATS, write_edges
 
 __all__ = [

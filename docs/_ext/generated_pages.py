@@ -1,10 +1,12 @@
-"""Pages that a build of the documentation writes: one for each algorithm, one for each file of results."""
+"""Pages that a build of the documentation writes: one for each algorithm and each file of results; the reference."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pyarrow.parquet as pq
 from sphinx.application import Sphinx
 
 import dfmst
+from dfmst._common.options import REFUSED, WORLDS
 from dfmst._report.run import read_rounds, round_chart
 from dfmst.algorithms import REGISTRY, FilterBoruvka
 
@@ -54,8 +57,46 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _link_pages(app: Sphinx, name: str, source: list[str]) -> None:
     """Link the page of a result file or of an example in place of the file."""
+    if name == "api":
+        source[0] = fill_reference(source[0])
     text = _RESULTS.sub(r"](/benchmarks/pages/\1.md)", source[0])
     source[0] = _EXAMPLES.sub(r"](/examples/pages/\1.md)", text)
+
+
+def fill_reference(text: str) -> str:
+    """Put lists of the public names of modules, and the table of options, in place of their marks."""
+    text = re.sub(r"^\.\. names:: (.*)$", lambda mark: "\n".join(_summary(mark[1].split())), text, flags=re.MULTILINE)
+    return text.replace("```{eval-rst}\n.. options::\n```", "\n".join(options_table()))
+
+
+def _summary(modules: list[str]) -> list[str]:
+    """List functions and classes of modules in the order of their exports; not those that `dfmst` has."""
+    names = []
+    for module in modules:
+        exported = import_module(module)
+        for name in exported.__all__:
+            thing = getattr(exported, name)
+            listed = module == "dfmst" or thing is not getattr(dfmst, name, None)
+            if listed and (inspect.isclass(thing) or inspect.isroutine(thing)) and not name.endswith("Error"):
+                names.append(f"{module}.{name}".removeprefix("dfmst."))
+    return [".. autosummary::", "   :toctree: reference", "", *(f"   {name}" for name in names)]
+
+
+def options_table() -> list[str]:
+    """Table of the options that functions lack for a kind of data, and the reasons; a test compares it with them."""
+    options = dict.fromkeys(entry.rpartition(".")[2] for refused in REFUSED.values() for entry in refused)
+    rows = [[f"`{option}`", *(_refusals(kind, option) for kind in WORLDS)] for option in options]
+    return _table(["option", *(f"not for a {name}" for name in WORLDS.values())], rows)
+
+
+def _refusals(kind: str, option: str) -> str:
+    """Say which functions lack an option for a kind of data, and why; all rules of the memory hold on a GPU."""
+    functions: dict[str, list[str]] = {}
+    for entry, why in {**(REFUSED["memory"] if kind == "gpu" else {}), **REFUSED[kind]}.items():
+        function, _, name = entry.rpartition(".")
+        if name == option:
+            functions.setdefault(why, []).append(f"`{function}`")
+    return "; ".join(why if "``" in names else f"{', '.join(names)}: {why}" for why, names in functions.items())
 
 
 def write_pages(docs: Path) -> None:

@@ -17,12 +17,12 @@ from tests.support.gpu.standin import cupy
 pytest.importorskip("dask")
 
 from dfmst._drive.cluster import two_pass
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import merge
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
+from dfmst._trees.request import Request
 
 VERTICES, ROWS, WORKERS = 8_000, 160_000, 3
 ID_BYTES = {"dense": 4, "sparse": 8, "text": 8 + 8}
@@ -75,10 +75,9 @@ def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strat
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.merge", merged_by_one)
     monkeypatch.setattr(two_pass, "fold_residue", residue_elsewhere)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
-    columns = EdgeColumns("source", "target", "weight")
-    parts: list[Any] = [FileRows(path, list(columns.names)) for path in paths]
-    options: Any = Options(strategy=strategy, n_vertices=VERTICES)
-    forest = forest_graph(FrameParts(parts, parts, {}, "bus"), columns, options)
+    request = Request.of(strategy=strategy, n_vertices=VERTICES)
+    parts: list[Any] = [FileRows(path, list(request.columns.names)) for path in paths]
+    forest = forest_graph(FrameParts(parts, parts, {}, "bus"), request)
     cupy.traffic.reset()
     chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
     assert sum(len(each.position) for portion in chosen for each in portion) == VERTICES - 1

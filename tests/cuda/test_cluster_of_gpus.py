@@ -29,7 +29,7 @@ from click.testing import CliRunner
 
 import dfmst.dask
 from dfmst._drive.cluster import client, devices, groups
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
@@ -42,6 +42,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.slices import COMPACT, forest_positions
+from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
@@ -55,7 +56,7 @@ PURPOSES = {
     "_drive.cluster.shuffle_edges.sorted_run": "spilled",
     "_drive.cluster.devices.stored": "spilled",
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle_slices._locators": "positions",
+    "_drive.cluster.shuffle._locators": "positions",
 }
 
 
@@ -76,7 +77,7 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    shuffle = ["shuffle_edges", "shuffle_slices"]
+    shuffle = ["shuffle_edges", "shuffle"]
     for module in ("groups", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()
@@ -343,10 +344,9 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     standin_read = standin.cudf.read_parquet
     monkeypatch.setattr(standin.cudf, "read_parquet", read_parquet)
     monkeypatch.setattr("dfmst._drive.cluster.read.worker_engine", CudaEngine)
-    columns = EdgeColumns("a", "b", "w")
     parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for path in paths]
-    options: Any = Options(strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
-    forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), columns, options)
+    request = Request.of("a", "b", "w", strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
+    forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), request)
     chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
     size = 6000 // 3 + 1
     found = [

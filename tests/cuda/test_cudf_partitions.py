@@ -15,13 +15,14 @@ from tests.support.gpu.standin import cudf, cupy
 
 pytest.importorskip("dask")
 
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.partitions import FrameParts, Part
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
+from dfmst._trees.request import Request
 
 VERTICES, ROWS, PARTS = 6_000, 60_000, 4
 IDS: dict[str, Any] = {
@@ -31,7 +32,7 @@ IDS: dict[str, Any] = {
 }
 PURPOSES = {
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle_slices._locators": "positions",
+    "_drive.cluster.shuffle._locators": "positions",
     "_drive.cluster.tables.some_rows": "sample",
 }
 
@@ -51,7 +52,7 @@ class Partition(Part):
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    shuffle = ["shuffle_edges", "shuffle_slices"]
+    shuffle = ["shuffle_edges", "shuffle"]
     for module in ("read", "groups", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
@@ -64,8 +65,8 @@ def forest_of(table: pa.Table, strategy: Any) -> tuple[list[int], Counter[str]]:
     parts: list[Any] = [Partition(frame) for frame in frames]
     columns = EdgeColumns("u", "v", "w")
     memory = BASE + 60_000_000 if strategy == "shuffle" else None
-    options = Options(strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory)
-    graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), columns, options)
+    request = Request.of(*columns.names, strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory)
+    graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), request)
     keys = []
     for first, count, chosen in rows:
         for place, number in enumerate(range(first, first + count)):

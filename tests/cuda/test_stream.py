@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.stream.prefetch import upload
+from dfmst._drive.stream.fold_rows import upload
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold

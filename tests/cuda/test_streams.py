@@ -12,7 +12,7 @@ import pytest
 
 import dfmst
 import dfmst.stream
-from dfmst._drive.stream.prefetch import upload
+from dfmst._drive.stream.fold_rows import upload
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst.errors import UnsupportedFrameError

@@ -70,7 +70,7 @@ def test_weights_of_another_type(kind, forest, verified):
 def test_vertices_of_two_types(kinds, vertices):
     table = pa.table({**ROWS, **{name: column(ROWS[name], kind) for name, kind in zip(ROWS, kinds, strict=False)}})
     given = cudf.DataFrame.from_arrow(vertices) if isinstance(vertices, pa.Table) else vertices
-    found = dfmst.connected_components(cudf.DataFrame.from_arrow(table), vertices=given)
+    found = dfmst.connected_components(cudf.DataFrame.from_arrow(table), vertices=given)  # type: ignore[arg-type]
     expected = dfmst.connected_components(table, vertices=vertices)
     for name in expected.column_names:
         assert pa.types.is_integer(found[name].to_arrow().type)

@@ -12,8 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
@@ -199,9 +198,9 @@ def test_vertices(kind):
     )
     for column, places in ((on_device, ()), (listed, (copied,))):
         with crossing(*places):
-            found = dfmst.connected_components(device, "u", "v", vertices=column)
+            found = dfmst.connected_components(device, "u", "v", vertices=column)  # type: ignore[arg-type]
         assert values(found) == values(dfmst.connected_components(table, "u", "v", vertices=listed))
-    found = dfmst.clusters(device, "u", "v", "w", distance=30, vertices=on_device)
+    found = dfmst.clusters(device, "u", "v", "w", distance=30, vertices=on_device)  # type: ignore[arg-type]
     assert values(found) == values(dfmst.clusters(table, "u", "v", "w", distance=30, vertices=listed))
     short = on_device.take(cupy.arange(10))
     with pytest.raises(InvalidEdgesError, match="rows end in vertices that vertices= does not list"):

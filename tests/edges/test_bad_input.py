@@ -217,7 +217,7 @@ def test_options() -> None:
     with pytest.raises(ValueError, match="unknown algorithm 'dijkstra'; known: 'auto', 'boruvka'"):
         dfmst.minimum_spanning_forest(frame, algorithm="dijkstra")
     with pytest.raises(TypeError, match="algorithm is a int"):
-        dfmst.minimum_spanning_forest(frame, algorithm=3)
+        dfmst.minimum_spanning_forest(frame, algorithm=3)  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="unknown engine 'tpu'"):
         dfmst.minimum_spanning_forest(frame, engine="tpu")
     with pytest.raises(ValueError, match="threads is 0; it must be at least 1"):

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from tests.support.arrow_types import FAMILIES as PLAIN
-from tests.support.arrow_types import ids
+from tests.support.arrow_types import FAMILIES as PLAIN, ids
 
 SECONDS = pa.timestamp("s")
 #: Families with encoded ids: a dictionary or runs of a type count as the type.

@@ -6,16 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst._engines import CpuEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
-from tests.support.columns import WEIGHTS
-from tests.support.columns import weights as draw_weights
+from tests.support.columns import WEIGHTS, weights as draw_weights
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst import stream
@@ -29,8 +28,7 @@ from dfmst._fold.runs import MemoryRun, Order, Run, write_sorted
 from dfmst._fold.slices import SliceKruskal
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.formats.directories import SpillDirectory, disk_errors
-from tests.support.columns import WEIGHTS
-from tests.support.columns import weights as draw_weights
+from tests.support.columns import WEIGHTS, weights as draw_weights
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts

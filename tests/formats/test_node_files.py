@@ -10,8 +10,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst.errors import FormatError
 from dfmst.formats import read_edges

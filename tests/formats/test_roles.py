@@ -13,8 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst.errors import ColumnNotFoundError, DfmstError, FormatError, InvalidEdgesError
 from dfmst.formats import open_edges, read_edges, write_edges

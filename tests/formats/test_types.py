@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst.errors import FormatError
 from dfmst.formats import open_edges, read_edges

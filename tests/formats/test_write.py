@@ -11,8 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst.errors import FormatError, OutputError
 from dfmst.formats import WRITABLE_FORMATS, atomic_path, open_edges, read_edges, write_edges

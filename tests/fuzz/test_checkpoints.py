@@ -13,8 +13,7 @@ import dask.dataframe as dd
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 import dfmst.dask

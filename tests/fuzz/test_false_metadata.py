@@ -14,8 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 import dfmst.dask

@@ -14,8 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from tests.equality.test_empty_batches import OnlyStream

@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst.errors import DfmstError, FormatError
 from dfmst.formats import FORMATS, open_edges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
 import re
@@ -13,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import dfmst
+from dfmst.accessor import ForestAccessor
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -68,6 +70,32 @@ def test_a_public_module_exports_what_it_defines(name: str) -> None:
     things = {one: value for one, value in vars(module).items() if inspect.isclass(value) or inspect.isfunction(value)}
     defined = {one for one, value in things.items() if value.__module__ == name and not one.startswith("_")}
     assert defined <= set(exported)
+
+
+def test_type_checkers_read_the_names_that_are_loaded() -> None:
+    tree = ast.parse((ROOT / "dfmst" / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    named = {alias.asname: (node.module, alias.name) for node in imports for alias in node.names}
+    assert named.keys() == set(dfmst.__all__)
+    for public, (module, name) in named.items():
+        assert public == name
+        assert getattr(import_module(str(module)), name) is getattr(dfmst, public)
+
+
+def test_an_accessor_has_every_function_of_a_frame() -> None:
+    frames = {"edges", "forest", "points", "table", "new"}
+    functions = {name: getattr(dfmst, name) for name in dfmst.__all__ if inspect.isfunction(getattr(dfmst, name))}
+    methods = {
+        name
+        for name, function in functions.items()
+        if frames & {next(iter(inspect.signature(function).parameters), "")}
+    }
+    assert methods == set(dfmst.FRAME_FUNCTIONS)
+    short = {"minimum", "maximum", "spanning", "components", "linkage", "plan"}
+    shown = {name for name in dir(ForestAccessor) if not name.startswith("_")}
+    assert shown == {name for name in methods if not name.endswith("spanning_forest")} | short
+    for name in shown - short:
+        assert inspect.getdoc(getattr(ForestAccessor, name)) == inspect.getdoc(functions[name])
 
 
 def documented_names() -> list[str]:

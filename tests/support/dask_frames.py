@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import dask.dataframe as dd
@@ -12,7 +13,7 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.plan.formulas import BASE
 
-__all__ = ["STRATEGIES", "check", "random_frame"]
+__all__ = ["STRATEGIES", "check", "forest_of", "in_files", "random_frame"]
 
 #: Strategy -> options that make it do all that it can with a small graph.
 STRATEGIES: dict[str, dict[str, Any]] = {
@@ -34,6 +35,23 @@ def random_frame(seed: int = 0, vertices: int = 300, rows: int = 2000, ids: str 
     frame["w"] = np.zeros(rows) if ties else draw.integers(0, rows // 4, rows) / 8
     frame["payload"] = np.arange(rows)
     return frame.set_index(pd.Index(np.arange(rows) * 3 + 1, name="label"))
+
+
+def forest_of(parts: Any, strategy: str, **options: Any) -> pd.DataFrame:
+    """Compute the forest of a Dask frame in this process."""
+    options = {"strategy": strategy, **STRATEGIES[strategy], **options}
+    forest: Any = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **options)
+    return forest.compute(scheduler="synchronous")
+
+
+def in_files(frame: pd.DataFrame, folder: Path, files: int, **options: Any) -> Any:
+    """Write a frame to Parquet files of nearly equal length, without its index, and return a Dask frame of them."""
+    folder.mkdir(exist_ok=True)
+    frame = frame.reset_index(drop=True)
+    for number in range(files):
+        part = frame[len(frame) * number // files : len(frame) * (number + 1) // files]
+        part.to_parquet(folder / f"{number:02}.parquet", **options)
+    return dd.read_parquet(folder)
 
 
 def check(frame: Any, parts: Any, strategy: str, *, maximum: bool = False, **options: Any) -> None:

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import networkx as nx
-import numpy as np
-
-from dfmst._edges.edge_table import EdgeTable
-from dfmst._trees.optimality import Violation
+import pyarrow as pa
 
 
-class Graph(Protocol):
-    """An edge table or anything like it: ids of any kind, weights or None."""
+@dataclass
+class Graph:
+    """An edge table of ids of any kind; `weight` is None where all weights are equal."""
 
-    @property
-    def source(self) -> Any: ...
-    @property
-    def target(self) -> Any: ...
-    @property
-    def weight(self) -> Any: ...
-    @property
-    def maximum(self) -> bool: ...
+    source: list[Any]
+    target: list[Any]
+    weight: list[Any] | None
+    maximum: bool = False
+
+    def arrow(self) -> pa.Table:
+        """The table, whose columns are ``u``, ``v`` and, with weights, ``w``."""
+        columns = {"u": self.source, "v": self.target} | ({} if self.weight is None else {"w": self.weight})
+        return pa.table({name: pa.array(values, None if values else pa.int64()) for name, values in columns.items()})
 
 
 def place(table: Graph, row: int) -> tuple[Any, int]:
     """Where a row stands in the total order."""
     weight = 0 if table.weight is None else table.weight[row]
-    weight = weight.item() if isinstance(weight, np.generic) else weight
     return (-weight if table.maximum else weight), row
 
 
@@ -62,7 +60,7 @@ def is_violated(table: Graph, rows: list[int], row: int) -> str | None:
     return "not-lightest" if place(table, row) < place(table, heaviest) else None
 
 
-def assert_true(table: Graph, rows: list[int], violation: Violation) -> None:
+def assert_true(table: Graph, rows: list[int], violation: Any) -> None:
     """The violation holds, and its message names what it should."""
     kind, row = violation.kind, violation.row
     assert f"row {row} " in violation.message
@@ -78,10 +76,3 @@ def assert_true(table: Graph, rows: list[int], violation: Violation) -> None:
         assert is_violated(table, rows, row) == kind
         if kind == "not-lightest":
             assert f"row {heaviest_on_path(table, rows, row)} " in violation.message
-
-
-def table_of(
-    source: list[int], target: list[int], weight: Sequence[float], vertices: int, maximum: bool = False
-) -> EdgeTable:
-    ends = [np.array(column, np.uint32) for column in (source, target)]
-    return EdgeTable(ends[0], ends[1], np.asarray(weight, None if weight else np.float64), vertices, maximum)

@@ -12,8 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst.algorithms import REGISTRY
@@ -81,6 +80,39 @@ def test_rows_to_keep_and_to_drop(rows, random, maximum, algorithm):
     assert solution.verify()
     vertices = {end for row in rows for end in row[:2]}
     assert (solution.rows, solution.vertices) == (forest.num_rows, len(vertices))
+
+
+def with_names(frame: pa.Table, columns: list[str]) -> pa.Table:
+    """The ids as texts that stand where their numbers do."""
+    for name in columns:
+        texts = pa.array([str(number) * 3 for number in frame[name].to_pylist()], pa.string())
+        frame = frame.set_column(frame.column_names.index(name), name, texts)
+    return frame
+
+
+@given(st.lists(ROWS, max_size=20))
+@examples(25)
+def test_names(rows):
+    """Whatever follows from a forest is the same where vertices have names in place of numbers."""
+    numbers, texts = table(rows), with_names(table(rows), ["source", "target"])
+    conditions: list[dict[str, Any]] = [{"by": "group"}, {"drop": "half"}, {"by": ["group"], "drop": "half"}]
+    for options in conditions:
+        forest = dfmst.minimum_spanning_forest(texts, **options)
+        assert forest["row"].equals(dfmst.minimum_spanning_forest(numbers, **options)["row"])
+        assert dfmst.verify(texts, forest, **options)
+    tree = dfmst.spanning_forest(numbers)["row"].to_pylist()[::2]
+    kept = pa.array([at in tree for at in range(len(rows))], pa.bool_())
+    one, other = (
+        dfmst.minimum_spanning_forest(frame.append_column("keep", kept), keep="keep") for frame in (numbers, texts)
+    )
+    assert other["row"].equals(one["row"])
+    expected = dfmst.rooted(numbers)
+    assert dfmst.rooted(texts).equals(with_names(expected, ["vertex", "parent", "component"]))
+    ends = [expected[name].to_pylist() for name in ("vertex", "component", "parent")]
+    for start, stop, top in zip(*ends, strict=True):
+        for end in {stop, top}:
+            way = dfmst.path(texts, start=str(start) * 3, stop=str(end) * 3)
+            assert way["row"].equals(dfmst.path(numbers, start=start, stop=end)["row"])
 
 
 ROADS = pd.DataFrame({"source": [1, 2, 1], "target": [2, 3, 3], "weight": [3, 1, 2], "built": [True, False, False]})

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 import dfmst.pandas
@@ -143,19 +142,6 @@ def test_components_are_not_a_single_cluster():
     assert labels.vertex[labels.label == 0].tolist() == list(range(20, 29))
     grouped = pd.concat([path.assign(day=1), path.assign(day=2)])
     assert dfmst.hdbscan(grouped, by="day", allow_single_cluster=True).label.tolist() == [0] * 18
-
-
-def test_scikit_learn():
-    from sklearn.cluster import HDBSCAN
-
-    for seed in range(3):
-        points = blobs(150, 3, seed)
-        for metric, other in (("euclidean", "euclidean"), ("manhattan", "manhattan")):
-            # Its min_samples counts the point itself.
-            theirs = HDBSCAN(min_cluster_size=8, min_samples=2, metric=other, copy=True).fit(points)
-            ours = dfmst.hdbscan(points, min_cluster_size=8, min_samples=1, metric=metric).to_pandas()
-            assert same_partition(ours.label, theirs.labels_)
-            np.testing.assert_allclose(ours.probability, theirs.probabilities_, atol=1e-9)
 
 
 def test_their_own_examples():
@@ -327,13 +313,13 @@ def test_names():
         (EDGES, {"source": ["x", "y"]}, "name the coordinates of points with columns=['x', 'y']"),
         (EDGES, {}, "column 'weight' holds negative weights"),
         (EDGES, {"min_samples": 2}, "column 'weight' holds negative weights"),
+        (blobs(9), {"by": "x"}, "by= groups the rows of an edge table, and these are points"),
     ],
 )
 def test_bad_arguments(edges, options, message):
-    method = {"cluster_selection_method", "max_cluster_size", "epsilon"}.isdisjoint(options)
-    for find in (dfmst.hdbscan, dfmst.condensed_tree)[
-        : 1 + (method and not isinstance(options.get("min_cluster_size"), list))
-    ]:
+    both = {"cluster_selection_method", "max_cluster_size", "epsilon", "by"}.isdisjoint(options)
+    both &= not isinstance(options.get("min_cluster_size"), list)
+    for find in (dfmst.hdbscan, dfmst.condensed_tree)[: 1 + both]:
         with pytest.raises((ValueError, TypeError)) as caught:
             find(edges, **options)
         assert message in str(caught.value)
@@ -367,9 +353,3 @@ finally:
     seconds, compiled = run.stdout.split()
     assert compiled == "False"
     assert float(seconds) < 3  # 0.5 on a free machine; a loaded one counts more
-
-
-def test_points_have_no_groups():
-    points = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
-    with pytest.raises(ValueError, match="by= groups the rows of an edge table, and these are points"):
-        dfmst.hdbscan(points, columns=["x", "y"], by="x")

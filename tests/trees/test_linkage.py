@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import decimal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.cluster.hierarchy import cophenet, is_valid_linkage, linkage
+from scipy.spatial.distance import pdist
 
 import dfmst
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
-from tests.trees.test_clusters import ROADS, split
+from tests.trees.test_clusters import ROADS
+
+
+def split(points: np.ndarray) -> pd.DataFrame:
+    source, target = np.triu_indices(len(points), 1)
+    return pd.DataFrame({"source": source, "target": target, "weight": pdist(points)})
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -119,3 +127,14 @@ def test_empty():
     assert dfmst.single_linkage(none).shape == (0, 4)
     assert dfmst.single_linkage(none, vertices=[5, 7], join=1.0).to_numpy().tolist() == [[0, 1, 1.0, 2]]
     assert dfmst.clusters(none, distance=1).shape == (0, 2)
+
+
+@pytest.mark.slow
+def test_scipys_own_tests(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, str(Path(__file__).with_name("in_scipy.py")), "-c", "pytest.ini"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if run.returncode == 5:
+        pytest.skip(run.stdout.strip())
+    assert not run.returncode, run.stdout + run.stderr
+    assert "dfmst merged" in run.stdout

@@ -17,8 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
@@ -353,5 +352,5 @@ def test_a_memory_limit(tmp_path):
 
 
 def test_a_relation_of_duckdb():
-    people = duckdb.connect().from_arrow(PEOPLE)
+    people: Any = duckdb.connect().from_arrow(PEOPLE)
     assert dfmst.linked_rows(people, ["email", "phone"])["group"].to_pylist() == [0, 0, 0, 3, 4]

@@ -16,8 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import dfmst
 from tests.support.lanes import examples
@@ -153,18 +152,7 @@ def test_skater(tmp_path):
     """Next to spopt, on data that libpysal brings."""
     needed = "spopt libpysal pulp pointpats esda mapclassify rtree spaghetti beautifulsoup4 soupsieve platformdirs"
     needed += " requests idna urllib3 charset-normalizer certifi"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--target",
-        str(tmp_path),
-    ]
+    pip = [*f"{sys.executable} -m pip install -q --no-deps --only-binary :all: --target".split(), str(tmp_path)]
     done = subprocess.run([*pip, *needed.split()], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"spopt cannot be installed: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")

@@ -10,8 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from polars.testing import assert_series_equal
 
 import dfmst
@@ -112,19 +111,6 @@ def told_names(events: Any) -> list[str]:
 def plain(value: Any) -> Any:
     value = value.as_py() if isinstance(value, pa.Scalar) else value
     return None if pd.isna(value) else value
-
-
-def test_the_named_examples():
-    old = pd.DataFrame({"vertex": range(1, 10), "cluster": [1, 1, 1, 4, 4, 4, 7, 7, 9]})
-    new = pd.DataFrame({"vertex": [1, 2, 3, 4, 5, 6, 7, 8, 10], "cluster": [1, 1, 3, 3, 3, 3, 7, 8, 10]})
-    labels, events = dfmst.relabel(new, old)
-    assert labels["cluster"].tolist() == [1, 1, 4, 4, 4, 4, 7, 8, 10]
-    assert events["event"].tolist() == ["split", "merged", "split", "split", "gone", "new"]
-    assert events["cluster"].tolist() == [1, 4, 7, 8, 9, 10]
-    assert events["before"].tolist() == [3, 3, 2, 0, 1, 0]
-    assert events["after"].tolist() == [2, 4, 1, 1, 0, 1]
-    assert events["origin"].isna().tolist() == [False, False, False, False, True, True]
-    assert new["cluster"].tolist() == [1, 1, 3, 3, 3, 3, 7, 8, 10]  # unchanged
 
 
 @given(PARTITIONS, PARTITIONS, st.sampled_from(KINDS), st.sampled_from(["label", "label5"]))

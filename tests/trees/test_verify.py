@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
-from datetime import UTC, timedelta, timezone
-from datetime import time as clock
+from datetime import UTC, time as clock, timedelta, timezone
 from typing import Any
 
 import networkx as nx
@@ -15,22 +13,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, edge_tables
-from tests.support.truth import assert_true
-
-
-@dataclass
-class Graph:
-    source: list[Any]
-    target: list[Any]
-    weight: list[Any] | None
-    maximum: bool = False
+from tests.support.truth import Graph, assert_true
 
 
 def take(frame: Any, rows: list[int]) -> Any:
@@ -82,30 +71,20 @@ def check(forest: Any, edges: Any = ROADS, **options: Any) -> tuple[str, int, st
     return violation.kind, violation.row, violation.message
 
 
-def test_the_same_row_twice():
-    assert check(ROADS.iloc[[1, 2, 1]]) == (
-        "duplicate-row",
-        1,
-        "row 1 (b, c, weight 1.0) is in the forest more than once",
-    )
-
-
-def test_a_self_loop():
-    assert check(ROADS.iloc[[1, 2, 4]]) == ("cycle", 4, "row 4 (d, d, weight 0.0) is a self-loop")
-    assert check(ROADS.iloc[[1, 2, 4]].assign(name="Z"))[0] == "not-a-row"
-
-
-def test_two_parallel_rows():
-    kind, row, message = check(ROADS.iloc[[1, 2, 3]])
-    assert (kind, row) == ("cycle", 3)
-    assert message == "row 3 (c, b, weight 1.0) closes a cycle with row 1 (b, c, weight 1.0)"
-
-
-@pytest.mark.parametrize("columns", [["u", "v", "w", "name"], ["u", "v", "w"]])
-def test_tie_broken_the_wrong_way(columns):
-    kind, row, message = check(ROADS[columns].iloc[[2, 3]], ROADS[columns])
-    assert (kind, row) == ("not-lightest", 1)
-    assert message.endswith("has the same ends and weight as row 3 (c, b, weight 1.0), which took its place")
+@pytest.mark.parametrize(
+    ("rows", "kind", "row", "message"),
+    [
+        ([1, 2, 1], "duplicate-row", 1, "row 1 (b, c, weight 1.0) is in the forest more than once"),
+        ([1, 2, 4], "cycle", 4, "row 4 (d, d, weight 0.0) is a self-loop"),
+        ([1, 2, 3], "cycle", 3, "row 3 (c, b, weight 1.0) closes a cycle with row 1 (b, c, weight 1.0)"),
+        ([2, 3], "not-lightest", 1, "has the same ends and weight as row 3 (c, b, weight 1.0), which took its place"),
+    ],
+)
+def test_rows_that_are_wrong(rows, kind, row, message):
+    for columns in (["u", "v", "w", "name"], ["u", "v", "w"]):
+        found = check(ROADS[columns].iloc[rows], ROADS[columns])
+        assert found[:2] == (kind, row)
+        assert found[2].endswith(message)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +96,7 @@ def test_a_row_that_is_nowhere(column, value):
     kind, row, message = check(forest)
     assert (kind, row) == ("not-a-row", 1)
     assert message.startswith("row 1 of the forest is not in the edge table: ")
+    assert check(ROADS.iloc[[1, 2, 4]].assign(name="Z"))[0] == "not-a-row"  # a self-loop that is nowhere
     if column == "name":
         assert message.endswith("column 'name' differs from row 2 (a, c, weight 2.0)")
 

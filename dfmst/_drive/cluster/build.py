@@ -5,13 +5,11 @@ Workers import this module, so it must not import `dask.dataframe`, which takes 
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
-from dfmst._common.arguments import check_choice, whole_number
 from dfmst._drive.cluster.client import Resources, resources
 from dfmst._drive.cluster.graph import TaskGraph, first_run
 from dfmst._drive.cluster.groups import Reduction, add_merge, group_parts
@@ -35,18 +33,14 @@ from dfmst._drive.plan.formulas import (
 )
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.strategies import fitting_plan, plan_of
-from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import PROCESS_KEYS
+from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.budget import parse_memory
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
 from dfmst.formats.directories import private_directory
 from dfmst.formats.parquet import TableSize
 
-#: How a forest is found on a cluster.
-Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
-_STRATEGIES = get_args(Strategy)
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # of ids in a worker's memory, while they are numbered
 _CHECKPOINT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
@@ -54,27 +48,11 @@ _DEPENDENT = 64  # groups for each worker, if other tasks make the partitions: t
 _PORTIONS = 16  # for each worker
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to find a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
-
-    strategy: Strategy = "auto"
-    split_every: int = 2
-    checkpoint: str | os.PathLike[str] | None = None
-    n_vertices: int | None = None
-    memory_limit: int | str | None = None
-    algorithm: str | Algorithm = "auto"
-
-    def __post_init__(self) -> None:
-        message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
-        check_choice(self.strategy, _STRATEGIES, message)
-        resolve(self.algorithm, CpuEngine(1))
-        if self.memory_limit is not None:
-            object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit, auto=False))
-        for name, least in (("split_every", 2), ("n_vertices", 1)):
-            value = getattr(self, name)
-            if value is not None and whole_number(name, value) < least:
-                raise ValueError(f"{name} is {value!r}; it must be at least {least}")
+def check_request(request: Request) -> None:
+    """Raise if an option is wrong, before a cluster is started."""
+    resolve(request.solver.algorithm, CpuEngine(1))
+    if request.limits.memory is not None:
+        parse_memory(request.limits.memory, auto=False)
 
 
 class ForestGraph(NamedTuple):
@@ -86,17 +64,18 @@ class ForestGraph(NamedTuple):
     strategy: str
 
 
-def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
+def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
     """Build the graph that finds a forest."""
-    cluster = resources()
-    cluster = replace(cluster, memory=parse_memory(options.memory_limit or cluster.memory, auto=False))
-    strategy, size, sliced = _strategy(parts, columns, options, cluster)
-    reduction = Reduction(options.split_every, options.algorithm)
-    work = (parts.token, columns, strategy, reduction, options.n_vertices)
-    checkpoint, keys = None if options.checkpoint is None else str(private_directory(options.checkpoint)), PROCESS_KEYS
+    check_request(request)
+    cluster, columns, n_vertices = workers_for(request), request.columns, request.cluster.n_vertices
+    strategy, size, sliced = _strategy(parts, request, cluster)
+    reduction = Reduction(request.cluster.split_every, request.solver.algorithm)
+    work = (parts.token, columns, strategy, reduction, n_vertices)
+    folder, keys = request.limits.checkpoint, PROCESS_KEYS
+    checkpoint = None if folder is None else str(private_directory(folder))
     if checkpoint is not None:
-        workers, keys = first_run(checkpoint, tokenize(work), cluster.workers)
-        cluster = replace(cluster, workers=workers)
+        workers, *hash_keys = first_run(checkpoint, tokenize(work), cluster.workers)
+        cluster, keys = replace(cluster, workers=workers), HashKeys(*hash_keys)
     workers = cluster.workers
     tasks = workers if parts.rereadable else _DEPENDENT * workers
     if strategy == "shuffle":
@@ -106,24 +85,29 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
         tasks = max(tasks, short, group_count(cluster.memory, workers, rows_read))
     groups = group_parts(parts.edges, tasks)
     in_slices = strategy == "shuffle" or sliced is not None
-    sizes = _shuffle_sizes(size, options.n_vertices, cluster, sliced) if in_slices else None
+    sizes = _shuffle_sizes(size, n_vertices, cluster, sliced) if in_slices else None
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work), keys)
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
         arguments = (graph, groups, columns, reduction)
-        forest = add_two_passes(*arguments, options.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
+        forest = add_two_passes(*arguments, n_vertices) if strategy == "two-pass" else add_merge(*arguments)
         located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, rows, trace, strategy)
 
 
-def _strategy(
-    parts: FrameParts, columns: EdgeColumns, options: Options, cluster: Resources
-) -> tuple[str, TableSize | None, Work | None]:
+def workers_for(request: Request) -> Resources:
+    """Return the resources of the workers, of whose memory a request may allow less."""
+    cluster = resources()
+    return replace(cluster, memory=parse_memory(request.limits.memory or cluster.memory, auto=False))
+
+
+def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[str, TableSize | None, Work | None]:
     """Return the strategy, the size of the table if it was read, and the work of a merge in slices."""
+    options, columns = request.cluster, request.columns
     if options.strategy == "two-pass":  # does not depend on the size: footers need not be read
         return "two-pass", None, None
     size = size_of_parts(parts.edges, columns.plain_ends)

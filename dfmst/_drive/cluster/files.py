@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -18,8 +18,8 @@ from dask.tokenize import tokenize
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
-from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
+from dfmst._common.types import Columns, PathName
+from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
 from dfmst._drive.cluster.client import cluster_client, protocol_of, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.graph import load, save
@@ -27,14 +27,13 @@ from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.stream.parquet import ParquetSource
-from dfmst._edges.conditions import Conditions
-from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
 from dfmst._trees.certificate import Certificate, verify
+from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.errors import CapacityError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
@@ -112,28 +111,27 @@ def write_forest(
     client: Any,
     inputs: Sequence[Path],
     output: Path,
-    columns: EdgeColumns,
-    options: Options,
+    request: Request,
     tell: Tell | None = None,
-    on_checkpoint: Callable[[str], object] | None = None,
 ) -> Forest:
     """Write the forest of Parquet files into a directory that appears whole or not at all."""
     from distributed import KilledWorker
 
-    files = _files(inputs)
+    files, columns = _files(inputs), request.columns
     parts = _parts(files, inputs, columns)
     names = [name for _, name in files]
-    forest = forest_graph(parts, columns, options)
+    forest = forest_graph(parts, request)
     graphs, strategy = [forest.graph], forest.strategy
-    arguments = (client, parts, names, output, columns, options.checkpoint, tell, on_checkpoint)
+    arguments = (client, parts, names, output, request, tell)
     try:
         written = _write_forest(forest, *arguments)
     except (KilledWorker, CapacityError) as error:
-        if options.strategy != "auto" or strategy == "shuffle":
+        if request.cluster.strategy != "auto" or strategy == "shuffle":
             raise
         reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
         warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
-        forest, strategy = forest_graph(parts, columns, replace(options, strategy="shuffle")), "shuffle"
+        request = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
+        forest, strategy = forest_graph(parts, request), "shuffle"
         graphs.append(forest.graph)
         written = _write_forest(forest, *arguments)
     for graph in graphs:
@@ -160,15 +158,13 @@ def _write_forest(
     parts: FrameParts,
     names: list[str],
     output: Path,
-    columns: EdgeColumns,
-    checkpoint: str | os.PathLike[str] | None,
+    request: Request,
     tell: Tell | None,
-    on_checkpoint: Callable[[str], object] | None,
 ) -> tuple[int, int | None, int | None]:
     """Compute a graph and write its rows; return their number, the bytes moved, and the peak of a worker."""
-    earlier, token = forest.graph.earlier_results(), None
-    if earlier and on_checkpoint is not None:
-        on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
+    earlier, token, checkpoint = forest.graph.earlier_results(), None, request.limits.checkpoint
+    if earlier and request.limits.on_checkpoint is not None:
+        request.limits.on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token) as folder:
@@ -180,7 +176,7 @@ def _write_forest(
             numbers = range(first, first + count)
             targets = [(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
-            counts.append(forest.graph.add("write", (run, first), write, group, located, columns, targets))
+            counts.append(forest.graph.add("write", (run, first), write, group, located, request.columns, targets))
         before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage_since(client, before)
@@ -226,31 +222,23 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     return files
 
 
+@with_options("dask", ClusterOptions)
 def forest_of_files(
-    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    inputs: PathName | Sequence[PathName],
+    output: PathName,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
     maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    invalid: Invalid = "raise",
-    strategy: Strategy = "auto",
-    split_every: int = 2,
-    checkpoint: str | os.PathLike[str] | None = None,
-    n_vertices: int | None = None,
-    memory_limit: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     client: Any = None,
     gpus: bool = False,
-    gpu_memory_limit: int | str | None = None,
+    gpu_memory_limit: Memory | None = None,
     progress: bool | Callable[[str], None] | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
+    **options: Unpack[ClusterOptions],
 ) -> Forest:
     """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
 
@@ -316,19 +304,20 @@ def forest_of_files(
         raise ValueError(message)
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
     paths = list(map(existing_path, paths_of(inputs, "inputs")))
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm)
+    request = Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options)
+    check_request(request)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)
-    _parts(_files(paths)[:1], paths, columns)  # raises before a cluster is started if a column is absent
+    _parts(_files(paths)[:1], paths, request.columns)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
+    checkpoint = request.limits.checkpoint
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
     with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
         tell(f"finding the forest with GPUs, over {protocol_of(current)}" if gpus else "finding the forest")
         try:
-            return write_forest(current, paths, Path(output), columns, options, bar, on_checkpoint)
+            return write_forest(current, paths, Path(output), request, bar)
         finally:
             if bar is not None:
                 bar.close()

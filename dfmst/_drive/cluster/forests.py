@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal, Unpack, overload
 
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask.dataframe.utils import make_meta
 
-from dfmst._common.dispatch import variant
-from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import Options, Strategy, forest_graph
+from dfmst._common.types import Columns, Frame, FrameT
+from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.partitions import FileRows, frame_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.cluster.shuffle import no_records
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.results import result_column
 from dfmst._edges.stack import check_stackable
-from dfmst._trees.forest import find_forest, in_frame_steps
-from dfmst.algorithms import Algorithm
+from dfmst._trees.forest import forest_rows, in_frame_steps
+from dfmst._trees.request import ClusterOptions, Planned, Request, typed_as, with_options
 from dfmst.errors import UnsupportedFrameError
+
+_of_cluster = partial(with_options, "dask")
 
 
 def require_dask(edges: Any, hint: str, argument: str = "edges") -> None:
@@ -34,17 +33,15 @@ def require_dask(edges: Any, hint: str, argument: str = "edges") -> None:
         raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}, not a Dask frame", hint)
 
 
-def forest_frame(
-    edges: Any, columns: EdgeColumns, options: Options, return_trace: bool = False, *, marks: bool = False
-) -> Any:
+def forest_frame(edges: Frame, request: Request, return_trace: bool = False, *, marks: bool = False) -> Any:
     """Return the forest of a Dask frame as a Dask frame, and the trace if wanted; or a series of marks of its rows."""
     require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
     empty = make_meta(edges)
     view = open_frame(empty)
-    names = columns.read_names
-    columns = replace(columns, types=column_types(view, names))
+    names = request.columns.read_names
+    columns = replace(request.columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
-    graph, rows, trace, _ = forest_graph(parts, columns, options)
+    graph, rows, trace, _ = forest_graph(parts, replace(request, columns=columns))
     keys = []
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
@@ -79,47 +76,41 @@ def _on_dask(name: str, frame: Any) -> Any:
     raise UnsupportedFrameError(f"{name} is a {type(frame).__name__}", "pass a Dask frame, or a frame of pandas")
 
 
-def _forest(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    invalid: Invalid = "raise",
-    return_trace: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    **options: Any,
-) -> Any:
-    if in_frame_steps(algorithm):
-        chosen: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "return_trace": return_trace}
-        conditions = {"by": by, "keep": keep, "drop": drop}
-        return find_forest(edges, source, target, weight, maximum=maximum, **chosen, **conditions)
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    return forest_frame(edges, columns, Options(**options, algorithm=algorithm), return_trace)
+def _forest(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tuple[FrameT, FrameT]:
+    steps = in_frame_steps(request.solver.algorithm)
+    return forest_rows(edges, request, return_trace) if steps else forest_frame(edges, request, return_trace)
 
 
+@overload
 def minimum_spanning_forest(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: Columns = ...,
+    target: Columns = ...,
+    weight: Columns | None = ...,
     *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    strategy: Strategy = "auto",
-    split_every: int = 2,
-    checkpoint: str | os.PathLike[str] | None = None,
-    n_vertices: int | None = None,
-    memory_limit: int | str | None = None,
-    invalid: Invalid = "raise",
+    return_trace: Literal[False] = False,
+    **options: Unpack[ClusterOptions],
+) -> FrameT: ...
+@overload
+def minimum_spanning_forest(
+    edges: FrameT,
+    source: Columns = ...,
+    target: Columns = ...,
+    weight: Columns | None = ...,
+    *,
+    return_trace: Literal[True],
+    **options: Unpack[ClusterOptions],
+) -> tuple[FrameT, FrameT]: ...
+@_of_cluster(ClusterOptions)
+def minimum_spanning_forest(
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
     return_trace: bool = False,
-) -> Any:
+    **options: Unpack[ClusterOptions],
+) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of a Dask frame that form its minimum spanning forest, without computing them yet.
 
     Of equal weights the earlier row counts as lighter, partition by partition, so that the rows are those that
@@ -179,11 +170,20 @@ def minimum_spanning_forest(
     >>> forest.compute().index.tolist()
     [1, 2]
     """
-    return _forest(**locals())
+    return _forest(edges, Request.of(source, target, weight, **options), return_trace)
 
 
-@variant(minimum_spanning_forest, _forest, maximum=True)
-def maximum_spanning_forest() -> None:
+@typed_as(minimum_spanning_forest)
+@_of_cluster(ClusterOptions)
+def maximum_spanning_forest(
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    return_trace: bool = False,
+    **options: Unpack[ClusterOptions],
+) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of a Dask frame that form its maximum spanning forest; see :func:`minimum_spanning_forest`.
 
     Examples
@@ -195,10 +195,36 @@ def maximum_spanning_forest() -> None:
     >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 2]
     """
+    return _forest(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
 
 
-@variant(minimum_spanning_forest, _forest, weight=None)
-def spanning_forest() -> None:
+@overload
+def spanning_forest(
+    edges: FrameT,
+    source: Columns = ...,
+    target: Columns = ...,
+    *,
+    return_trace: Literal[False] = False,
+    **options: Unpack[ClusterOptions],
+) -> FrameT: ...
+@overload
+def spanning_forest(
+    edges: FrameT,
+    source: Columns = ...,
+    target: Columns = ...,
+    *,
+    return_trace: Literal[True],
+    **options: Unpack[ClusterOptions],
+) -> tuple[FrameT, FrameT]: ...
+@_of_cluster(ClusterOptions)
+def spanning_forest(
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    *,
+    return_trace: bool = False,
+    **options: Unpack[ClusterOptions],
+) -> FrameT | tuple[FrameT, FrameT]:
     """Return the earliest rows of a Dask frame that form no cycle; see :func:`minimum_spanning_forest`.
 
     Examples
@@ -210,25 +236,18 @@ def spanning_forest() -> None:
     >>> dfmst.dask.spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 1]
     """
+    return _forest(edges, Request.of(source, target, None, **options), return_trace)
 
 
+@_of_cluster(ClusterOptions)
 def in_forest(
     edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    strategy: Strategy = "auto",
-    split_every: int = 2,
-    checkpoint: str | os.PathLike[str] | None = None,
-    n_vertices: int | None = None,
-    memory_limit: int | str | None = None,
-    invalid: Invalid = "raise",
+    **options: Unpack[ClusterOptions],
 ) -> Any:
     """Say of every row of a Dask frame whether it is in the forest: a column, in place of the rows alone.
 
@@ -260,26 +279,23 @@ def in_forest(
     >>> dfmst.in_forest(dd.from_pandas(roads, npartitions=2)).compute().tolist()
     [False, True, True]
     """
-    if in_frame_steps(algorithm):
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    if in_frame_steps(request.solver.algorithm):
         raise ValueError("algorithm='dataframe' returns the rows of the forest: call minimum_spanning_forest")
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit, algorithm=algorithm)
-    return forest_frame(edges, columns, options, marks=True)
+    return forest_frame(edges, request, marks=True)
 
 
+@_of_cluster(Planned)
 def update(
-    forest: Any,
-    new_edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    forest: FrameT,
+    new_edges: Frame,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    strategy: Strategy = "auto",
-    checkpoint: str | os.PathLike[str] | None = None,
-    memory_limit: int | str | None = None,
-    invalid: Invalid = "raise",
-) -> Any:
+    **options: Unpack[Planned],
+) -> FrameT:
     """Return the forest of all rows, old and new, from the forest of the old ones; see :func:`dfmst.update`.
 
     Parameters
@@ -311,6 +327,5 @@ def update(
     >>> forest.mst.update(tuesday).compute().index.tolist()
     [1, 3]
     """
-    columns = edge_columns(source, target, weight, maximum, invalid)
-    options = Options(strategy, 2, checkpoint, None, memory_limit)
-    return forest_frame(stacked(forest, new_edges), columns, options, False)
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    return forest_frame(stacked(forest, new_edges), request)  # type: ignore[no-any-return]

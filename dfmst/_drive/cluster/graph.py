@@ -205,32 +205,27 @@ def false_checkpoint() -> OutputError:
 
 
 class FirstRun(NamedTuple):
-    """Partitions are assigned to workers, and ids to tasks by `keys`: with others, a run would find no checkpoints."""
+    """Partitions are assigned to workers, and ids to tasks by keys: with others, a run would find no checkpoints."""
 
     workers: int
-    keys: HashKeys
+    low: int
+    high: int
 
 
-_FIRST_RUN: dict[str, Callable[[Any], bool]] = {
-    name: lambda value: is_count(value) and value > 0 for name in ("workers", *HashKeys._fields)
-}
+_RUN_FIELDS = dict.fromkeys(FirstRun._fields, lambda value: is_count(value) and value > 0)
+_FIRST_RUN = Codec(
+    lambda run: [with_record(pa.table({}), run._asdict())],
+    lambda tables: FirstRun(**record_of(next(tables), _RUN_FIELDS)),
+)
 
 
 def first_run(directory: str, token: str, workers: int) -> FirstRun:
     """Return the record of the first run, which this run is if the directory has none, or that of an older version."""
-
-    def tables(run: FirstRun) -> list[pa.Table]:
-        return [with_record(pa.table({}), {"workers": run.workers, **run.keys._asdict()})]
-
-    def content(tables: Iterator[pa.Table]) -> FirstRun:
-        record = record_of(next(tables), _FIRST_RUN)
-        return FirstRun(record["workers"], HashKeys(record["low"], record["high"]))
-
     path = os.path.join(directory, f"workers-{token}")
-    first: FirstRun | None = load(path, Codec(tables, content))
+    first: FirstRun | None = load(path, _FIRST_RUN)
     if first is None:
-        first = FirstRun(max(1, workers), PROCESS_KEYS)
-        save(path, Codec(tables, content), first)
+        first = FirstRun(max(1, workers), *PROCESS_KEYS)
+        save(path, _FIRST_RUN, first)
     return first
 
 

@@ -7,18 +7,15 @@ from operator import getitem
 from typing import Any, NamedTuple
 
 import dask.dataframe as dd
-import numpy as np
 import pandas as pd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.build import Options, forest_graph
-from dfmst._drive.cluster.client import resources
-from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame
+from dfmst._drive.cluster.build import check_request, forest_graph, workers_for
+from dfmst._drive.cluster.components import Adder, Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
 from dfmst._drive.cluster.label_blocks import (
-    Cut,
     answered,
     asked_ids,
     count_ids,
@@ -26,23 +23,18 @@ from dfmst._drive.cluster.label_blocks import (
     joined_block,
     labelled_rows,
     local_block,
+    split_ids,
 )
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
-from dfmst._drive.cluster.vertex_numbering import split_ids
 from dfmst._drive.plan.formulas import owner_count
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.budget import parse_memory
+from dfmst._trees.cut import Thresholds
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
-
-
-def has_plain_ids(empty: pd.DataFrame, columns: EdgeColumns) -> bool:
-    """Whether ids have types whose values partitions can return as they are: no objects and no categories."""
-    kinds = [empty.dtypes[name] for name in columns.names[:2] if name in empty.columns]
-    return not any(isinstance(kind, pd.CategoricalDtype) or kind is np.dtype(object) for kind in kinds)
 
 
 class Labelling(NamedTuple):
@@ -51,21 +43,22 @@ class Labelling(NamedTuple):
     graph: TaskGraph
     parts: FrameParts
     columns: EdgeColumns
-    labels: list[Labels]  # for each cut of the forest
+    labels: list[Labels]  # for each threshold
     owners: int
 
 
-def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: list[Cut | None]) -> Labelling:
+def label_vertices(edges: Any, request: Request, thresholds: Thresholds | None) -> Labelling:
     """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
     view = open_frame(make_meta(edges))
     if view.on_device:
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
-    names = columns.read_names
-    columns = replace(columns, types=column_types(view, names))
+    names = request.columns.read_names
+    columns = replace(request.columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
-    owners = _owners(parts, columns, options)
-    if options.algorithm == "bsp":
+    check_request(request)
+    owners = _owners(parts, columns, request)
+    if request.solver.algorithm == "bsp":
         token = (parts.token, columns, "bsp", owners)
         graph = TaskGraph(token, None, parts.tasks)
         groups = group_parts(parts.edges, owners)
@@ -76,52 +69,52 @@ def label_vertices(edges: Any, columns: EdgeColumns, options: Options, cuts: lis
             ]
         ]
     else:
-        graph, rows, *_ = forest_graph(parts, columns, options)
-        blocks = _forest_blocks(graph, parts, columns, rows, owners, cuts)
-    named = f"components-{tokenize(owners, cuts)}"
+        graph, rows, *_ = forest_graph(parts, replace(request, columns=columns))
+        blocks = _forest_blocks(graph, parts, columns, rows, owners, thresholds)
+    named = f"components-{tokenize(owners, thresholds)}"
     labels = [add_components(graph, f"{named}-{at}", each, owners) for at, each in enumerate(blocks)]
     return Labelling(graph, parts, columns, labels, owners)
 
 
-def _owners(parts: FrameParts, columns: EdgeColumns, options: Options) -> int:
+def _owners(parts: FrameParts, columns: EdgeColumns, request: Request) -> int:
     """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
-    size, cluster = size_of_parts(parts.edges, columns.plain_ends), resources()
-    vertices = options.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
-    memory = parse_memory(options.memory_limit or cluster.memory, auto=False) // cluster.tasks
+    size, cluster = size_of_parts(parts.edges, columns.plain_ends), workers_for(request)
+    vertices = request.cluster.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
+    memory = cluster.memory // cluster.tasks
     return owner_count(memory, cluster.workers, vertices, len(parts.edges))
 
 
 def _forest_blocks(
-    graph: TaskGraph, parts: FrameParts, columns: EdgeColumns, rows: Any, owners: int, cuts: list[Cut | None]
+    graph: TaskGraph, parts: FrameParts, columns: EdgeColumns, rows: Any, owners: int, thresholds: Thresholds | None
 ) -> list[list[Any]]:
-    """Add the tasks that make blocks of the forest's rows, for each cut."""
-    tables: list[list[Any]] = [[] for _ in cuts]
+    """Add the tasks that make blocks of the forest's rows, for each threshold."""
+    token = tokenize(thresholds)
+    tables: list[list[Any]] = [[] for _ in range(1 if thresholds is None else len(thresholds.distances))]
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
             file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
-            arguments = (parts.edges[number], located, place, number, columns, file, cuts)
-            ends = graph.add("ends", (number, tokenize(cuts)), in_files, forest_ends, *arguments)
+            arguments = (parts.edges[number], located, place, number, columns, file, thresholds)
+            ends = graph.add("ends", (number, token), in_files, forest_ends, *arguments)
             for at, found in enumerate(tables):
-                found.append(graph.add("cut-ends", (number, at, tokenize(cuts)), getitem, ends, at, stays=True))
-    blocks = []
-    for at, found in enumerate(tables):
-        groups = group_parts(found, owners)
-        names = [(group.first, at, tokenize(cuts, owners)) for group in groups]
-        of_groups = zip(names, groups, strict=True)
-        blocks.append([graph.add("block", name, in_files, joined_block, group.parts) for name, group in of_groups])
-    return blocks
+                found.append(graph.add("cut-ends", (number, at, token), getitem, ends, at, stays=True))
+    return [
+        [
+            graph.add("block", (group.first, at, tokenize(thresholds, owners)), in_files, joined_block, group.parts)
+            for group in group_parts(found, owners)
+        ]
+        for at, found in enumerate(tables)
+    ]
 
 
 def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:
     """Return a Dask frame of the vertices and their labels."""
-    graph, keys = found.graph, []
-    ids = found.labels[0].ids
-    name = f"labels-{tokenize(list(like.columns), found.owners)}"
-    counts = [graph.add(f"{name}-count", owner, in_files, count_ids, each) for owner, each in enumerate(ids)]
-    for owner in range(found.owners):
-        columns = [labels.components[owner] for labels in found.labels]
-        keys.append(graph.add(name, owner, in_files, label_frame, ids[owner], columns, counts, owner, like).key)
-    return dd.from_graph(graph, like, (None,) * (found.owners + 1), keys, f"dfmst-{name}")
+    ids, owners = found.labels[0].ids, found.owners
+    name = f"labels-{tokenize(list(like.columns), owners)}"
+    add = Adder(found.graph, name)
+    counts = add.each("count", count_ids, ids)
+    columns = zip(*(labels.components for labels in found.labels), strict=True)
+    frames = add.each("frame", label_frame, ids, map(list, columns), [counts] * owners, range(owners), more=(like,))
+    return dd.from_graph(found.graph, like, (None,) * (owners + 1), [each.key for each in frames], f"dfmst-{name}")
 
 
 def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
@@ -133,24 +126,15 @@ def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
         raise InvalidEdgesError(message, "rename that column first")
     like = like.assign(**{name: pd.Series([], dtype=kind)})
     token = f"labelled-{tokenize(found.owners)}"
-    groups = group_parts(parts.edges, _ASKING * found.owners)
-    blocks = [
-        graph.add(f"{token}-asked", at, in_files, asked_ids, *group.arguments(), found.columns)
+    add, groups = Adder(graph, token), group_parts(parts.edges, _ASKING * found.owners)
+    asking = [(*group.arguments(), found.columns) for group in groups]
+    blocks = add.each("asked", asked_ids, *zip(*asking, strict=True))
+    pieces = add.each("split", split_ids, blocks, more=(labels.bounds, found.owners))
+    answers = add.each("answer", answered, labels.ids, labels.components, add.sent("own", pieces, found.owners))
+    own = add.sent("answers", answers, len(groups))
+    keys = [
+        add("rows", number, labelled_rows, parts.rows[number], number, found.columns, blocks[at], own[at], like).key
         for at, group in enumerate(groups)
+        for number in range(group.first, group.first + len(group.parts))
     ]
-    pieces = [
-        graph.add(f"{token}-split", at, in_files, split_ids, each, labels.bounds, found.owners)
-        for at, each in enumerate(blocks)
-    ]
-    answers = []
-    for owner in range(found.owners):
-        asked = [graph.add(f"{token}-own", (owner, at), getitem, each, owner) for at, each in enumerate(pieces)]
-        known = (labels.ids[owner], labels.components[owner])
-        answers.append(graph.add(f"{token}-answer", owner, in_files, answered, *known, asked))
-    keys = []
-    for at, group in enumerate(groups):
-        own = [graph.add(f"{token}-answers", (at, owner), getitem, each, at) for owner, each in enumerate(answers)]
-        for number in range(group.first, group.first + len(group.parts)):
-            arguments = (parts.rows[number], number, found.columns, blocks[at], own, like)
-            keys.append(graph.add(token, number, in_files, labelled_rows, *arguments).key)
     return dd.from_graph(graph, like, edges.divisions, keys, f"dfmst-{token}")

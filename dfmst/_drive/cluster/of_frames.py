@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, Unpack
 
 import dask.dataframe as dd
 import numpy as np
@@ -15,84 +14,77 @@ import pandas as pd
 import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
-from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import Options, Strategy
+from dfmst._common.options import reason
+from dfmst._common.types import ColumnName, Columns, Vertices
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
-from dfmst._drive.cluster.label_blocks import cut_at
-from dfmst._drive.cluster.label_frames import edge_frame, has_plain_ids, label_vertices, vertex_frame
+from dfmst._drive.cluster.label_frames import edge_frame, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID, Plan
-from dfmst._drive.plan.plan import plan as plan_of_sizes
-from dfmst._drive.plan.plan import size_of_groups
-from dfmst._edges.conditions import Conditions
+from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
-from dfmst._trees import clusters as _clusters
-from dfmst._trees import density as _density
-from dfmst._trees import newick as _newick
-from dfmst._trees import rooted as _rooted
-from dfmst._trees.certificate import Certificate
-from dfmst._trees.certificate import verify as verify_rows
+from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
+from dfmst._trees.certificate import Certificate, verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
-from dfmst._trees.thresholds import Thresholds
-from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-
-_IN_MEMORY = ("algorithm", "engine", "threads", "max_size", "one_per")  # arguments for frames in memory only
-_OF_POINTS = ("columns", "metric", "ids", "box", "min_samples")  # of hdbscan: these need all rows, or points
+from dfmst._trees.cut import Thresholds
+from dfmst._trees.request import Algorithmic, Planned, Request, Solver, with_options
+from dfmst.errors import UnsupportedFrameError
 
 
-def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make the function for Dask frames; a result that is a frame becomes a Dask frame of one partition."""
-    own = signature(function)
-    plan = [name for name in signature(Options).parameters if name in ("strategy", "checkpoint", "memory_limit")]
-    parameters = [value for name, value in own.parameters.items() if name not in (*_IN_MEMORY, *_OF_POINTS)]
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in plan]
+class _Labelling(Algorithmic, Planned, total=False):
+    """Options of labels on a cluster."""
+
+
+def _on_dask(function: Callable[..., Any], run: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Make the function for Dask frames: it has the options that the table does not refuse, and those of tasks.
+
+    `run` is called with the function, the edges, the request and the function's other arguments.
+    """
+    name, own = function.__name__, signature(function)
+    shown = [
+        each
+        for option, each in own.parameters.items()
+        if option not in Planned.__annotations__ and not reason("dask", name, option)
+    ]
 
     @wraps(function)
     def call(*values: Any, **named: Any) -> Any:
-        options = Options(**{name: named.pop(name) for name in plan if name in named})
-        bound = call.__signature__.bind(*values, **named)  # type: ignore[attr-defined]
+        bound = signature(made).bind(*values, **named)
         bound.apply_defaults()
-        given = {name: value for name, value in bound.arguments.items() if name not in plan}
-        argument = next(iter(own.parameters))
+        given = bound.arguments
+        argument = next(iter(given))
         edges = given.pop(argument)
-        require_dask(edges, f"call dfmst.{function.__name__} for a frame in memory", argument)
-        weight = given.get("weight")
-        options_of_rows = given.get("maximum", False), given["invalid"], Conditions.of(given.get("by"), None, None)
-        columns = EdgeColumns(given["source"], given["target"], weight, *options_of_rows)
-        rows, vertices = _forest_of(edges, columns, options, whole=function is _rooted.path)
-        if given.get("vertices", 0) is None and not columns.conditions:
-            given["vertices"] = vertices
-        try:
-            result = function(rows, **given)
-        except InvalidEdgesError as error:
-            if error.row is None or function is not _clusters.clusters:
-                raise
-            row = _first_of_group(edges, columns, rows.iloc[error.row])
-            message = error.message.replace(f"row {error.row} ", f"row {row} ")
-            raise InvalidEdgesError(message, error.hint, row=row) from None
-        return dd.from_pandas(result, npartitions=1, sort=False) if isinstance(result, pd.DataFrame) else result
+        require_dask(edges, f"call dfmst.{name} for a frame in memory", argument)
+        asked = {each: given.pop(each) for each in Planned.__annotations__}
+        asked |= {each: given.get(each) for each in ("source", "target", "weight", "by")}
+        request = Request.of(maximum=given.get("maximum", False), joint_keys=False, **asked)
+        return (run or _in_client)(function, edges, request, given)
 
-    call.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
-    return call
+    call.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*shown, Parameter("options", Parameter.VAR_KEYWORD)]
+    )
+    made = with_options("dask", Planned)(call)
+    return made
 
 
-def _first_of_group(edges: Any, columns: EdgeColumns, row: Any) -> int:
-    """Return the first row of a Dask frame that has a group: that of a row of the forest."""
+def _in_client(function: Callable[..., Any], edges: Any, request: Request, given: Mapping[str, Any]) -> Any:
+    """Call a function with the forest's rows in this process; a frame becomes a Dask frame of one partition."""
+    rows, vertices = _forest_of(edges, request, whole=function is _rooted.path)
+    if given.get("vertices", 0) is None and not request.columns.conditions:
+        given = {**given, "vertices": vertices}
+    result = function(rows, **given, invalid=request.columns.invalid)
+    return dd.from_pandas(result, npartitions=1, sort=False) if isinstance(result, pd.DataFrame) else result
 
-    def place(part: Any) -> Any:
-        found = part[[name for name in columns.names if name is not None]].notna().all(axis=1)
-        for name in columns.conditions.by:
-            found &= part[name].isna() if pd.isna(row[name]) else part[name] == row[name]
-        first = found.to_numpy(bool, na_value=False).argmax() if found.any() else -1
-        return pd.DataFrame({"first": [first], "rows": [len(part)]})
 
-    (places,) = computed(edges.map_partitions(place, meta={"first": "int64", "rows": "int64"}))
-    begins = places["rows"].cumsum() - places["rows"]
-    return int((begins + places["first"])[places["first"] >= 0].iloc[0])
+def _has_plain_ids(edges: Any, columns: EdgeColumns) -> bool:
+    """Whether ids have types whose values partitions can return as they are: no objects and no categories."""
+    empty = make_meta(edges)
+    if not isinstance(empty, pd.DataFrame):
+        return False
+    kinds = [empty.dtypes[name] for name in columns.names[:2] if name in empty.columns]
+    return not any(isinstance(kind, pd.CategoricalDtype) or kind is np.dtype(object) for kind in kinds)
 
 
 def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
@@ -112,9 +104,10 @@ def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
     return part[names][same].drop_duplicates()
 
 
-def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: bool) -> tuple[pd.DataFrame, Any]:
+def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFrame, Any]:
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
-    forest = forest_frame(edges, columns, options, False)
+    columns = request.columns
+    forest = forest_frame(edges, request)
     names = list(dict.fromkeys([*columns.conditions.by, *(name for name in columns.names if name is not None)]))
     wanted = names if columns.conditions else columns.source
     loops = edges[names if columns.conditions else [columns.source, columns.target]].map_partitions(
@@ -133,29 +126,24 @@ def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: boo
     return rows, ends.dropna().drop_duplicates()
 
 
-_clusters_in_client = _of_forest(_clusters.clusters)
-_components_in_client = _of_forest(_connected_components)
-hdbscan = _of_forest(_density.hdbscan)
-newick = _of_forest(_newick.newick)
-path = _of_forest(_rooted.path)
-rooted = _of_forest(_rooted.rooted)
-single_linkage = _of_forest(_clusters.single_linkage)
+hdbscan = _on_dask(_density.hdbscan)
+newick = _on_dask(_newick.newick)
+path = _on_dask(_rooted.path)
+rooted = _on_dask(_rooted.rooted)
+single_linkage = _on_dask(_clusters.single_linkage)
 
 
+@with_options("dask", _Labelling)
 def connected_components(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
+    edges: dd.DataFrame,
+    source: ColumnName = "source",
+    target: ColumnName = "target",
     *,
-    vertices: Any = None,
-    by: Any = None,
-    algorithm: str | Algorithm = "auto",
-    strategy: Strategy = "auto",
-    checkpoint: str | os.PathLike[str] | None = None,
-    memory_limit: int | str | None = None,
+    vertices: Vertices | None = None,
+    by: Columns | None = None,
     labels: bool = False,
-    invalid: Invalid = "raise",
-) -> Any:
+    **options: Unpack[_Labelling],
+) -> dd.DataFrame:
     """Return the connected component of every vertex of a Dask frame, in partitions that ascend by vertex.
 
     No process has all labels. `labels` joins them to the edges. Join them to records as Dask joins frames:
@@ -212,41 +200,33 @@ def connected_components(
     4       5          4
     """
     require_dask(edges, "call dfmst.connected_components for a frame in memory")
-    columns = EdgeColumns(source, target, None, invalid=invalid)
-    options = Options(strategy, 2, checkpoint, None, memory_limit, algorithm)
-    empty = make_meta(edges)
-    client = vertices is not None or by is not None or not isinstance(empty, pd.DataFrame)
-    if client or not has_plain_ids(empty, columns):
+    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
+    if vertices is not None or by is not None or not _has_plain_ids(edges, request.columns):
         if labels:
             message = "labels=True is for ids that are numbers, texts or times, without vertices= and by="
             raise UnsupportedFrameError(message, "join the components: edges.merge(components, ...)")
-        named: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
-        return _components_in_client(edges, source, target, vertices=vertices, by=by, invalid=invalid, **named)
-    if labels and invalid == "drop":
+        given = {"source": source, "target": target, "vertices": vertices, "by": by}
+        request = replace(request, solver=Solver())  # the algorithm is that of the partitions
+        return _in_client(_connected_components, edges, request, given)
+    if labels and request.columns.invalid == "drop":
         raise ValueError("labels=True labels all rows, and invalid='drop' leaves rows out: drop them first")
-    like = _connected_components(empty, source, target)
-    found = label_vertices(edges, columns, options, [None])
+    like = _connected_components(make_meta(edges), source, target)
+    found = label_vertices(edges, request, None)
     return edge_frame(edges, found, "component", like["component"].dtype) if labels else vertex_frame(found, like)
 
 
-@wraps(_clusters_in_client)
-def clusters(*values: Any, **named: Any) -> Any:
-    bound = signature(_clusters_in_client).bind(*values, **named)
-    bound.apply_defaults()
-    given = bound.arguments
-    edges, order = given["edges"], (given["maximum"], given["invalid"])
-    columns = EdgeColumns(given["source"], given["target"], given["weight"], *order)
-    thresholds = Thresholds.of(given["n_clusters"], given["distance"], columns.weight, maximum=columns.maximum)
-    empty = make_meta(edges) if isinstance(edges, dd.DataFrame) else None
-    client = not thresholds.distances or given["vertices"] is not None or given["by"] is not None
-    client = client or given["previous"] is not None
-    if client or not isinstance(empty, pd.DataFrame) or not has_plain_ids(empty, columns):
-        return _clusters_in_client(*values, **named)
-    like = _clusters.clusters(empty, *columns.names, distance=given["distance"])
-    each = [replace(thresholds, distances={name: limit}) for name, limit in thresholds.distances.items()]
-    plan = {name: given[name] for name in ("strategy", "checkpoint", "memory_limit")}
-    cuts: list[Any] = [partial(cut_at, threshold=one) for one in each]
-    return vertex_frame(label_vertices(edges, columns, Options(**plan), cuts), like)
+def _cut(function: Callable[..., Any], edges: Any, request: Request, given: Mapping[str, Any]) -> Any:
+    """Cut the forest at distances in the tasks, so that no process has all labels; otherwise in this process."""
+    columns, distance = request.columns, given["distance"]
+    thresholds = Thresholds.of(given["n_clusters"], distance, columns.weight, maximum=columns.maximum)
+    in_client = any(given[name] is not None for name in ("n_clusters", "vertices", "by", "previous"))
+    if in_client or not _has_plain_ids(edges, columns):
+        return _in_client(function, edges, request, given)
+    like = function(make_meta(edges), *columns.names, distance=distance)
+    return vertex_frame(label_vertices(edges, request, thresholds), like)
+
+
+clusters = _on_dask(_clusters.clusters, _cut)
 
 
 def plan(

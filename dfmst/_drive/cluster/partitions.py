@@ -220,6 +220,11 @@ def size_of_parts(parts: list[Any], ends: tuple[Any, ...]) -> TableSize | None:
     return parquet_size([(part.path, part.groups) for part in parts], ends)
 
 
-def read_part(part: Any) -> tuple[Any, str]:
-    """Return a partition's frame and its name."""
-    return (part.read(), part.name) if isinstance(part, Part) else (part, "")
+def read_part(part: Any) -> Any:
+    """Return a partition's frame."""
+    return part.read() if isinstance(part, Part) else part
+
+
+def called(number: int, part: Any) -> str:
+    """Return how errors name a partition."""
+    return f"partition {number} ({part.name})" if isinstance(part, Part) and part.name else f"partition {number}"

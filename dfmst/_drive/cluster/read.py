@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, rows_that_fit, worker_engine
-from dfmst._drive.cluster.partitions import FileRows, Part, read_part
+from dfmst._drive.cluster.partitions import FileRows, called, read_part
 from dfmst._drive.cluster.tables import (
     POSITION_BITS,
     DeviceTable,
@@ -81,28 +81,18 @@ def read_edges(
     engine: Engine, part: Any, number: int, columns: EdgeColumns, first: int = 0, *, on_host: bool = False
 ) -> Iterator[Table]:
     """Read a partition from its row `first` on, one of a file in pieces; `on_host`: do not decode a file on the GPU."""
-    name, read_rows = part.name if isinstance(part, Part) else "", first
     try:
         for frame in part.pieces(PIECE) if on_host and isinstance(part, FileRows) else _frames(part, columns):
-            try:
-                table = edge_table(engine, frame, number, columns, first)
-            except InvalidEdgesError:
-                if isinstance(part, FileRows) and isinstance(open_frame(frame), DeviceView):
-                    for read in part.pieces(PIECE):  # on the host, whose errors count the file's rows
-                        edge_table(engine, read, number, columns, read_rows)
-                        read_rows += len(read)
-                raise
-            yield table
+            yield edge_table(engine, frame, number, columns, first)
             first += len(frame)
     except DfmstError as error:
-        place = f"partition {number}" + (f" ({name})" if name else "")
-        raise error.at(place) from None
+        raise error.at(called(number, part), first) from None
 
 
 def _frames(part: Any, columns: EdgeColumns) -> Iterator[Any]:
     """Yield the frames of a partition: files in pieces, decoded on the GPU if the worker has one and cuDF."""
     if not isinstance(part, FileRows):
-        yield read_part(part)[0]
+        yield read_part(part)
     elif _reads_on_gpu(part, columns):
         yield from part.device_pieces(sys.modules["cudf"])
     else:
@@ -198,9 +188,9 @@ def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns, first: in
         return read[name] if name in read else view.column(name)
 
     if columns.joint:
-        checked = check_joint(engine, columns, column, rows, first)
+        checked = check_joint(engine, columns, column, rows)
     else:
-        checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid, first)
+        checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
     ids, values, position = checked.ids, checked.weights.values, checked.kept
     raw = [weight_column(name, read[name]).values if columns.keyed else values for name in weights]
     kind = ", ".join(_kind(name, read[name], column) for name, column in zip(weights, raw, strict=True)) or "none"

@@ -16,7 +16,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, task_engine
 from dfmst._drive.cluster.graph import TaskGraph, false_checkpoint
-from dfmst._drive.cluster.partitions import FileRows, read_part
+from dfmst._drive.cluster.partitions import FileRows, called, read_part
 from dfmst._drive.cluster.read import closing_rows, taken_edges
 from dfmst._drive.cluster.tables import (
     POSITION_BITS,
@@ -117,22 +117,21 @@ def gather(
     part: Any, rows: PartRows, number: int, columns: EdgeColumns, file: FileRows | None = None, marks: bool = False
 ) -> Any:
     """Return a partition's rows of the forest, or marks of these among all rows; in the memory of the partition."""
-    frame, name = read_part(part)
+    frame = read_part(part)
     if file is not None:
         file.check()
     view = open_frame(frame)
     engine = select_engine(on_device=True) if view.on_device else task_engine()
     with engine.guard():
         if len(rows.position) and int(rows.position[-1]) >= len(view):
-            raise changed(number, name)
+            raise changed(number, part)
         if isinstance(view, FrameView):
             closing = closing_rows(engine, view, columns, rows.position)
             if closing:
-                place = f"partition {number}{name and f' ({name})'}"
-                raise cycles_of_kept(columns.conditions.keep, closing).at(place)
+                raise cycles_of_kept(columns.conditions.keep, closing).at(called(number, part))
         taken = view.take(engine, engine.from_host(rows.position.astype(np.int64)))
         if rows.types is not None and len(rows.position) and not _is_same(engine, open_frame(taken), rows, columns):
-            raise changed(number, name)
+            raise changed(number, part)
         if not marks:
             return taken
         flags = (engine.xp if view.on_device else np).zeros(len(view), bool)
@@ -198,8 +197,9 @@ def row_hashes(table: Table) -> Array:
     xp: Any = np
     if isinstance(table, DeviceTable):
         engine = table.columns.engine
-        columns, xp = columns_of(engine, table), engine.xp
-        first, second, key = *map(_words, columns[:2]), columns.key
+        (*ends, key, _), xp = columns_of(engine, table), engine.xp
+        kinds = (np.int64 if column.dtype.kind == "i" else np.uint64 for column in ends)  # as `id_words` takes them
+        first, second = (end.astype(kind, copy=False).view(np.uint64) for end, kind in zip(ends, kinds, strict=True))
     else:
         first, second = (id_words(table.column(name)) for name in ("source", "target"))
         key = column_values(table, "key")
@@ -214,11 +214,6 @@ def row_hashes(table: Table) -> Array:
 def _mix(hashes: Array, factor: np.uint64) -> None:
     hashes *= factor
     hashes ^= hashes >> np.uint64(32)
-
-
-def _words(column: Array) -> Array:
-    """Integers as :func:`dfmst._drive.plan.plan.id_words` returns them."""
-    return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 
 def digest_of(hashes: Array, xp: Any) -> int:
@@ -236,8 +231,8 @@ def table_digest(table: Table) -> int:
     return digest_of(row_hashes(table), engine_of(table).xp)
 
 
-def changed(number: int, name: str = "") -> ClusterError:
+def changed(number: int, part: Any) -> ClusterError:
     """Make the error for a partition that differs between two readings."""
-    message = f"partition {number}{f' ({name})' if name else ''} came out differently when it was read again"
+    message = f"{called(number, part)} came out differently when it was read again"
     hint = "every reading must give the same rows: call persist() on the frame first, or write it to files"
     return ClusterError(message, hint)

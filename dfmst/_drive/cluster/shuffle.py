@@ -1,8 +1,9 @@
 """``strategy="shuffle"``: semi-external Kruskal on the workers' disks, for forests that do not fit one worker.
 
-Every group of partitions becomes sorted runs in its worker's files. The runs are cut into slices of the total order.
-The slices are solved one after the other, with 4 bytes and a bit a vertex in memory. Reading, sorting and cutting
-run in parallel and take most of the time. Checkpoints hold a table without columns first, whose metadata is the record.
+Every group of partitions becomes sorted runs in its worker's files. The runs are cut into slices of the total order,
+which are solved one after the other: the task of a slice starts from the state of the one before. It reads pieces of
+every group in bounded spans, and holds 4 bytes and a bit a vertex, and a buffer. Reading, sorting and cutting run in
+parallel and take most of the time. Checkpoints hold a table without columns first, whose metadata is the record.
 
 Dementiev, Sanders, Schultes, Sibeyn: Engineering an external memory minimum spanning tree algorithm. TCS 2004 (the
 semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
@@ -10,20 +11,54 @@ semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from operator import getitem
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
+from dfmst._common.types import Array
 from dfmst._drive.cluster import shuffle_numbering as numbering
-from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._drive.cluster.devices import (
+    TaskColumns,
+    local_directory,
+    on_device,
+    register_for_gpus,
+    reserve,
+    rows_on,
+    rows_that_fit,
+    task_engine,
+    worker_engine,
+)
+from dfmst._drive.cluster.graph import TaskGraph, false_checkpoint
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import Portion, portions, unite
-from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
-from dfmst._drive.cluster.shuffle_slices import RECORD, cut, cuts, records, slice_codec, solve_slice
+from dfmst._drive.cluster.shuffle_edges import (
+    GroupEdges,
+    GroupSizes,
+    are_within,
+    distribute,
+    edges_codec,
+    near_columns,
+    sorted_run,
+)
+from dfmst._drive.cluster.shuffle_numbering import Numbering, Statistics
+from dfmst._drive.cluster.tables import POSITION_BITS
+from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._edges.read import EdgeColumns
+from dfmst._engines import CpuEngine, Engine
+from dfmst._engines.primitives.flags import count_set, flag_length, flag_words
+from dfmst._fold.budget import SHARE, RunBudget
+from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import Codec, ascends, check, is_below, record_of, with_record
+from dfmst._fold.runs import Run, StoredArray
+from dfmst._fold.slices import Cut, SliceKruskal, cuts_of, read_spans
+from dfmst.algorithms.base import Trace
+from dfmst.formats.provenance import is_count
 
 
 class ShuffleSizes(NamedTuple):
@@ -99,6 +134,170 @@ def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: 
         task = (numbering.number_group, each, statistics, ids[group], counts, numbers)
         numberings.append(graph.add("name", group, *task, durable=numbering.NUMBERING, stays=True))
     return numberings
+
+
+#: Columns of the trace: a round is a slice.
+RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
+_ENOUGH = 1 << 20  # rows of a buffer on the host
+_SPANS = 8  # that a full buffer is read in
+
+
+@register_for_gpus
+class SliceState(NamedTuple):
+    """The state after a slice, and the sizes of the slice."""
+
+    vertices: TaskColumns  # the root of each, and flags of those that chosen edges end in
+    components: int  # number of roots, with those of vertices that no edge ends in
+    edges: int
+    chosen: int  # edges
+    bytes: int
+    largest: int  # edges of its largest piece
+
+
+_COUNTS = SliceState._fields[1:]
+
+
+def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
+    """Codec of a solved slice, of groups with these first partitions and numbers of partitions."""
+    return Codec(_tables, partial(_solved, bounds))
+
+
+def _tables(solved: list[Any]) -> Iterator[pa.Table]:
+    (vertices, *counts), *locators = solved
+    yield with_record(pa.table({}), dict(zip(_COUNTS, map(int, counts), strict=True)))
+    for columns in (vertices, *locators):
+        yield from columns.tables()
+
+
+def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[Any]:
+    record = record_of(next(tables), dict.fromkeys(_COUNTS, is_count))
+    vertices = TaskColumns.read(tables, pa.types.is_uint32, pa.types.is_uint64)
+    roots, used = vertices.on(CpuEngine(1))
+    check(len(used) == flag_length(len(roots)) and is_below(roots, len(roots)), "parents beyond the vertices")
+    is_root = roots == np.arange(len(roots), dtype=np.uint32)
+    check(bool(is_root[roots].all()) and np.count_nonzero(is_root) == record["components"], "parents that are no roots")
+    locators = [TaskColumns.read(tables, pa.types.is_uint64) for _ in bounds]
+    for columns, bound in zip(locators, bounds, strict=True):
+        locator = columns.load()
+        check(ascends(locator) and are_within(locator, *bound), "rows of other partitions, or in another order")
+    return [SliceState(vertices, *(record[name] for name in _COUNTS)), *locators]
+
+
+def cuts(statistics: Statistics, slices: int) -> list[Cut]:
+    """Choose where to cut all runs into at most `slices` slices of about equal length (a task)."""
+    indexes = statistics.indexes
+    grain = max((index.grain for index in indexes), default=1)
+    return cuts_of(indexes, max(1, statistics.most_rows // slices) + grain * len(indexes))[: slices - 1]
+
+
+def cut(
+    edges: GroupEdges, group: int, statistics: Statistics, cuts: list[Cut], numbering: Numbering, slices: range
+) -> list[Run | None]:
+    """Return a group's pieces of these slices, with the vertices of all groups (a task)."""
+
+    def task(engine: Engine) -> list[Run | None]:
+        numbers = None if numbering.numbers is None else numbering.numbers.load(engine)
+        if numbers is None:
+            false = numbering.total != statistics.dense
+        else:  # every vertex is an end of a row
+            false = len(numbers) != edges.encoder.vertices or numbering.total > 2 * statistics.most_rows
+        if false:
+            raise false_checkpoint()
+        numbered = list(enumerate(edges.runs, statistics.first[group]))
+        places = [[each.place_in(run, number) for number, run in numbered] for each in cuts]
+        places = [[0] * len(edges.runs), *places, [len(run) for run in edges.runs]]
+        pieces: list[Run | None] = []
+        for slice_ in slices:
+            begins, ends = (places[min(place, len(places) - 1)] for place in (slice_, slice_ + 1))
+            spans = list(zip(begins, ends, strict=True))
+            pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
+        return pieces
+
+    # Pieces of files are read, sorted and written on the host.
+    return near_columns(edges.on_gpu, task)
+
+
+def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:
+    parts = [rows_on(engine, rows).arrays for rows in read_spans(runs, spans)]
+    rows = Rows(*map(engine.xp.concatenate, zip(*parts, strict=True)))
+    if numbers is not None:
+        rows = Rows(numbers[rows.source], numbers[rows.target], rows.weight, rows.locator)
+    return sorted_run(engine, rows, None, max(run.grain for run in runs))
+
+
+def solve_slice(
+    before: SliceState | None, pieces: list[Run | None], totals: list[int], bounds: list[int], size: int
+) -> list[Any]:
+    """Solve a slice (a task): the state after it, then the chosen locators of each group.
+
+    `bounds` are the first partitions of all groups but the first; `size` is the memory of the task, in bytes.
+    """
+    if len(set(totals)) > 1 or not (before is None or len(before.vertices) == totals[0]):
+        raise false_checkpoint()
+    engine, runs = worker_engine(), [piece for piece in pieces if piece is not None and len(piece)]
+    vertices = max(totals, default=0)
+    lengths = [len(run) for run in runs]
+    weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
+    # More rows would take memory and save no time.
+    enough = min(max(_ENOUGH, vertices // SHARE), max(1, sum(lengths)))
+    capacity = min(RunBudget(size, weight.itemsize).slice_rows(vertices), enough)
+    if not engine.on_host:
+        others = 4 * vertices + vertices // 8 + reserve(engine)
+        fitting = rows_that_fit(engine, max(LEAST_ROWS, sum(lengths)), GPU_SLICE_ROW, others)
+        engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
+    firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
+
+    def solve(rows: int) -> list[Any]:
+        state = None
+        used = flag_words(engine, vertices)
+        if before is not None:
+            parent, used = before.vertices.on(engine, writable=True)
+            state = parent, before.components
+        kruskal = SliceKruskal(engine, vertices, rows, weight, 0, state)
+        locators = _solve(engine, kruskal, runs, rows, used, firsts)
+        parent, components = kruskal.parent, kruskal.components
+        del kruskal  # the buffer's memory
+        counts = sum(lengths), sum(map(len, locators)), sum(run.nbytes for run in runs), max(lengths, default=0)
+        return [SliceState(TaskColumns.stored(engine, parent, used), components, *counts), *locators]
+
+    return on_device(engine, capacity, solve)
+
+
+def _solve(
+    engine: Engine, kruskal: SliceKruskal, runs: list[Run], rows: int, used: Array, firsts: Array
+) -> list[TaskColumns]:
+    """Return the chosen locators of each group, ascending, and flag the ends of chosen edges in `used`.
+
+    `firsts` are the first locators of all groups but the first. Chosen locators go to files at once: those of a slice
+    may be a third of the memory.
+    """
+    files = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
+    for chosen, positions in kruskal.solve_runs(runs, max(1, rows // (_SPANS if engine.on_host else 2))):
+        for ends in (chosen.source, chosen.target):
+            engine.launch("set_flags", len(positions), ends[positions], used)
+        locator = _locators(engine, chosen, positions)
+        locator.sort()
+        for file, own in zip(files, np.split(locator, np.searchsorted(locator, firsts)), strict=True):
+            file.append(own)
+    for file in files:
+        file.sort()
+    return [TaskColumns(CpuEngine(1), file) for file in files]
+
+
+def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
+    """Locators of rows of the forest, on the host: they are the result."""
+    return engine.to_host(rows.arrays[3][positions])
+
+
+def records(states: list[SliceState]) -> pd.DataFrame:
+    """Return a frame with one record a slice (a task)."""
+    trace = Trace()
+    before = count_set(task_engine(), states[-1].vertices.load(None, 1))
+    for state in states:
+        trace.round(vertices=before, edges=state.edges, chosen=state.chosen)
+        before -= state.chosen
+        trace.add(components=before, bytes=state.bytes, largest_partition=state.largest)
+    return pd.DataFrame(trace.columns(), columns=RECORD, dtype="int64")
 
 
 def no_records() -> pd.DataFrame:

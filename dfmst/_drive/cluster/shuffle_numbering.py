@@ -43,6 +43,11 @@ class Statistics(NamedTuple):
     first: list[int]  # number of each group's first run
     dense: int | None  # bound of the vertices if all ids are dense integers
 
+    @property
+    def most_rows(self) -> int:
+        """A bound of the rows of all runs."""
+        return sum(len(index.key) * index.grain for index in self.indexes)
+
 
 def group_statistics(edges: GroupEdges) -> GroupStatistics:
     """Return the statistics of a group (a task)."""

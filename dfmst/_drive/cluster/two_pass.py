@@ -24,7 +24,7 @@ from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
 from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number, false_checkpoint
 from dfmst._drive.cluster.groups import Group, Reduction, StoredEncoder, TableFold, add_merge_tree, folded, merge
-from dfmst._drive.cluster.partitions import FileRows, Part
+from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.rows import changed, table_digest
 from dfmst._drive.cluster.tables import (
@@ -145,22 +145,17 @@ def light_bound(samples: list[KeySample], vertices: int | None) -> tuple[int, in
 
 def part_digest(number: int, part: Any, table: Table) -> dict[int, int]:
     """Return the digest of a partition's edges by its number; none for a file, which has a stamp."""
-    if isinstance(part, FileRows):
-        return {}
-    return {number: table_digest(table)}
+    return {} if isinstance(part, FileRows) else {number: table_digest(table)}
 
 
 def is_light(engine: Engine, columns: Columns, bound: tuple[int, int]) -> Array:
     """Flag the light rows of columns whose locators ascend."""
-    xp, key = engine.xp, columns.key
-    if not len(key):
-        none: Array = xp.zeros(0, np.bool_)
-        return none
+    key = columns.key
     limit = key.dtype.type(min(bound[0], np.iinfo(key.dtype).max))
     # Locators ascend: of the rows with the key of the bound, those up to a position are light.
     last = engine.from_host(np.array([bound[1]], np.uint64))
     light: Array = key < limit
-    ties = key[: int(xp.searchsorted(columns.row, last, side="right")[0])] == limit
+    ties = key[: int(engine.xp.searchsorted(columns.row, last, side="right")[0])] == limit
     light[: len(ties)] |= ties
     return light
 
@@ -311,7 +306,7 @@ def _fold(
         for table in tables:
             digest = part_digest(number, part, table)
             if before.get(number, digest.get(number)) != digest.get(number):
-                raise changed(number, part.name if isinstance(part, Part) else "")
+                raise changed(number, part)
             digests |= digest
             add(forest, table)
         saved.save(done, forest.forest, digests)

@@ -1,10 +1,14 @@
-"""Batches: rows of a source as they are read, and how their columns are checked."""
+"""Batches: rows of a source as they are read, by a thread of their own, and how their columns are checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from queue import SimpleQueue
+from threading import Event, Semaphore, Thread
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +20,15 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.joint import check_joint
 from dfmst._edges.read import DEVICE, EdgeColumns, check_columns, on_gpu
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
-from dfmst._engines import Engine, host_engine
+from dfmst._engines import Engine, current_place, host_engine
 from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Run
-from dfmst.algorithms import Algorithm
+from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
+
+T = TypeVar("T")
 
 _VIEWS = (FrameView, DeviceView)
 
@@ -38,6 +45,16 @@ class Batch(NamedTuple):
     def rows(self) -> int:
         """Number of rows."""
         return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
+
+    @property
+    def names(self) -> Sequence[Any]:
+        """Names of the columns."""
+        return self.frame.names if isinstance(self.frame, _VIEWS) else self.frame.schema.names
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the rows are in the memory of a GPU."""
+        return isinstance(self.frame, DeviceView)
 
     def column(self, name: Any) -> Any:
         """Return a column by its name."""
@@ -66,6 +83,14 @@ class Batch(NamedTuple):
         plain = weight is None or getattr(self.frame.column(weight).dtype, "kind", "O") in "biufmM"
         return plain and set(kinds) <= {"i", "u"}
 
+    @contextmanager
+    def located_errors(self) -> Iterator[None]:
+        """Context manager: let errors of these rows name the rows of their file or frame."""
+        try:
+            yield
+        except InvalidEdgesError as error:
+            raise error.at(self.place, self.row) from error
+
     def parts(self, rows: int) -> Iterator[Batch]:
         """Yield all rows, `rows` at a time."""
         for begin in range(0, self.rows, rows):
@@ -78,16 +103,21 @@ def ignore_progress(done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Options of a stream."""
+    """A run of a stream: the request, the limits in bytes, and where the run works."""
 
-    columns: EdgeColumns
-    memory: int  # limit in bytes
+    request: Request
     engine: Engine
-    algorithm: str | Algorithm = "auto"
-    gpu_memory: int = 0  # limit in bytes, if the engine is a GPU
+    memory: int
+    gpu_memory: int = 0  # if the engine is a GPU
     progress: Callable[[int, int | None], None] = ignore_progress  # called with rows done and all rows (None: unknown)
     spill: SpillDirectory | None = None  # for rows that do not fit the limit
+    checkpoint: Checkpoint | None = None
     sets: bool = False  # whether only components are wanted
+
+    @property
+    def columns(self) -> EdgeColumns:
+        """The columns of the edges."""
+        return self.request.columns
 
     @property
     def names(self) -> list[Any]:
@@ -108,12 +138,10 @@ def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
     def column(name: Any) -> Any:
         return weights.read(name, batch) if name in columns.weights else batch.column(name)
 
-    try:
+    with batch.located_errors():
         if columns.joint:
-            return check_joint(engine, columns, column, batch.rows, batch.row)
-        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
-    except InvalidEdgesError as error:
-        raise error.at(batch.place) from error
+            return check_joint(engine, columns, column, batch.rows)
+        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid)
 
 
 class WeightTypes:
@@ -191,3 +219,47 @@ class Locators:
             self._piece = self._piece[count:]
             self.taken += count
         return pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.uint64), *pieces])
+
+
+_END: Any = object()
+
+
+def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
+    """Yield the items; a thread, with this thread's GPU and CUDA stream, makes up to `places` more ahead."""
+    place = current_place()
+    made: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
+    free, stopped = Semaphore(places - 1), Event()
+
+    def make() -> None:
+        try:
+            with place():
+                for item in chain(items, [_END]):
+                    made.put((item, None))
+                    free.acquire()
+                    if stopped.is_set():
+                        return
+        except BaseException as error:  # raised in the thread that uses the items
+            made.put((_END, error))
+
+    thread = Thread(target=make, name="dfmst-reader", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no thread is to be had
+        yield from items
+        return
+    try:
+        while True:
+            item, error = made.get()
+            if error is not None:
+                try:
+                    raise error
+                finally:
+                    del error  # else the error would hold itself, by its traceback, and all that was worked on
+            if item is _END:
+                return
+            free.release()
+            yield item
+    finally:
+        stopped.set()
+        free.release()
+        thread.join()

@@ -148,17 +148,19 @@ class StoredNumbers:
     """
 
     def __init__(self, directory: SpillDirectory, path: Path, total: int, held: int) -> None:
-        self._directory, self._path, self.total, self._held = directory, path, total, held
+        self._directory, self._path, self._total, self._held = directory, path, total, held
+        self.types: dict[Any, pa.DataType] = {}
         with disk_errors(directory.path), pa.OSFile(str(path), "rb") as file:
             self.id_type: pa.DataType = pa.ipc.open_stream(file).schema.field(0).type
 
+    def __len__(self) -> int:
+        return self._total
+
     def pieces(self, engine: Engine) -> Iterator[Array]:
-        """Yield the vertices in the order of their ids, a bounded number at a time."""
-        for begin in range(0, self.total, _PIECE):
-            yield np.arange(begin, min(begin + _PIECE, self.total), dtype=np.uint32)
+        for begin in range(0, self._total, _PIECE):
+            yield np.arange(begin, min(begin + _PIECE, self._total), dtype=np.uint32)
 
     def rows(self, engine: Engine, leaders: Sequence[Array]) -> Iterator[list[pa.Array]]:
-        """Yield the ids of all vertices, and of the vertices that their groups are called after."""
         with disk_errors(self._directory.path), ExitStack() as stack:
             columns = [self._gathered(leader, stack) for leader in leaders]
             begin = 0
@@ -171,7 +173,7 @@ class StoredNumbers:
     def _gathered(self, leader: Array, stack: ExitStack) -> list[Iterator[pa.RecordBatch]]:
         """Gather the ids of vertices, in the order of the vertices, from one part of all ids after the other."""
         files = []
-        for first in range(0, self.total, self._held):
+        for first in range(0, self._total, self._held):
             path, known = Path(f"{self._directory.new_name()}.part"), self._read(first)
             stack.callback(path.unlink)
             with _writer(path, self.id_type) as file, ExitStack() as reading:

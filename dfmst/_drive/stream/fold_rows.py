@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.batches import Batch, Job, Locators, T, WeightTypes, prefetch, read_batch
 from dfmst._drive.stream.encode_rows import Position, RowEncoder
-from dfmst._drive.stream.prefetch import prefetch, upload
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.encode import Encoder
+from dfmst._engines import Engine
 from dfmst._fold.budget import AHEAD, Budget, least_id_bytes
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint, FoldState
@@ -27,11 +27,9 @@ from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import CapacityError
 
 
-def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = None) -> FoldedForest:
+def fold_source(source: EdgeSource, job: Job) -> FoldedForest:
     """Fold all rows of a source."""
-    source.require(job.columns.arguments)
-    with job.engine.guard():
-        return _ForestPass(source, job, checkpoint).run()
+    return _ForestPass(source, job).run()
 
 
 _ALWAYS_DENSE = 1 << 20  # vertices whose sets take little memory, whether they occur or not
@@ -48,9 +46,9 @@ class Pass(ABC):
     makes room for a dictionary, or rows go to runs in memory or on disk.
     """
 
-    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
-        self.source, self.job, self.checkpoint = source, job, checkpoint
-        self.coder = RowEncoder(job, checkpoint is not None)
+    def __init__(self, source: EdgeSource, job: Job) -> None:
+        self.source, self.job, self.checkpoint = source, job, job.checkpoint
+        self.coder = RowEncoder(job, job.checkpoint is not None)
         self.known: int | None = None  # bound of the vertices, if footers have one
         self.fold: Any = None
         self.folded = Position()
@@ -218,7 +216,7 @@ class _ForestPass(Pass):
             bound = memory.most_vertices if self.known is None else self.known
             return RunFold(self.coder.engine, self.job.spill, memory.runs(), bound, kind, maximum=maximum)
         capacity = memory.capacity(self.known, self.source.rows)
-        options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
+        options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.request.solver.algorithm}
         return BufferFold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)
 
     def _state(self, rows: Rows | Run) -> FoldState:
@@ -273,3 +271,69 @@ def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:
         occurs[rows.source] = True
         occurs[rows.target] = True
     return int(np.count_nonzero(occurs))
+
+
+_ALIGNMENT = 256
+
+
+def upload(engine: Engine, batches: Iterator[tuple[Rows, T]]) -> Iterator[tuple[Rows, T]]:
+    """Yield the batches, and the companion of each, with their columns in the engine's memory."""
+    if engine.on_host:
+        yield from batches
+        return
+    stream = engine.xp.cuda.Stream(non_blocking=True)
+    lanes = [_Lane(engine.xp, stream), _Lane(engine.xp, stream)]
+    previous: tuple[_Lane, T] | None = None
+    try:
+        for number, (rows, companion) in enumerate(batches):
+            lane = lanes[number % 2]
+            lane.send(rows)
+            if previous is not None:
+                yield previous[0].receive(), previous[1]
+            previous = lane, companion
+        if previous is not None:
+            yield previous[0].receive(), previous[1]
+    finally:
+        stream.synchronize()  # a copy that nobody received still reads the lanes and writes its columns
+
+
+class _Lane:
+    """A piece of pinned memory, and the batch that is copied out of it."""
+
+    def __init__(self, xp: Any, stream: Any) -> None:
+        self._xp, self._stream = xp, stream
+        self._pinned: Any = None
+        self._size = 0
+        self._event: Any = None
+        self._rows: Rows | None = None
+
+    def send(self, rows: Rows) -> None:
+        """Begin to copy a batch; the lane's last one must have been received."""
+        if self._event is not None:
+            self._event.synchronize()
+        # A locator may be a number, and a column may be on the GPU already.
+        columns = {name: column for name, column in rows._asdict().items() if isinstance(column, np.ndarray)}
+        size = sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values())
+        if size > self._size:
+            self._size, self._pinned = size, self._xp.cuda.alloc_pinned_memory(size)
+        moved = {name: self._xp.empty(len(column), column.dtype) for name, column in columns.items()}
+        # Work on the current stream may still use memory that the allocator has handed out, or give it to us only when
+        # that stream comes to it.
+        self._stream.wait_event(self._xp.cuda.get_current_stream().record())
+        place = 0
+        for name, column in columns.items():
+            if not len(column):
+                continue  # pinned memory may not exist yet
+            staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
+            staged[:] = column
+            moved[name].set(staged, stream=self._stream)
+            place += -(-column.nbytes // _ALIGNMENT) * _ALIGNMENT
+        self._event = self._stream.record()
+        self._rows = Rows(**{**rows._asdict(), **moved})
+
+    def receive(self) -> Rows:
+        """Return the batch; whatever is launched from now on waits for its copy."""
+        rows, self._rows = self._rows, None
+        assert rows is not None
+        self._xp.cuda.get_current_stream().wait_event(self._event)
+        return rows

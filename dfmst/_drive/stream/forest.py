@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Array, Invalid
+from dfmst._common.progress import showing
+from dfmst._common.types import Array, Columns, PathName
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.deliver import Delivered, memory_of, opened_job
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
-from dfmst._drive.stream.sources import EdgeSource, FrameSource, on_device, open_parquet, open_source
-from dfmst._edges.conditions import Conditions
+from dfmst._drive.stream.sources import EdgeSource, open_parquet
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import edge_columns
 from dfmst._edges.stack import differences
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import Budget, parse_memory
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback
-from dfmst._fold.runs import Order, Run, read_pieces
+from dfmst._fold.runs import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
+from dfmst._trees.request import STREAM_MEMORY, Request, StreamVerifying, with_options
 from dfmst._trees.result import File, Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats import check_file, write_edges
-from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.provenance import Provenance, read_provenance
 
 _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 
 
-class StreamRows(ForestRows):
+class StreamRows(Delivered, ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
-    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None) -> None:
-        self.source, self.job, self.folded, self.checkpoint = source, job, folded, checkpoint
-        self.vertices = folded.vertices
+    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest) -> None:
+        self.source, self.job, self.folded, self.vertices = source, job, folded, folded.vertices
+        self.checkpoint, self.spill, self.inputs = job.checkpoint, job.spill, source.paths
 
     @cached_property
     def positions(self) -> Array:
@@ -60,29 +55,12 @@ class StreamRows(ForestRows):
     def total_weight(self) -> Total | None:
         return forest_total(self.source, self.folded, self.job.columns)
 
-    @cached_property
-    def frame(self) -> Any:
-        with self._finished():
-            rows = self._gather()
-            return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
-
-    def write(self, path: File, format: str | None) -> None:
-        with self._finished():
-            self._write(self._gather(), path, format)
-
     def write_certified(self, path: File, format: str | None, progress: Progress) -> Certificate:
-        source = self.source
-        if not isinstance(source, ParquetSource):
+        if self.source.schema is None:
             return super().write_certified(path, format, progress)
-        with self._certifier(progress) as certifier, suppress(RefutedError), self._finished():
-            self._write(gather_rows(source, self.folded, self.job, certifier), path, format)
+        with self._certifier(progress) as certifier, suppress(RefutedError), self.finished():
+            self.write_rows(gather_rows(self.source, self.folded, self.job, certifier), path, format)
         return certifier.certificate(self.total_weight)
-
-    def _write(self, rows: Any, path: File, format: str | None) -> None:
-        if isinstance(self.source, ParquetSource) and isinstance(path, (str, os.PathLike)):
-            check_file(path, [file.path for file in self.source.files])
-        rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
-        write_edges(rows, path, format)
 
     def certify(self, progress: Progress) -> Certificate:
         with self._certifier(progress) as certifier:
@@ -95,147 +73,39 @@ class StreamRows(ForestRows):
         with showing(progress, "verifying", self.job.memory) as tell:
             yield Certifier(self.source, replace(self.job, progress=tell), self.folded, counted=True)
 
-    def discard_checkpoint(self) -> None:
-        if self.checkpoint:
-            self.checkpoint.clear()
-
-    def close(self) -> None:
-        if self.checkpoint:
-            self.checkpoint.hold.release()
-        if self.job.spill is not None:
-            self.job.spill.remove()
-
-    @contextmanager
-    def _finished(self) -> Iterator[None]:
-        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
-        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
-            yield
-            self.discard_checkpoint()
-
-    def _gather(self) -> Any:
-        """The forest's rows: a reader if the edges are files, a frame of the edges' kind if they are frames."""
-        if isinstance(self.source, ParquetSource):
-            return gather_rows(self.source, self.folded, self.job)
-        return self.source.gather(Locators(self.folded.rows))
+    def _rows(self) -> Any:
+        frame = self.source.gather(Locators(self.folded.rows))
+        return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
 
-def fold(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
-    on_checkpoint: CheckpointCallback | None = None,
-) -> Forest:
-    """Find the forest of a stream of edge tables without reading its rows.
-
-    This is the first pass of :func:`minimum_spanning_forest`, with the same parameters and errors.
-
-    Parameters
-    ----------
-    maximum
-        Whether heavier edges come first.
-    on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    dfmst.forest.Forest
-        Has counts and the total weight; reads, writes and verifies the forest.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
-    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
-    >>> forest = dfmst.stream.fold(tables)
-    >>> forest.rows, forest.source_rows, forest.components, forest.total_weight
-    (2, 3, 1, 3)
-    >>> print(forest.verify())
-    verified: 2 rows, 1 component, total weight 3
-    >>> forest.frame.to_pydict()
-    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
-    """
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    solver = name_of(resolve(algorithm, runner))
-    limit = parse_memory(memory_limit)
-    gpu_limit = parse_memory("2GiB" if gpu_memory_limit is None else gpu_memory_limit, "gpu_memory_limit", auto=False)
-    with showing(progress, "folding", limit) as tell:
-        rows = open_source(runner, edges)
-        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
-            spill = None if spill_dir is None else SpillDirectory(spill_dir)
-            if spill is not None:
-                stack.callback(spill.remove)
-            job, state = Job(columns, limit, runner, algorithm, gpu_limit, tell, spill), None
-            if checkpoint is not None:
-                state = open_checkpoint(Path(checkpoint), rows, job, on_checkpoint)
-                stack.callback(state.hold.release)
-            with nullcontext() if state is None else state.hold.busy():
-                folded = fold_source(rows, job, state)
-            stack.pop_all()
+def find(edges: Any, request: Request) -> Forest:
+    """Find the forest of a stream without reading its rows."""
+    with opened_job(edges, request, "folding") as (source, job):
+        folded = fold_source(source, job)
     return Forest(
-        StreamRows(rows, job, folded, state),
-        columns,
+        StreamRows(source, job, folded),
+        request.columns,
         "stream",
         rows=len(folded.rows),
         source_rows=folded.source_rows,
         dropped=folded.dropped,
-        algorithm="kruskal" if isinstance(folded.rows, Run) else solver,
-        engine=runner.name,
-        threads=runner.threads,
-        memory_limit=limit,
+        algorithm="kruskal" if isinstance(folded.rows, Run) else name_of(resolve(request.solver.algorithm, job.engine)),
+        engine=job.engine.name,
+        threads=job.engine.threads,
+        memory_limit=job.memory,
     )
 
 
-def open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback | None) -> Checkpoint:
-    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
-    if isinstance(source, FrameSource):
-        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
-        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
-    columns = job.columns
-    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
-    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
-    fingerprint["result"] = "components" if job.sets else "forest"
-
-    def make_run(weight: np.dtype[Any]) -> Run:
-        assert job.spill is not None
-        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
-
-    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
-
-
+@with_options("stream", StreamVerifying, memory_limit=STREAM_MEMORY)
 def verify(
     edges: Any,
-    forest: str | os.PathLike[str],
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    forest: PathName,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    memory_limit: int | str = "2GiB",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Tell | None = None,
+    **options: Unpack[StreamVerifying],
 ) -> Certificate:
     """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
 
@@ -281,12 +151,12 @@ def verify(
     >>> print(dfmst.stream.verify("edges.parquet", "forest.parquet"))
     verified: 2 rows, 1 component, total weight 3
     """
-    files = open_parquet(edges)
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    limit = parse_memory(memory_limit)
-    with showing(progress, "verifying", limit) as tell:
-        job = Job(columns, limit, select_engine(engine, threads), progress=tell)
-        files.require(columns.arguments)
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    files, solver = open_parquet(edges), request.solver
+    limit, _ = memory_of(request.limits)
+    with showing(request.limits.progress, "verifying", limit) as tell:
+        job = Job(request, select_engine(solver.engine, solver.threads), limit, progress=tell)
+        files.require(request.columns.arguments)
         return _verify_file(files, Path(forest), job)
 
 

@@ -1,15 +1,16 @@
-"""The types of the id columns of a source, which may differ between frames, and the type of ids in a result."""
+"""Types of the id columns of a source, which may differ between frames, and of ids and groups in a result."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
+from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 
@@ -56,11 +57,21 @@ class IdKinds:
             return pa.ExtensionArray.from_storage(kind, ids.cast(kind.storage_type))
         return ids.cast(kind)
 
-    def frame(self, table: pa.Table) -> Any:
-        """Return a table of ids as the user's kind of frame."""
+    def plain_type(self, name: Any) -> pa.DataType:
+        """Return the Arrow type of a column without an encoding; null if the frames' library does not say it."""
+        if self.view is None:
+            (kind,) = self.types
+            return plain_views().get(kind, kind)
+        # Arrow takes no rows of views and of runs.
+        return plain_ids(arrow_column(name, self.view.column(name))).type
+
+    def frame(self, table: pa.Table, named: Mapping[Any, pa.DataType]) -> Any:
+        """Return a table of ids as the user's kind of frame; `named` are columns of groups that come first, and ids."""
         view = self.view
         if view is None:
             return table
+        if named:
+            return self._in_groups(view, table, named) if isinstance(view, FrameView) else table
         kind: Any = next(iter(self.types)) if len(self.types) == 1 else None
         if isinstance(view, DeviceView):
             frame = sys.modules["cudf"].DataFrame.from_arrow(table)
@@ -78,3 +89,19 @@ class IdKinds:
         elif kind is not None and implementation.is_polars():
             native = native.cast(kind)
         return view.finish(nw.from_native(native, eager_only=True))
+
+    def _in_groups(self, view: FrameView, table: pa.Table, named: Mapping[Any, pa.DataType]) -> Any:
+        """Return a table of groups, then ids, in the types of their columns."""
+        native = view.build_arrow({name: table.column(name) for name in table.column_names})
+        frame = nw.from_native(native, eager_only=True)
+        *names, source = named
+        untyped = {name for name in named if pa.types.is_null(self.plain_type(name))}
+        wanted = {str(name): name for name in names} | dict.fromkeys(frame.columns[len(names) :], source)
+        casts = [
+            nw.col(column).cast(view.frame.schema[name])
+            for column, name in wanted.items()
+            if name not in untyped
+            and view.frame.schema[name] not in (nw.Object, nw.Unknown, frame.schema[column])
+            and (view.frame.schema[name] != nw.Categorical or frame.schema[column] == nw.String)
+        ]
+        return nw.to_native(frame.with_columns(*casts))

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property, pc
 from dfmst._common.types import Array
+from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.id_kinds import IdKinds
+from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
+from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
-from dfmst._edges.vertex_list import ascending_ids, id_column
+from dfmst._edges.joint import split_ids
+from dfmst._edges.vertex_list import ascending_ids, id_column, words_of_group
 from dfmst._edges.vertices import IdColumns, ids_like
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import count_set
 from dfmst._fold.budget import Budget
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.sets import listed_vertices
-from dfmst._trees.result import File
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
-from dfmst.formats.write import write_table
 
 _PIECE = 1 << 18  # rows made at a time
 _MEMBERS = 1 << 24  # groups whose members are counted at a time
@@ -35,52 +37,93 @@ class Ordered(Protocol):
     """The vertices of a result, in the order of their ids."""
 
     @property
-    def total(self) -> int:
-        """Number of vertices."""
+    def types(self) -> Mapping[Any, pa.DataType]:
+        """The types of the columns that name groups, then of the ids; empty: all rows are one graph."""
 
     @property
     def id_type(self) -> pa.DataType | None:
         """The type of the ids; ``None``: integers that are vertices."""
 
+    def __len__(self) -> int: ...
+
     def pieces(self, engine: Engine) -> Iterator[Array]:
         """Yield the vertices, a bounded number at a time."""
 
     def rows(self, engine: Engine, leaders: Sequence[Array]) -> Iterator[list[pa.Array]]:
-        """Yield the ids of the vertices, and of the vertices that their groups are called after."""
+        """Yield the groups and ids of the vertices, and the ids of those that their sets are called after."""
 
 
-class Numbered(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Numbered:
     """The vertices of a result."""
 
     ids: pa.Array | None  # of each vertex; None: vertices are ids
     order: Array | None  # vertices in the order of their ids, ``uint32``; None: the flagged ones, ascending
     flags: Array
     total: int
+    types: Mapping[Any, pa.DataType] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.total
+
+    @property
+    def id_type(self) -> pa.DataType | None:
+        return None if self.ids is None else self.ids.type
 
     def pieces(self, engine: Engine) -> Iterator[Array]:
-        """Yield the vertices in the order of their ids, a bounded number at a time."""
         if self.order is None:
             yield from listed_vertices(engine, self.flags)
         else:
             yield from (self.order[begin : begin + _PIECE] for begin in range(0, len(self.order), _PIECE))
 
-    @property
-    def id_type(self) -> pa.DataType | None:
-        """The type of the ids; ``None``: integers that are vertices."""
-        return None if self.ids is None else self.ids.type
-
     def rows(self, engine: Engine, leaders: Sequence[Array]) -> Iterator[list[pa.Array]]:
-        """Yield the ids of the vertices in order, and of the vertices that their groups are called after."""
         for piece in self.pieces(engine):
-            yield [self.decode(vertices) for vertices in (piece, *(leader[piece] for leader in leaders))]
+            named = [self.decode(leader[piece]) for leader in leaders]
+            if self.types:
+                yield [*self._parts(piece), *(split_ids(ids, list(self.types.values()))[-1] for ids in named)]
+            else:
+                yield [self.decode(piece), *named]
 
     def decode(self, vertices: Array) -> pa.Array:
         """Return the ids of vertices."""
         return arrow_numbers(vertices) if self.ids is None else self.ids.take(arrow_numbers(vertices))
 
+    def _parts(self, vertices: Array) -> list[pa.Array]:
+        """Return the values that name the groups of vertices, and their ids in the groups."""
+        return split_ids(self.decode(vertices), list(self.types.values()))
 
-def number_in_order(engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget) -> Numbered:
-    """Order the flagged vertices by their ids; or all `vertices`, which must include the flagged ones."""
+    @cached_property
+    def groups(self) -> Array:
+        """The group of each vertex, counted from 0 in the order of the result."""
+        assert self.ids is not None
+        assert self.order is not None
+        begins = np.zeros(self.total, bool)
+        for name, part in zip(self.types, self._parts(self.order)[:-1], strict=False):
+            code = value_codes(name, [group_entries(name, part)])
+            begins[1:] |= code[1:] != code[:-1]
+        group = np.zeros(len(self.ids), np.uint32)
+        group[self.order] = np.cumsum(begins)
+        return group
+
+    @property
+    def group_sizes(self) -> Array | None:
+        """Vertices of each group; ``None``: all rows are one graph."""
+        return np.bincount(self.groups[self.order]) if self.types else None
+
+    def group_called(self, group: int) -> str:
+        """Return the columns and values that name a group."""
+        assert self.order is not None
+        first = self.order[np.argmax(self.groups[self.order] == group)]
+        names = list(self.types)[:-1]
+        return words_of_group(names, self._parts(np.array([first]))[:-1])
+
+
+def number_vertices(
+    source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget
+) -> Numbered:
+    """Order the flagged vertices by group and id; or all `vertices`, which must include the flagged ones."""
+    if job.columns.conditions:
+        return _number_groups(source, job, engine, encoder, flags)
     count = count_set(engine, flags)
     listed = None if vertices is None else _encode_listed(engine, encoder, flags, vertices, budget)
     if encoder.values is None:
@@ -136,6 +179,22 @@ def listed_ids(vertices: Any, kind: pa.DataType) -> pa.Array:
     return ascending_ids(arrow_column("vertices", ids.source))
 
 
+def _number_groups(source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array) -> Numbered:
+    """Order the flagged vertices by group and id."""
+    names = [*job.columns.conditions.by, job.columns.source]
+    if {"vertex", "component", "cluster"} & set(map(str, names[:-1])):
+        raise InvalidEdgesError("by= names a column that the result has as well", "rename the column of the groups")
+    found = np.concatenate([np.zeros(0, np.uint32), *listed_vertices(engine, flags)])
+    ids = pa.array([], pa.large_binary())
+    if encoder.count:
+        ids = encoder.decode(np.arange(encoder.count, dtype=np.uint32))
+    parts = split_ids(ids.take(pa.array(found)), [source.kinds_of([name]).plain_type(name) for name in names])
+    table = pa.table(parts, list(map(str, range(len(parts)))))
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
+    types = dict(zip(names, (part.type for part in parts), strict=True))
+    return Numbered(ids, found[order], flags, len(found), types)
+
+
 def name_groups(numbered: Numbered, label: Array) -> Array:
     """Return the vertex with the smallest id of each vertex's group; `label` is the same for a group's vertices."""
     if numbered.order is None:
@@ -150,7 +209,7 @@ def name_groups(numbered: Numbered, label: Array) -> Array:
 
 
 @dataclass(eq=False)
-class Labels:
+class Labels(Delivered):
     """The components or the clusters of a stream, with a row a vertex in ascending order.
 
     Attributes
@@ -161,8 +220,10 @@ class Labels:
         Number of vertices.
     """
 
+    ascending: ClassVar[str | None] = "vertex"
+
     numbered: Ordered = field(repr=False)
-    leaders: Mapping[str, Array] = field(repr=False)  # column -> the vertex that a vertex's group is called after
+    leaders: Mapping[str, Array] = field(repr=False)  # column -> the vertex that a vertex's set is called after
     kinds: IdKinds = field(repr=False)
     engine: Engine = field(repr=False)
     source_rows: int
@@ -173,7 +234,7 @@ class Labels:
     @property
     def vertices(self) -> int:
         """Number of vertices."""
-        return self.numbered.total
+        return len(self.numbered)
 
     @cached_property
     def groups(self) -> dict[str, int]:
@@ -195,48 +256,20 @@ class Labels:
             most = max(most, int(members.max(initial=0)))
         return most
 
-    @property
-    def frame(self) -> Any:
-        """The table: of Arrow for files, otherwise a frame of the edges' kind."""
-        with self._finished():
-            return self.kinds.frame(self._reader().read_all())
-
-    def write(self, path: File, format: str | None = None) -> None:
-        """Write the table to a file, in pieces, and remove the checkpoint.
-
-        Parameters
-        ----------
-        path, format
-            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
-        """
-        with self._finished():
-            write_table(self._reader(), path, format, "vertex")
-
-    def discard_checkpoint(self) -> None:
-        """Remove the checkpoint."""
-        if self.checkpoint:
-            self.checkpoint.clear()
-
-    def close(self) -> None:
-        """Remove files in ``spill_dir``, and let other runs use the directory of the checkpoint."""
-        if self.checkpoint:
-            self.checkpoint.hold.release()
-        if self.spill is not None:
-            self.spill.remove()
+    def _frame(self) -> Any:
+        return self.kinds.frame(self._rows().read_all(), self.numbered.types)
 
     def _pieces(self) -> Iterator[Array]:
         return self.numbered.pieces(self.engine)
 
-    def _reader(self) -> pa.RecordBatchReader:
-        kind = self.kinds.arrow(self.numbered.id_type)
-        schema = pa.schema([(name, kind) for name in ("vertex", *self.leaders)])
-        rows = self.numbered.rows(self.engine, list(self.leaders.values()))
-        batches = (pa.record_batch([self.kinds.cast(ids, kind) for ids in columns], schema=schema) for columns in rows)
+    def _rows(self) -> pa.RecordBatchReader:
+        numbered, types = self.numbered, self.numbered.types
+        *groups, kind = types.values() or [self.kinds.arrow(numbered.id_type)]
+        schema = pa.schema(
+            [*zip(map(str, types), groups, strict=False), *((name, kind) for name in ("vertex", *self.leaders))]
+        )
+        rows: Any = numbered.rows(self.engine, list(self.leaders.values()))
+        if not types:
+            rows = ([self.kinds.cast(ids, kind) for ids in columns] for columns in rows)
+        batches = (pa.record_batch(columns, schema=schema) for columns in rows)
         return pa.RecordBatchReader.from_batches(schema, batches)
-
-    @contextmanager
-    def _finished(self) -> Iterator[None]:
-        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
-        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
-            yield
-            self.discard_checkpoint()

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, WeightTypes
-from dfmst._drive.stream.parquet import ParquetSource, find_files
-from dfmst._drive.stream.prefetch import prefetch
-from dfmst._drive.stream.sources import EdgeSource, FrameSource, input_names, open_source
-from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
+from dfmst._drive.stream.batches import Batch, WeightTypes, prefetch
+from dfmst._drive.stream.deliver import Delivered, deliver
+from dfmst._drive.stream.sources import EdgeSource, open_source
 from dfmst._edges.key_codes import Entries, KeyEncoder
-from dfmst._edges.stack import stack_frames
 from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
 from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.formats import check_file, write_edges
-from dfmst.formats.write import check_format
 
 _ROWS = 1 << 18  # rows of a batch
 _HASHED = 1 << 10  # bytes a row for the texts of a batch that are hashed, up to HASHING
@@ -96,23 +85,26 @@ def linked_rows(
     """
     options = LinkOptions.of(on, max_group, keep, empty_links)
     limit = parse_memory(memory_limit)
-    if output is not None:
-        check_format(output)
-        names = input_names(table)
-        check_file(output, [*find_files(names), *names])
-    engine = select_engine("cpu", threads)
-    source = open_source(engine, table, argument="table")
-    with showing(progress, "linking", limit) as tell:
-        links = Links(engine, options, source.rows or 0)
-        group, kept = _Run(source, options, links, limit, tell).link()
-    if isinstance(source, ParquetSource):
-        rows: Any = _reader(source, links, group, kept)
-    else:
-        rows = _stacked(source, links, group, kept)
-    if output is None:
-        return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
-    write_edges(rows, output)
-    return Path(output)
+
+    def find() -> _LinkedRows:
+        engine = select_engine("cpu", threads)
+        source = open_source(engine, table, argument="table")
+        with showing(progress, "linking", limit) as tell:
+            links = Links(engine, options, source.rows or 0)
+            return _LinkedRows(source, links, *_Run(source, options, links, limit, tell).link())
+
+    return deliver(find, table, output)
+
+
+class _LinkedRows(Delivered):
+    """Rows with their groups; `kept` flags those that remain (``None``: all)."""
+
+    def __init__(self, source: EdgeSource, links: Links, group: Array, kept: Array | None) -> None:
+        self._source, self._links, self._group, self._kept = source, links, group, kept
+
+    def _rows(self) -> Any:
+        facts = self._links.attributes(self._group)
+        return self._source.with_column(GROUP, self._group, self._kept, ATTRIBUTE, facts)
 
 
 class _Run:
@@ -146,26 +138,23 @@ class _Run:
 
     def _entries(self, batch: Batch) -> tuple[list[Entries], list[int]]:
         """Return the entries of a batch by key, and the numbers of values so far."""
-        try:
+        with batch.located_errors():
             entries = [encoder.encode(batch.column) for encoder in self._encoders]
-        except InvalidEdgesError as error:
-            raise error.at(batch.place) from error
         self._check_memory()
         return entries, [encoder.count for encoder in self._encoders]
 
     def _batches(self) -> Iterator[Batch]:
         """Yield the columns of the keys."""
         self._rows = 0
-        if isinstance(self._source, ParquetSource):
+        if self._source.schema is not None:
             self._options.check_columns(self._source.schema.names)
         batches = prefetch(self._source.batches(self._options.columns, _ROWS), AHEAD)
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
-                if isinstance(batch.frame, DeviceView):
+                if batch.on_device:
                     message = f"{batch.place} is on a GPU, and streams of records run on the host"
                     raise UnsupportedFrameError(message, "call dfmst.linked_rows on the whole frame")
-                if isinstance(batch.frame, FrameView):
-                    self._options.check_columns(batch.frame.names)
+                self._options.check_columns(batch.names)
                 self._tell(batch.first, self._source.rows)
                 self._rows = batch.first + batch.rows
                 yield batch
@@ -194,34 +183,3 @@ class _Run:
         )
         message += f"batches, and {rows:,} of the rows have values of {read}, so that all need about {enough}"
         raise CapacityError(message, "give a higher limit" + (", or name fewer keys" if fixed < self._limit else ""))
-
-
-def _reader(source: ParquetSource, links: Links, group: Array, kept: Array | None) -> pa.RecordBatchReader:
-    """Read the rows of files again, with their groups."""
-    schema = source.schema.append(pa.field(GROUP, pa.int64()))
-    text = json.dumps(links.attributes(group))
-    schema = schema.with_metadata({**(schema.metadata or {}), ATTRIBUTE: text})
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in source.batches(source.schema.names, _ROWS):
-            frame: Any = batch.frame
-            own = slice(batch.first, batch.first + batch.rows)
-            columns = [*frame.columns, arrow_numbers(group[own].astype(np.int64))]
-            rows = pa.record_batch(columns, schema=schema)
-            yield rows if kept is None else rows.filter(pa.array(kept[own]))
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _stacked(source: FrameSource, links: Links, group: Array, kept: Array | None) -> Any:
-    """Return the rows of frames as one frame, with their groups."""
-    named: list[tuple[str, FrameView]] = []
-    for number, first, view in source.views():
-        assert isinstance(view, FrameView)
-        rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
-        named.append((source.called(number), view if rows is None else view.rows(links.engine, rows)))
-    if not named:
-        raise InvalidEdgesError("the table has no frame", "pass at least one, which may be empty")
-    whole = replace(named[0][1], native=stack_frames(named).to_native())
-    values = group if kept is None else group[kept]
-    return whole.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, links.attributes(group))

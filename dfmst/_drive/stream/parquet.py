@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ import pyarrow.parquet
 from dfmst._common.limits import has_threads
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
+from dfmst._drive.stream.id_kinds import IdKinds
+from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.take_rows import take_batch
 from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
@@ -32,6 +35,7 @@ from dfmst.formats.parquet import (
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
+_ROWS = 1 << 18  # rows that get another column at a time
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -73,6 +77,11 @@ class ParquetSource:
         """Path, size, time of change and footer of every file."""
         return {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
 
+    @property
+    def paths(self) -> list[Path]:
+        """The files."""
+        return [file.path for file in self.files]
+
     def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """Raise if a column that an argument names is missing."""
         arguments = list(arguments)
@@ -96,6 +105,10 @@ class ParquetSource:
                 return None
             bound = max(bound, largest + 1)
         return bound
+
+    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+        """Return the types of id columns."""
+        return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
 
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
@@ -125,6 +138,23 @@ class ParquetSource:
                     taken = file.take(group, first, locators, names, rows)
                     yield from (self._fit(file, batch, names) for batch in taken)
                 first += length
+
+    def gather(self, locators: Locators) -> None:
+        """Return ``None``: rows of files are read in pieces."""
+
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+        """Return a reader of the rows with one more column, of integers, and facts about it under a key."""
+        schema = self.schema.append(pa.field(name, pa.int64()))
+        schema = schema.with_metadata({**(schema.metadata or {}), key: json.dumps(facts)})
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self.batches(self.schema.names, _ROWS):
+                frame: Any = batch.frame
+                own = slice(batch.first, batch.first + batch.rows)
+                rows = pa.record_batch([*frame.columns, arrow_numbers(values[own].astype(np.int64))], schema=schema)
+                yield rows if kept is None else rows.filter(pa.array(kept[own]))
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
 
     def _fit(self, file: SourceFile, batch: pa.RecordBatch, names: Sequence[Any]) -> pa.RecordBatch:
         """A batch in the types of all files."""

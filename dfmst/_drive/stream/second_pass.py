@@ -13,10 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, prefetch, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used
-from dfmst._drive.stream.parquet import ParquetSource
-from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.checked import CheckedColumns
@@ -248,10 +246,11 @@ def _row(row: Any) -> str:
 
 
 def gather_rows(
-    source: ParquetSource, forest: FoldedForest, job: Job, certifier: Certifier | None = None
+    source: EdgeSource, forest: FoldedForest, job: Job, certifier: Certifier | None = None
 ) -> pa.RecordBatchReader:
     """Yield the forest's rows, with the record of how it was made; ids and plain weights come from the fold."""
     columns = job.columns
+    assert source.schema is not None
     record = Provenance(columns.given, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
     schema = with_provenance(
         source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
@@ -269,9 +268,7 @@ def forest_total(source: EdgeSource, forest: FoldedForest, columns: EdgeColumns)
     weight = columns.weight
     if weight is None or columns.has_joint_weight:
         return None
-    unit = forest.weight_types.get(weight)
-    if isinstance(source, ParquetSource):
-        unit = source.schema.field(weight).type
+    unit = forest.weight_types.get(weight) if source.schema is None else source.schema.field(weight).type
     duration = unit is not None and pa.types.is_duration(unit)
     kind = f"m8[{unit.unit}]" if duration else None  # type: ignore[union-attr]
 
@@ -314,7 +311,7 @@ def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
     return bool(large_types().get(kind, kind) == known)
 
 
-def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
+def _read(source: EdgeSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
     """Read columns of the forest's rows; without names only their number."""
     read, rows = 0, len(forest.rows)
     if not names:

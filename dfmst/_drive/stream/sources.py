@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
@@ -84,11 +86,56 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
     return FIXED + bytes_to_solve(find_files(names)) <= parse_memory(memory_limit)
 
 
+class EdgeSource(Protocol):
+    """Edges that can be read twice, in the same order."""
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; ``None``: unknown before they are read."""
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """Columns of files, whose rows are read in pieces; ``None``: frames."""
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """The files that are read."""
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """State of the files, by which a checkpoint knows them."""
+
+    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+        """Raise if a column that an argument names is missing, as far as columns are known."""
+
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Whether columns may hold integers."""
+
+    def vertices(self, names: tuple[Any, Any]) -> int | None:
+        """Exclusive upper bound of two columns of integers; ``None``: unknown."""
+
+    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+        """Return the types of the id columns of the rows that were read."""
+
+    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+        """Yield the named columns from row `start` on, at most `rows` at a time."""
+
+    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+        """Yield the named columns, or more, of rows by their ascending numbers."""
+
+    def gather(self, locators: Locators) -> Any:
+        """Return these rows as one frame of the user's kind; ``None``: they are read in pieces."""
+
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+        """Return the rows, or the `kept` ones, with one more column, of integers, and facts about it under a key."""
+
+
 class FrameSource:
     """An iterable of frames that gives the same frames each time."""
 
     #: Nothing is known of frames before they are read.
-    rows = None
+    rows = schema = None
+    paths: Sequence[Path] = ()
 
     def __init__(
         self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]], argument: str, *, once: bool = False
@@ -102,6 +149,12 @@ class FrameSource:
         self.kinds = IdKinds()
         self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
         self._place = getattr(frames, "place", None)  # the files that a function reads
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """Raise: only files have one."""
+        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
+        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
 
     def called(self, number: int) -> str:
         """Return how errors name a frame."""
@@ -134,9 +187,19 @@ class FrameSource:
     def gather(self, locators: Locators) -> Any:
         """Return these rows as one frame of the user's kind."""
         named = [(self.called(number), view) for number, view in self._take(locators)]
+        return named[0][1].finish(stack_frames(named)) if named else self._raise_empty()
+
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+        """Return the rows as one frame with one more column, of integers, and facts about it under a key."""
+        named = []
+        for number, first, view in self.views():
+            rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
+            named.append((self.called(number), view if rows is None else view.rows(self._engine, rows)))
         if not named:
-            raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
-        return named[0][1].finish(stack_frames(named))
+            self._raise_empty()
+        whole = replace(named[0][1], native=stack_frames(named).to_native())
+        values = values if kept is None else values[kept]
+        return whole.with_column(name, values.astype(np.int64), key, facts)
 
     def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
         """The rows, and the numbers of their frames."""
@@ -162,18 +225,12 @@ class FrameSource:
             yield number, first, view
             first += len(view)
 
+    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+        """Return the types of the id columns of the rows that were read."""
+        return self.kinds if self.kinds.view is not None else self._raise_empty()
 
-#: Edges that can be read twice, in the same order.
-EdgeSource: TypeAlias = ParquetSource | FrameSource
-
-
-def kinds_of(source: EdgeSource, names: Sequence[Any]) -> IdKinds:
-    """Return the types of the id columns of a source whose rows were read."""
-    if isinstance(source, ParquetSource):
-        return IdKinds(dict.fromkeys(source.schema.field(name).type for name in names))
-    if source.kinds.view is None:
-        raise InvalidEdgesError(f"{source.argument} holds no frame", "pass at least one, which may be empty")
-    return source.kinds
+    def _raise_empty(self) -> NoReturn:
+        raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
 
 
 def input_names(edges: Any) -> list[str | os.PathLike[str]]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dfmst._common.arguments import whole_number, yes_or_no
-from dfmst._common.dispatch import variant
-from dfmst._common.types import Frame
+from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.points.given import complete_pairs, given_pairs
-from dfmst._trees.points.metrics import Measured, measure
+from dfmst._trees.points.metrics import Box, Measured, measure
 from dfmst._trees.points.read import Points, read_points, read_series
-from dfmst._trees.points.spanning import nearest_pairs, spanning_pairs, words_of
+from dfmst._trees.points.spanning import complete_pairs, given_pairs, nearest_pairs, spanning_pairs, words_of
 from dfmst._trees.points.tree import distances
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -20,13 +18,13 @@ _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for m
 
 def points_forest(
     points: Frame,
-    columns: Any = None,
+    columns: Columns | None = None,
     *,
     metric: str | None = None,
-    ids: Any = None,
+    ids: Columns | None = None,
     k: int | None = None,
     min_samples: int | None = None,
-    box: Any = None,
+    box: Box | None = None,
     edges: Any = None,
     return_exact: bool = False,
     threads: int | None = None,
@@ -140,15 +138,26 @@ def points_forest(
         elif core:
             raise ValueError("min_samples= and edges= cannot be combined: core distances need the nearest points")
         else:
-            _check_host(engine, "edges=")
+            if not engine.on_host:
+                message = "edges= is for points on the host, and these are on a GPU"
+                raise UnsupportedFrameError(message, "pass points.to_arrow()")
             source, target, weight = complete_pairs(engine, measured, given_pairs(edges, read))
-        read = read._replace(about=measured.about)
-        frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+        frame = _edge_frame(engine, read, measured, source, target, weight)
     return (frame, edges is None) if exact else frame
 
 
-@variant(points_forest, points_forest, metric="euclidean")
-def euclidean_forest() -> None:
+def euclidean_forest(
+    points: Frame,
+    columns: Columns | None = None,
+    *,
+    ids: Columns | None = None,
+    k: int | None = None,
+    min_samples: int | None = None,
+    box: Box | None = None,
+    edges: Any = None,
+    return_exact: bool = False,
+    threads: int | None = None,
+) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
 
     The parameters, the result and the errors are those of :func:`points_forest`.
@@ -159,9 +168,21 @@ def euclidean_forest() -> None:
     >>> dfmst.euclidean_forest([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]).to_pydict()
     {'source': [0, 1], 'target': [1, 2], 'distance': [5.0, 1.0]}
     """
+    return points_forest(
+        points,
+        columns,
+        metric="euclidean",
+        ids=ids,
+        k=k,
+        min_samples=min_samples,
+        box=box,
+        edges=edges,
+        return_exact=return_exact,
+        threads=threads,
+    )
 
 
-def correlation_forest(table: Frame, columns: Any = None, *, threads: int | None = None) -> Any:
+def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:
     """Return the minimum spanning tree of a table's columns by their correlation: time series as vertices.
 
     The table of all pairs of columns is never made.
@@ -204,19 +225,18 @@ def correlation_forest(table: Frame, columns: Any = None, *, threads: int | None
     engine = engine_for(read, threads)
     with engine.guard():
         measured = measure(engine, read, "correlation", None)
-        wanted = default_neighbors(measured)
-        source, target, weight = spanning_pairs(engine, measured.coordinates, wanted, 0, measured.space)
-        return read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+        edges = spanning_pairs(engine, measured.coordinates, default_neighbors(measured), 0, measured.space)
+        return _edge_frame(engine, read, measured, *edges)  # type: ignore[no-any-return]
 
 
 def knn_edges(
     points: Frame,
-    columns: Any = None,
+    columns: Columns | None = None,
     k: int = 10,
     *,
     metric: str | None = None,
-    ids: Any = None,
-    box: Any = None,
+    ids: Columns | None = None,
+    box: Box | None = None,
     return_exact: bool = False,
     threads: int | None = None,
 ) -> Any:
@@ -260,8 +280,7 @@ def knn_edges(
         measured, xp = measure(engine, read, metric, box), engine.xp
         source, target = nearest_pairs(engine, measured.coordinates, wanted, measured.space)
         weight = distances(engine, measured.coordinates, source, target, measured.space)
-        read = read._replace(about=measured.about)
-        frame = read.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+        frame = _edge_frame(engine, read, measured, source, target, weight)
         if not exact:
             return frame
         tree = spanning_pairs(engine, measured.coordinates, wanted, 0, measured.space)
@@ -273,18 +292,16 @@ def knn_edges(
 
 
 def engine_for(read: Points, threads: int | None) -> Engine:
-    """Return the engine of the memory that points are in."""
     return select_engine("cuda" if read.view.on_device else "cpu", threads, rows=read.number)
 
 
-def _check_host(engine: Engine, option: str) -> None:
-    if not engine.on_host:
-        message = f"{option} is for points on the host, and these are on a GPU"
-        raise UnsupportedFrameError(message, "pass points.to_arrow()")
+def _edge_frame(engine: Engine, read: Points, measured: Measured, source: Array, target: Array, weight: Array) -> Frame:
+    """Return pairs of points and their distances, in the unit of the metric, as a frame of the points' kind."""
+    named = read._replace(about=measured.about)
+    return named.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
 
 
 def default_neighbors(measured: Measured) -> int:
-    """Return the number of neighbors of every point to look at first."""
     return _NEAR if len(measured.coordinates) <= 3 else _FAR
 
 
@@ -294,7 +311,6 @@ def _neighbors(argument: str, value: Any, read: Points) -> int:
 
 
 def positive(argument: str, value: Any) -> int:
-    """Check a number of neighbors."""
     count = whole_number(argument, value)
     if count < 1:
         raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "pass a number of neighbors")

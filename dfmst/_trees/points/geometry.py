@@ -61,7 +61,6 @@ def geometry_name(frame: Any) -> Any:
 
 
 def geometry_names(frame: Any) -> list[Any]:
-    """Return the columns that are known to hold geometries."""
     if isinstance(frame, pa.Table):
         return geometry_fields(frame.schema)
     if isinstance(getattr(frame, "active_geometry_name", None), str):
@@ -156,7 +155,6 @@ def _objects(values: Any) -> Array | None:
 
 
 def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
-    """Return geometries of Shapely as WKB."""
     known = np.array([type(value).__module__.startswith("shapely") for value in objects], bool)
     wrong = [row for row in np.flatnonzero(~known).tolist() if type(objects[row]).__name__ not in _MISSING]
     if wrong:

@@ -6,8 +6,8 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from dfmst.errors import InvalidEdgesError
 METRICS = ("euclidean", "haversine", "cosine", "correlation", "manhattan", "chebyshev")
 _NORMS = {"euclidean": 2, "manhattan": 1, "chebyshev": 0}
 _LONGITUDES = 360.0
+
+#: Lengths of a periodic box: one for all axes, or one each.
+Box: TypeAlias = float | Sequence[float | None]
 
 
 class Measured(NamedTuple):
@@ -63,7 +66,6 @@ def measure(engine: Engine, points: Points, metric: str | None, box: Any) -> Mea
 
 
 def check_metric(metric: Any) -> None:
-    """Raise an error if an argument is not the name of a metric."""
     known = " or ".join(map(repr, METRICS))
     check_choice(metric, METRICS, f"metric is {metric!r}; it must be {known}")
 

@@ -88,7 +88,6 @@ class Points(NamedTuple):
 
 
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
-    """Read the coordinates of points."""
     rows, points = None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
@@ -260,15 +259,13 @@ def _device_columns(view: DeviceView, names: list[Any]) -> Array:
 
 def _check_finite(xp: Any, values: Array, name: Any) -> None:
     """Refuse NaN, infinity, and coordinates whose squares are beyond float64."""
-    if not len(values):
-        return
-    wrong = xp.isnan(values - values)
+    wrong = ~xp.isfinite(values)
     if bool(wrong.any()):
-        count, row = int(wrong.sum()), int(xp.flatnonzero(wrong)[0])
+        count, row = int(wrong.sum()), int(wrong.argmax())
         which = "coordinate that is" if count == 1 else "coordinates that are"
         message = f"column {name!r} has {count:,} {which} null, NaN or infinite, the first in row {row}"
         raise InvalidEdgesError(message, "fill or remove those rows", row=row)
-    if float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST:
+    if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
         raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
 
 
@@ -322,19 +319,10 @@ def _coordinate(name: Any, view: FrameView) -> Array:
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"
         hint = "name the columns with the coordinates: columns=['x', 'y']"
         raise InvalidEdgesError(message, hint, option=("columns=['x', 'y']", "-c x -c y"))
-    missing = np.asarray(column.is_null())
     try:
-        values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+        values = np.asarray(column.cast(pa.float64()).fill_null(np.nan))
     except pa.ArrowInvalid as error:
         message = f"column {name!r} holds integers that no float64 is equal to"
         raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error
-    wrong = missing | ~np.isfinite(values)
-    if wrong.any():
-        count = int(wrong.sum())
-        which = "coordinate that is" if count == 1 else "coordinates that are"
-        message = f"column {name!r} has {count:,} {which} null, NaN or infinite"
-        row = int(wrong.argmax())
-        raise InvalidEdgesError(f"{message}, the first in row {row}", "fill or remove those rows", row=row)
-    if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
-        raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
+    _check_finite(np, values, name)
     return values

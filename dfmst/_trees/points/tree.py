@@ -55,7 +55,6 @@ class PointTree(NamedTuple):
 
     @property
     def space(self) -> Space:
-        """How distances follow from differences of coordinates."""
         return Space(self.norm, self.period)
 
     @property

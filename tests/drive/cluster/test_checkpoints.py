@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dask.dataframe as dd
@@ -19,17 +18,16 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import groups as tasks
-from dfmst._drive.cluster import shuffle, two_pass
+from dfmst._drive.cluster import groups as tasks, shuffle, two_pass
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
 from dfmst._drive.cluster.groups import Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
+from dfmst._drive.cluster.shuffle import cut
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute, edges_codec
 from dfmst._drive.cluster.shuffle_numbering import NUMBERING, Numbering, Statistics
-from dfmst._drive.cluster.shuffle_slices import cut
 from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
@@ -38,7 +36,7 @@ from dfmst._fold.checkpoint import with_record
 from dfmst._fold.slices import RunIndex
 from dfmst.formats.atomic import sealed_output
 from dfmst.formats.directories import sole_use
-from tests.support.dask_frames import STRATEGIES, random_frame
+from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 from tests.support.stream_files import Stopped
 
 DAMAGES = 12
@@ -58,10 +56,7 @@ def test_a_damaged_checkpoint_is_made_anew(strategy, tmp_path):
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
 
     def forest() -> pd.DataFrame:
-        parts = dd.from_pandas(frame, npartitions=4, sort=False)
-        options = {**STRATEGIES[strategy], "checkpoint": tmp_path}
-        made = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
-        return made.compute(scheduler="synchronous")
+        return forest_of(dd.from_pandas(frame, npartitions=4, sort=False), strategy, checkpoint=tmp_path)
 
     pd.testing.assert_frame_equal(forest(), expected)
     files = sorted(tmp_path.iterdir())
@@ -170,11 +165,8 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     frame = random_frame(63, rows=800, ids=ids)
     parts = dd.from_pandas(frame, npartitions=4, sort=False)
     if files:
-        (tmp_path / "edges").mkdir()
         frame = frame.reset_index(drop=True)
-        for number in range(4):
-            frame[number * 200 : number * 200 + 200].to_parquet(tmp_path / "edges" / f"{number}.parquet")
-        parts = dd.read_parquet(tmp_path / "edges")
+        parts = in_files(frame, tmp_path / "edges", 4)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     calls: Counter[str] = Counter()
     stop_at = 6
@@ -194,8 +186,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
         counted(name)
 
     def forest() -> pd.DataFrame:
-        options = {**STRATEGIES["shuffle"], "strategy": "shuffle", "checkpoint": tmp_path / "kept"}
-        return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
+        return forest_of(parts, "shuffle", checkpoint=tmp_path / "kept")
 
     with pytest.raises(Stopped):
         forest()
@@ -241,8 +232,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
 
     def forest() -> pd.DataFrame:
-        options = {**STRATEGIES[strategy], "strategy": strategy, "checkpoint": tmp_path}
-        return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
+        return forest_of(parts, strategy, checkpoint=tmp_path)
 
     with pytest.raises(Stopped):
         forest()
@@ -258,10 +248,8 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
 @pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
 def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
-    frame = random_frame(65, rows=800, ids=ids)
-    for number in range(8):
-        frame[number * 100 : number * 100 + 100].to_parquet(tmp_path / f"{number}.parquet")
-    parts: list[Any] = [FileRows(str(tmp_path / f"{number}.parquet")) for number in range(8)]
+    in_files(random_frame(65, rows=800, ids=ids), tmp_path, 8)
+    parts: list[Any] = [FileRows(str(path)) for path in sorted(tmp_path.glob("*.parquet"))]
     group = Group(3, parts if files else [part.read() for part in parts])
     read = list[int]()
 
@@ -316,8 +304,7 @@ def test_samples_are_kept(tmp_path, monkeypatch):
     def forest(task: Any) -> pd.DataFrame:
         monkeypatch.setattr(two_pass, "sample", counted)
         monkeypatch.setattr(two_pass, "fold_light", task)
-        options = {**STRATEGIES["two-pass"], "strategy": "two-pass", "checkpoint": tmp_path}
-        return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
+        return forest_of(parts, "two-pass", checkpoint=tmp_path)
 
     with pytest.raises(Stopped):
         forest(stopped)
@@ -336,10 +323,9 @@ def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):
 
 
 def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
-    write_edges(tmp_path, 24)
+    parts = in_files(random_frame(61), tmp_path / "edges", 24)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
     monkeypatch.setattr("dfmst._drive.cluster.build._CHECKPOINT_ROWS", 200)
-    parts = dd.read_parquet(tmp_path / "edges")
 
     def groups(**options: Any) -> int:
         forest = parts.mst.minimum("a", "b", "w", n_vertices=400, strategy="shuffle", **options)
@@ -348,17 +334,9 @@ def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path
     assert (groups(), groups(checkpoint=tmp_path / "kept")) == (4, 10)
 
 
-def write_edges(folder: Path, files: int = 1) -> Path:
-    (folder / "edges").mkdir()
-    frame = random_frame(61)
-    for number in range(files):
-        part = frame[len(frame) * number // files : len(frame) * (number + 1) // files]
-        part.to_parquet(folder / "edges" / f"{number:02}.parquet", index=False)
-    return folder / "edges"
-
-
 def test_one_run_at_a_time_uses_a_directory(tmp_path, client):
-    edges, kept = write_edges(tmp_path), tmp_path / "kept"
+    edges, kept = tmp_path / "edges", tmp_path / "kept"
+    in_files(random_frame(61), edges, 1)
     kept.mkdir()
     program = (
         "import sys; from dfmst.formats.directories import sole_use\n"

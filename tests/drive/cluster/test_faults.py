@@ -26,7 +26,7 @@ from dfmst import errors
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run
 from dfmst._drive.cluster.tables import empty_table
-from tests.support.dask_frames import STRATEGIES, random_frame
+from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 from tests.support.workers import Workers
 
 
@@ -87,14 +87,6 @@ def test_bad_input_is_our_error_once_with_the_partition_named(client):
     assert caught.value.__cause__ is None
 
 
-def test_ids_of_different_types_are_an_error():
-    frame = random_frame(32)
-    parts = [frame[:1000], frame[1000:].astype({"a": str, "b": str})]
-    forest = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False).mst
-    with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types"):
-        forest.minimum("a", "b", "w").compute(scheduler="synchronous")
-
-
 def halves_of_types(first: pa.DataType, second: pa.DataType) -> list[pd.DataFrame]:
     """Two halves of a frame, with ids of these types."""
     frame, halves = random_frame(32), []
@@ -110,8 +102,7 @@ def halves_of_types(first: pa.DataType, second: pa.DataType) -> list[pd.DataFram
 
 def forest_of_halves(halves: list[pd.DataFrame], strategy: Any) -> pd.DataFrame:
     parts = dd.from_delayed([dask.delayed(half) for half in halves], meta=halves[0].iloc[:0], verify_meta=False)
-    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
-    return forest.compute(scheduler="synchronous")
+    return forest_of(parts, strategy)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -195,9 +186,7 @@ def test_checkpoints_are_read_again(strategy, tmp_path):
 
     def forest(memory: int) -> pd.DataFrame:
         parts = dd.from_map(read, range(4), meta=frame.iloc[:0])
-        options = {**STRATEGIES[strategy], "checkpoint": tmp_path, "memory_limit": memory}
-        made = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
-        return made.compute(scheduler="synchronous")
+        return forest_of(parts, strategy, checkpoint=tmp_path, memory_limit=memory)
 
     pd.testing.assert_frame_equal(forest(1 << 30), expected)
     first = len(reads)
@@ -214,16 +203,12 @@ def test_checkpoints_are_read_again(strategy, tmp_path):
 def test_checkpoints_are_good_for_any_number_of_workers(strategy, tmp_path, monkeypatch):
     frame = random_frame(36).reset_index(drop=True)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
-    (tmp_path / "edges").mkdir()
-    for number in range(8):
-        frame.iloc[number * 250 : number * 250 + 250].to_parquet(tmp_path / "edges" / f"{number}.parquet")
+    in_files(frame, tmp_path / "edges", 8)
     written = []
     for workers in (2, 1, 5):
         monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda workers=workers: Resources(workers, 1 << 30))
-        parts = dd.read_parquet(tmp_path / "edges")
-        options = {**STRATEGIES[strategy], "checkpoint": tmp_path / "kept"}
-        forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
-        pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
+        forest = forest_of(dd.read_parquet(tmp_path / "edges"), strategy, checkpoint=tmp_path / "kept")
+        pd.testing.assert_frame_equal(forest, expected)
         written.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()})
     assert len(written[0]) > 2
     assert written[0] == written[1] == written[2]
@@ -237,23 +222,18 @@ def test_a_damaged_note_of_the_workers_is_written_anew(content, tmp_path):
     assert first_run(str(tmp_path), "token", 4) == first  # ids keep their tasks
 
 
-def test_a_checkpoint_directory_that_is_full_is_an_error(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: first_run(str(folder), "token", 3),
+        lambda folder: checkpointed(str(folder / "a.arrow"), EDGE_TABLE, empty_table),
+    ],
+    ids=["note of the workers", "result"],
+)
+def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch, write):
+    monkeypatch.setattr("os.replace", mock.Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(dfmst.OutputError, match=r"(?i)no space left"):
-        first_run(str(tmp_path), "token", 3)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match=r"(?i)no space left"):
-        checkpointed(str(tmp_path / "a.arrow"), EDGE_TABLE, empty_table)
+        write(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

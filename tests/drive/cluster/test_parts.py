@@ -13,14 +13,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 import dfmst.dask
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import local_directory, task_engine
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
+from dfmst._drive.cluster.shuffle import cut, cuts, solve_slice
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
 from dfmst._drive.cluster.shuffle_numbering import (
     Numbering,
@@ -30,7 +30,6 @@ from dfmst._drive.cluster.shuffle_numbering import (
     number_ids,
     split_ids,
 )
-from dfmst._drive.cluster.shuffle_slices import cut, cuts, solve_slice
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
@@ -41,7 +40,7 @@ from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
 from dfmst.formats.parquet import TableSize
-from tests.support.dask_frames import STRATEGIES, random_frame
+from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
 
 def columns(source, target):
@@ -172,14 +171,10 @@ def test_a_batch_drops_what_its_cycles_beat():
 def test_long_partitions_are_read_in_pieces(tmp_path, monkeypatch, strategy):
     monkeypatch.setattr("dfmst._drive.cluster.read.PIECE", 64)
     frame = random_frame(5, rows=1000, ids="text").reset_index(drop=True)
-    for number in range(2):
-        frame[500 * number : 500 * number + 500].to_parquet(tmp_path / f"{number}.parquet", row_group_size=300)
-    parts = dd.read_parquet(tmp_path)
-    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
-    rows = forest.compute(scheduler="sync")
+    rows = forest_of(in_files(frame, tmp_path, 2, row_group_size=300), strategy)
     assert rows["payload"].tolist() == dfmst.minimum_spanning_forest(frame, "a", "b", "w")["payload"].tolist()
     frame.loc[897, "w"] = np.nan
-    frame[500:].to_parquet(tmp_path / "1.parquet")
+    frame[500:].to_parquet(tmp_path / "01.parquet")
     broken = dfmst.dask.minimum_spanning_forest(dd.read_parquet(tmp_path), "a", "b", "w", strategy=strategy)
     with pytest.raises(dfmst.InvalidEdgesError, match=r"partition 1 .* 1 weight that is NaN or null, in row 397"):
         broken.compute(scheduler="sync")

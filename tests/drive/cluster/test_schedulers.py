@@ -8,8 +8,7 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst.dask
 from tests.support.dask_frames import STRATEGIES, check, random_frame

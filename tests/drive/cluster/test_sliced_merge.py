@@ -14,7 +14,8 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.build import forest_graph
+from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
@@ -22,33 +23,34 @@ from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget
 from dfmst._fold.runs import Run
-from tests.support.dask_frames import random_frame
+from dfmst._trees.request import Request
+from tests.support.dask_frames import in_files, random_frame
 
 VERTICES, FILES = 450_000, 30
 
 
-@pytest.fixture(scope="module", params=["dense"])
-def graph(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
     """Files, their rows, and a limit that a merge of two forests is beyond."""
-    folder = tmp_path_factory.mktemp(request.param)
-    frame = random_frame(7, vertices=VERTICES, rows=900_000, ids=request.param).reset_index(drop=True)
-    for number in range(FILES):
-        frame.iloc[number * 30_000 : (number + 1) * 30_000].to_parquet(folder / f"{number:02}.parquet")
-    id_bytes = 4 if request.param == "dense" else 8
-    limit = BASE + 72_000_000 + (16_000_000 if id_bytes == 8 else 0)
-    assert fitting_vertices(limit, id_bytes) < VERTICES
-    return folder, frame, limit, id_bytes
+    folder = tmp_path_factory.mktemp("edges")
+    frame = random_frame(7, vertices=VERTICES, rows=900_000).reset_index(drop=True)
+    in_files(frame, folder, FILES)
+    limit = BASE + 72_000_000
+    assert fitting_vertices(limit, 4) < VERTICES
+    return folder, frame, limit
+
+
+@pytest.fixture(autouse=True)
+def two_workers(monkeypatch):
+    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 
 
 def names(forest) -> set[str]:
     return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
 
 
-def test_rows_and_memory(graph, monkeypatch):
-    monkeypatch.setattr(
-        "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
-    )
-    folder, frame, limit, id_bytes = graph
+def test_rows_and_memory(graph):
+    folder, frame, limit = graph
     parts = dd.read_parquet(folder)
     forest = parts.mst.minimum("a", "b", "w", strategy="merge", memory_limit=limit, n_vertices=VERTICES)
     assert {"dfmst-slice", "dfmst-distribute"} < names(forest)
@@ -58,7 +60,7 @@ def test_rows_and_memory(graph, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected(frame))
-    sizes: Any = {"partitions": FILES, "workers": 2, "memory_limit": limit, "strategy": "merge", "id_bytes": id_bytes}
+    sizes: Any = {"partitions": FILES, "workers": 2, "memory_limit": limit, "strategy": "merge", "id_bytes": 4}
     planned = dfmst.plan(VERTICES, len(frame), **sizes)
     assert planned.fits
     assert planned.rounds > 0
@@ -68,16 +70,13 @@ def test_rows_and_memory(graph, monkeypatch):
 
 
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])
-def test_tasks_do_not_grow_with_the_files(graph, strategy, monkeypatch):
+def test_tasks_do_not_grow_with_the_files(graph, strategy):
     """A worker keeps some tens of kilobytes of each task: a thousand files were a third of a small one's memory."""
-    monkeypatch.setattr(
-        "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
-    )
     path = str(next(graph[0].iterdir()))
-    options, sizes = Options(strategy=strategy, n_vertices=VERTICES, memory_limit=graph[2]), []
+    options, sizes = Request.of("a", "b", "w", strategy=strategy, n_vertices=VERTICES, memory_limit=graph[2]), []
     for files in (100, 400):
         parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for _ in range(files)]
-        forest = forest_graph(FrameParts(parts, parts, {}, str(files)), EdgeColumns("a", "b", "w"), options)
+        forest = forest_graph(FrameParts(parts, parts, {}, str(files)), options)
         assert sum(portion.partitions for portion in forest.rows) == files
         assert len(forest.rows) <= 2 * 16
         sizes.append(len(forest.graph))
@@ -119,10 +118,7 @@ def test_a_group_is_kept_and_travels():
 
 
 @pytest.mark.parametrize("strategy", ["merge", "auto"])
-def test_more_vertices_than_planned_go_on_as_a_shuffle(graph, strategy, monkeypatch):
-    monkeypatch.setattr(
-        "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
-    )
+def test_more_vertices_than_planned_go_on_as_a_shuffle(graph, strategy):
     folder, frame, *_ = graph
     options = {"strategy": strategy, "memory_limit": BASE + 60_000_000, "n_vertices": 300_000}
     forest = dd.read_parquet(folder).mst.minimum("a", "b", "w", **options)

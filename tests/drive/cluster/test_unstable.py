@@ -17,15 +17,10 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import build, partitions
-from tests.support.dask_frames import STRATEGIES, random_frame
+from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 WORDS = r"partition \d+ came out differently when it was read again\nHint: .* persist\(\)"
-
-
-def forest_of(parts: Any, strategy: Any) -> pd.DataFrame:
-    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
-    return forest.compute(scheduler="synchronous")
 
 
 def parts_by_reading(frame: pd.DataFrame, change: Any) -> tuple[Any, list[int]]:
@@ -60,34 +55,21 @@ def test_a_sample_on_a_cluster(strategy, client):
         parts.mst.minimum("a", "b", "w", strategy=strategy, **STRATEGIES[strategy]).compute()
 
 
-def nudged(part: Any, column: str) -> pd.DataFrame:
-    return part.assign(**{column: part[column] + 1})
-
-
 @every_strategy
-@pytest.mark.parametrize("column", ["a", "b", "w"])
-def test_one_partition_differs_in_one_column_at_the_end(strategy, column):
+@pytest.mark.parametrize("column", ["a", "b", "w", "fewer rows"])
+def test_one_partition_differs_at_the_end(strategy, column):
     frame = random_frame(73)
     again, reads = parts_by_reading(frame, lambda part, number, before: part)
     forest_of(again, strategy)
     last = reads[2] - 1
 
     def change(part: Any, number: int, before: int) -> pd.DataFrame:
-        return nudged(part, column) if (number, before) == (2, last) else part
+        if (number, before) != (2, last):
+            return part
+        return part[:9] if column == "fewer rows" else part.assign(**{column: part[column] + 1})
 
     parts, _ = parts_by_reading(frame, change)
     with pytest.raises(dfmst.ClusterError, match=r"^partition 2 came out"):
-        forest_of(parts, strategy)
-
-
-@every_strategy
-def test_a_partition_that_has_fewer_rows_at_the_end(strategy):
-    frame = random_frame(74)
-    again, reads = parts_by_reading(frame, lambda part, number, before: part)
-    forest_of(again, strategy)
-    last = reads[1] - 1
-    parts, _ = parts_by_reading(frame, lambda part, number, before: part[:9] if (number, before) == (1, last) else part)
-    with pytest.raises(dfmst.ClusterError, match=r"^partition 1 came out"):
         forest_of(parts, strategy)
 
 
@@ -118,9 +100,7 @@ def test_a_checkpoint_of_other_rows(strategy, tmp_path):
 
     def run() -> Any:
         parts = dd.from_map(read, range(4), [seed] * 4, meta=frame.iloc[:0])
-        options = {**STRATEGIES[strategy], "checkpoint": tmp_path / "kept"}
-        forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
-        return forest.compute(scheduler="synchronous")
+        return forest_of(parts, strategy, checkpoint=tmp_path / "kept")
 
     seed.write_text("1")
     run()
@@ -159,23 +139,15 @@ def test_stable_rows_of_odd_types_are_the_same_each_time(strategy, odd):
     pd.testing.assert_frame_equal(forest, expected, check_dtype=False, check_categorical=False)
 
 
-def write(folder: Path, seed: int) -> None:
-    folder.mkdir(exist_ok=True)
-    frame = random_frame(seed).reset_index(drop=True)
-    for number in range(4):
-        frame.iloc[number * 500 : number * 500 + 500].to_parquet(folder / f"{number}.parquet")
-
-
 @every_strategy
 def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp_path, monkeypatch):
-    write(tmp_path / "edges", 78)
+    parts = in_files(random_frame(78), tmp_path / "edges", 4)
     read = partitions.read_part
 
     def change_first(part: Any) -> Any:
-        write(tmp_path / "edges", 79)
+        in_files(random_frame(79), tmp_path / "edges", 4)
         return read(part)
 
-    parts = dd.read_parquet(tmp_path / "edges")
     monkeypatch.setattr("dfmst._drive.cluster.rows.read_part", change_first)
     with pytest.raises(dfmst.ClusterError, match=r"\d.parquet has changed since the run began\nHint: run again"):
         forest_of(parts, strategy)
@@ -183,12 +155,12 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client):
-    write(tmp_path / "edges", 80)
+    in_files(random_frame(80), tmp_path / "edges", 4)
     built = build.forest_graph
 
     def change_then(*arguments: Any) -> Any:
         graph = built(*arguments)
-        os.utime(tmp_path / "edges" / "2.parquet")
+        os.utime(tmp_path / "edges" / "02.parquet")
         return graph
 
     monkeypatch.setattr("dfmst._drive.cluster.files.forest_graph", change_then)
@@ -199,10 +171,9 @@ def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client)
 
 
 def test_a_file_that_is_gone(tmp_path):
-    write(tmp_path / "edges", 81)
-    parts = dd.read_parquet(tmp_path / "edges")
+    parts = in_files(random_frame(81), tmp_path / "edges", 4)
     forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="merge")
-    (tmp_path / "edges" / "1.parquet").unlink()
+    (tmp_path / "edges" / "01.parquet").unlink()
     with pytest.raises(dfmst.ClusterError, match=r"1.parquet: No such file or directory\nHint: every worker"):
         forest.compute(scheduler="synchronous")
 

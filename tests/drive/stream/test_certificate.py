@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst import stream
@@ -26,6 +25,7 @@ from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.buffer import Rows
+from dfmst._trees.request import Request
 from dfmst.errors import CapacityError
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
@@ -67,7 +67,7 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     """Rows begin anywhere, also near 2^31 and 2^32, and are numbered anew now and then."""
     begin = data.draw(st.sampled_from([0, 2**31 - 9, 2**32 - 9, 2**40]))
     table = edges(vertices, rows, seed, ties=4)
-    job = Job(EdgeColumns(maximum=maximum), 1 << 30, ENGINE)
+    job = Job(Request(EdgeColumns(maximum=maximum)), ENGINE, 1 << 30)
     forest = sorted(kruskal_rows(*(table[name].to_pylist() for name in NAMES), maximum))
     other = sorted(set(data.draw(st.lists(st.integers(0, max(0, rows - 1)), max_size=vertices)))) if rows else []
     for chosen in (forest, other):
@@ -87,7 +87,7 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
 def test_files(tmp_path, name):
     source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 30_000, ties=9, name=name), 3, 4_000))
     told = []
-    job = Job(EdgeColumns(), 1 << 30, ENGINE, progress=lambda *done: told.append(done))
+    job = Job(Request(EdgeColumns()), ENGINE, 1 << 30, progress=lambda *done: told.append(done))
     forest = fold_source(source, job)
     right = certify_source(source, job, forest)
     assert (right.violation, right.used_vertices(), right.read, right.dropped) == (None, 2_000, 30_000, 0)
@@ -99,9 +99,9 @@ def test_files(tmp_path, name):
 
 def test_below_what_the_links_take(tmp_path):
     source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 3_000), 1, 4_000))
-    forest = fold_source(source, Job(EdgeColumns(), 1 << 30, ENGINE))
+    forest = fold_source(source, Job(Request(EdgeColumns()), ENGINE, 1 << 30))
     with pytest.raises(CapacityError, match="linked forest of 2,000 vertices does not fit"):
-        certify_source(source, Job(EdgeColumns(), 256 << 20, ENGINE), forest)
+        certify_source(source, Job(Request(EdgeColumns()), ENGINE, 256 << 20), forest)
 
 
 @pytest.fixture

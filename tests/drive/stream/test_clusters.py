@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst.errors import CapacityError, InvalidEdgesError
@@ -95,23 +93,6 @@ def test_files(tmp_path):
     )
 
 
-@pytest.mark.parametrize("maximum", [False, True])
-@pytest.mark.parametrize("clusters", [3, [2, 5]])
-def test_a_number_of_clusters_in_each_group(tmp_path, clusters, maximum):
-    """Each group is cut as if it were alone; of equal weights, the later row first."""
-    table = edges(60, 300, ties=4)
-    group = pa.array(np.arange(300) % 3)
-    table = table.select(["source", "target", "weight"]).append_column("year", group)
-    parts = write_parts(tmp_path / "parts", table, 3, 50)
-    options: dict[str, Any] = {"n_clusters": clusters, "maximum": maximum}
-    found = stream(parts, by="year", **options)
-    alone = [dfmst.clusters(table.filter(pc.equal(table["year"], year)), **options) for year in range(3)]
-    assert found.drop_columns("year").equals(pa.concat_tables(alone))
-    assert found["year"].to_pylist() == [year for year, cut in enumerate(alone) for _ in range(len(cut))]
-    with pytest.raises(InvalidEdgesError, match="99 clusters cannot be made of 3 groups; the first has"):
-        stream(parts, n_clusters=99, by="year")
-
-
 def test_thresholds_are_checked_before_rows_are_read():
     frames = lambda: pytest.fail("rows were read")  # noqa: E731
     with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
@@ -124,7 +105,7 @@ def test_thresholds_are_checked_before_rows_are_read():
     with pytest.raises(InvalidEdgesError, match="11 clusters cannot be made of 10 vertices in 1 component"):
         stream([table], n_clusters=11)
     with pytest.raises(ValueError, match="distance 'x' does not compare with column 'weight'"):
-        stream([table], distance="x")
+        stream([table], distance="x")  # type: ignore[arg-type]
 
 
 def test_columns_that_do_not_fit(tmp_path, monkeypatch):

@@ -75,6 +75,7 @@ def test_a_dictionary_from_any_batch_on(tmp_path, capacities, batch):
     assert forest.vertices == len(np.unique(table.select(["source", "target"]).to_pandas()))
     assert forest.verify()
     assert progress == sorted(set(progress))  # nothing was read twice
+    assert progress[-1] == len(table)
     assert len(capacities) == (1 if batch == 0 else 2)
     assert batch == 0 or capacities[1] < capacities[0]
 

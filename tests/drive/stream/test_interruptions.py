@@ -30,21 +30,35 @@ main(prog_name="dfmst")
 
 
 @pytest.fixture
+def saving(monkeypatch) -> None:
+    """Short batches, and a checkpoint at every chance."""
+    tight(monkeypatch, 2_000)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
+
+
+@pytest.fixture
 def parts(tmp_path: Path) -> Path:
     return write_parts(tmp_path / "parts", edges(20_000, 400_000, ties=1_000), 7, 30_000)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_at_twenty_random_moments(tmp_path):
-    parts = write_parts(tmp_path / "parts", edges(10_000, 150_000, ties=1_000), 7, 12_000)
-    expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
+@pytest.mark.parametrize(
+    ("command", "name", "limit", "solve"),
+    [
+        ("forest", None, "16MB", dfmst.minimum_spanning_forest),
+        ("components", lambda vertex: vertex * 10**12, "80MB", dfmst.connected_components),
+    ],
+)
+def test_killed_at_twenty_random_moments(tmp_path, command, name, limit, solve):
+    parts = write_parts(tmp_path / "parts", edges(10_000, 150_000, ties=1_000, name=name), 7, 12_000)
+    expected = solve(dfmst.read_edges(parts))
     output, checkpoint = tmp_path / "out" / "forest.parquet", tmp_path / "checkpoint"
     output.parent.mkdir()
-    options = ["-o", str(output), "--memory-limit", "16MB", "--checkpoint", str(checkpoint)]
+    options = ["-o", str(output), "--memory-limit", limit, "--checkpoint", str(checkpoint)]
 
     def start() -> Forked:
-        return Forked(PROGRAM, ["forest", str(parts), *options], tmp_path)
+        return Forked(PROGRAM, [command, str(parts), *options], tmp_path)
 
     def finish() -> None:
         process = start()
@@ -75,10 +89,8 @@ def test_killed_at_twenty_random_moments(tmp_path):
 
 
 @pytest.fixture
-def interrupted(tmp_path, parts, monkeypatch):
+def interrupted(tmp_path, parts, saving):
     """A run that ended half way, with a checkpoint."""
-    tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
         run(tmp_path, parts, progress=stop_after(250_000))
     assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["fold.arrow"]
@@ -97,39 +109,28 @@ def test_goes_on_where_it_was(tmp_path, interrupted):
     assert list((tmp_path / "checkpoint").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", [str])
-def test_goes_on_with_a_dictionary(tmp_path, monkeypatch, name):
-    table = edges(2_000, 40_000, ties=10, name=name)
+def test_goes_on_with_a_dictionary(tmp_path, saving):
+    table = edges(2_000, 40_000, ties=10, name=str)
     parts = write_parts(tmp_path / "parts", table, 3, 3_000)
-    tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
         run(tmp_path, parts, progress=stop_after(25_000))
     assert run(tmp_path, parts).equals(dfmst.minimum_spanning_forest(table))
 
 
-def test_a_changed_file_is_refused(tmp_path, interrupted):
-    path = sorted(interrupted.iterdir())[5]
-    path.touch()
-    with pytest.raises(DfmstError, match=r"part-005.parquet has changed since"):
-        run(tmp_path, interrupted)
-    assert (tmp_path / "checkpoint" / "fold.arrow").exists()
-
-
-def test_another_order_is_refused(tmp_path, interrupted):
+def test_the_checkpoint_of_another_run_is_refused(tmp_path, interrupted):
+    kept = tmp_path / "checkpoint" / "fold.arrow"
     with pytest.raises(DfmstError, match="maximum was False, and is True"):
         run(tmp_path, interrupted, dfmst.stream.maximum_spanning_forest)
-
-
-def test_a_damaged_checkpoint(tmp_path, interrupted):
-    (tmp_path / "checkpoint" / "fold.arrow").write_bytes(b"nothing")
+    sorted(interrupted.iterdir())[5].touch()
+    with pytest.raises(DfmstError, match=r"part-005.parquet has changed since"):
+        run(tmp_path, interrupted)
+    assert kept.exists()
+    kept.write_bytes(b"nothing")
     with pytest.raises(FormatError, match="not a checkpoint, or a damaged one"):
         run(tmp_path, interrupted)
 
 
-def test_a_file_that_vanishes(tmp_path, parts, monkeypatch):
-    tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
+def test_a_file_that_vanishes(tmp_path, parts, saving):
     last = sorted(parts.iterdir())[-1]
 
     def vanish(done: int, total: int | None) -> None:
@@ -150,9 +151,7 @@ def test_a_file_that_changes_during_the_run(tmp_path, parts, monkeypatch):
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", progress=lambda *_: last.touch())
 
 
-def test_a_corrupt_row_group(tmp_path, parts, monkeypatch):
-    tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
+def test_a_corrupt_row_group(tmp_path, parts, saving):
     path = sorted(parts.iterdir())[3]
     pages = pyarrow.parquet.read_metadata(path).row_group(1).column(0)
     whole = path.read_bytes()
@@ -188,9 +187,7 @@ def test_a_full_disk_under_the_output(tmp_path, interrupted, full_disk):
     assert pyarrow.parquet.read_table(tmp_path / "forest.parquet").equals(expected)
 
 
-def test_a_full_disk_under_the_checkpoint(parts, full_disk, monkeypatch):
-    tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
+def test_a_full_disk_under_the_checkpoint(parts, full_disk, saving):
     with pytest.raises(OutputError, match=r"cannot write a checkpoint to .*: no space left on device") as caught:
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", checkpoint=full_disk)
     assert caught.value.errno == errno.ENOSPC  # the command then exits with 1, as for other full disks

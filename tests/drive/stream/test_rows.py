@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst._drive.stream.parquet import SourceFile
@@ -87,16 +86,6 @@ def test_below_the_least_limit(tmp_path):
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="200MiB")
 
 
-@pytest.mark.parametrize("name", [str, lambda vertex: vertex * 10**15 - 5], ids=["text", "sparse"])
-def test_ids_that_are_not_dense(tmp_path, monkeypatch, name):
-    table = edges(2_000, 30_000, ties=20, name=name)
-    parts = write_parts(tmp_path / "parts", table, 4, 3_000)
-    tight(monkeypatch, 1_000)
-    assert dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MiB").equals(
-        dfmst.minimum_spanning_forest(table)
-    )
-
-
 def test_a_dictionary_that_does_not_fit(tmp_path, monkeypatch):
     parts = write_parts(
         tmp_path / "parts", edges(20_000, 60_000, name=lambda vertex: f"vertex {vertex:090}"), 1, 10_000
@@ -105,14 +94,6 @@ def test_a_dictionary_that_does_not_fit(tmp_path, monkeypatch):
     with pytest.raises(CapacityError, match="19,960 vertices do not fit") as caught:
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="4MiB")
     assert "raise the limit to 9 MiB or more (248 bytes a vertex are for ids" in caught.value.hint
-
-
-def test_files_without_statistics(tmp_path, monkeypatch):
-    table = edges(2_000, 30_000)
-    pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", write_statistics=False)
-    tight(monkeypatch, 1_000)
-    forest = dfmst.stream.minimum_spanning_forest(tmp_path / "edges.parquet", memory_limit="16MiB")
-    assert forest.equals(dfmst.minimum_spanning_forest(table))
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -130,12 +111,9 @@ def test_a_function_that_returns_an_iterator():
     assert forest["payload"].to_list() == dfmst.minimum_spanning_forest(table)["payload"].to_pylist()
 
 
-def test_an_iterator_can_be_read_only_once():
+def test_sources_that_cannot_be_read_twice():
     with pytest.raises(UnsupportedFrameError, match="can be read only once"):
         dfmst.stream.minimum_spanning_forest(iter([edges(3, 3)]))
-
-
-def test_sources_that_change_between_the_passes():
     passes = iter([[edges(30, 100)], [edges(30, 10)]])
     with pytest.raises(InvalidEdgesError, match="fewer rows than the first"):
         dfmst.stream.minimum_spanning_forest(lambda: next(passes))
@@ -222,20 +200,8 @@ def test_long_decimals_are_refused(tmp_path):
         dfmst.stream.minimum_spanning_forest(write_parts(tmp_path / "parts", table, 1, 50))
 
 
-def test_progress_counts_rows(tmp_path, monkeypatch):
-    tight(monkeypatch, 400)
-    told = []
-    parts = write_parts(tmp_path / "parts", edges(300, 5_000), 4, 500)
-    dfmst.stream.minimum_spanning_forest(parts, memory_limit="4MiB", progress=lambda *done: told.append(done))
-    assert told[-1] == (5_000, 5_000)
-    assert told == sorted(told)
-
-
-@pytest.mark.parametrize(("text", "size"), [("2GiB", 2 << 30), ("1.5 kB", 1500), (17, 17), ("300", 300)])
-def test_memory_sizes(text, size):
-    assert parse_memory(text) == size
-
-
-def test_memory_sizes_that_are_none():
+def test_memory_sizes():
+    sizes: dict[int | str, int] = {"2GiB": 2 << 30, "1.5 kB": 1500, 17: 17, "300": 300}
+    assert {text: parse_memory(text) for text in sizes} == sizes
     with pytest.raises(ValueError, match="memory_limit is 'much'"):
         parse_memory("much")

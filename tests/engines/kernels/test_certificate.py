@@ -8,8 +8,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.support.columns import COUNTS, KEYS, VERTICES, each_engine, pack, quick, seeds, unpack
 

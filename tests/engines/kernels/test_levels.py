@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from tests.support.columns import LENGTHS, VERTICES, WEIGHTS, each_engine, quick, seeds, unpack
-from tests.support.columns import weights as draw_weights
+from tests.support.columns import LENGTHS, VERTICES, WEIGHTS, each_engine, quick, seeds, unpack, weights as draw_weights
 
 
 @each_engine

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dfmst._engines.primitives.contract import contract, join_pairs, lightest_flagged, listed_pairs, number_sets
 from dfmst._engines.primitives.edges import Edges, gather_keys, gather_leading_bits

@@ -12,12 +12,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.distance import cdist
 
 import dfmst
 import dfmst.pandas
+from dfmst._trees.points import rounds, spanning
 from tests.support.lanes import examples
 
 
@@ -54,9 +54,10 @@ def cloud(kind: str, axes: int, count: int, rng: np.random.Generator) -> np.ndar
     return points[kind]()
 
 
-@pytest.mark.parametrize("axes", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("axes", [1, 2, 3, 8, 24, 64])
 @pytest.mark.parametrize("kind", ["uniform", "blobs", "line", "grid", "equal", "tiny", "far"])
-def test_brute_force(kind, axes):
+def test_brute_force(kind, axes, monkeypatch):
+    monkeypatch.setattr(rounds, "_BLOCK", 700)  # of 24 axes and more: products of matrices, in several blocks
     rng = np.random.default_rng(axes)
     for count in (2, 7, 90, 300 if axes < 64 else 120):
         points = cloud(kind, axes, count, rng)
@@ -284,3 +285,72 @@ def test_ids_of_several_columns(frame):
     named = pd.DataFrame({end: np.asarray(tree[end]) for end in ("source", "target")})
     near = dfmst.points_forest(pd.DataFrame(cities), ["x", "y"], ids=["name", "country"], edges=named)
     assert near.source.tolist() == ["a, 1", "a, 2"]
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-6, 1e-12])
+def test_estimates_that_are_too_coarse(spread, monkeypatch):
+    """Groups far apart, with distances below the precision of float32: float64, and then all candidates."""
+    rng = np.random.default_rng(1)
+    points = rng.integers(0, 3, (180, 1)) * np.ones(30) * 7 + rng.normal(size=(180, 30)) * spread
+    by_blocks = dfmst.points_forest(points), dfmst.knn_edges(points, k=4), dfmst.points_forest(points, min_samples=4)
+    monkeypatch.setattr(spanning, "_MANY_AXES", 1000)
+    by_tree = dfmst.points_forest(points), dfmst.knn_edges(points, k=4), dfmst.points_forest(points, min_samples=4)
+    for one, other in zip(by_blocks, by_tree, strict=True):
+        assert one.equals(other)
+
+
+def neighbors(points: np.ndarray, k: int) -> np.ndarray:
+    distance = ((points[:, None] - points) ** 2).sum(2)
+    return np.argsort(distance, axis=1, kind="stable")[:, :k]  # with the point itself, as libraries have them
+
+
+@pytest.mark.parametrize("axes", [2, 25])
+def test_given_neighbors(axes):
+    rng = np.random.default_rng(2)
+    points = np.concatenate([rng.random((60, axes)), rng.random((60, axes)) + 9, rng.random((3, axes)) - 50])
+    near = neighbors(points, 12)
+    tree, exact = dfmst.points_forest(points, edges=near, return_exact=True)
+    assert not exact
+    assert tree.equals(dfmst.points_forest(points))  # the neighbors contain it, and the rest is joined exactly
+    assert dfmst.points_forest(points, return_exact=True)[1]
+    near[:, 4:] = -1
+    coarse = dfmst.points_forest(points, edges=near)
+    assert len(coarse) == len(points) - 1
+    assert coarse["distance"].to_numpy().sum() >= tree["distance"].to_numpy().sum()
+    assert dfmst.connected_components(coarse)["component"].to_pylist() == [0] * len(points)
+    names = [f"p{row}" for row in range(len(points))]
+    frame = pd.DataFrame(points).assign(name=names)
+    pairs = pd.DataFrame({"source": np.repeat(names, 12), "target": np.array(names)[neighbors(points, 12)].reshape(-1)})
+    named = dfmst.points_forest(frame, ids="name", edges=pairs)
+    assert named.source.tolist() == [names[row] for row in tree["source"].to_pylist()]
+    assert named.distance.tolist() == tree["distance"].to_pylist()
+    none = dfmst.points_forest(points, edges=np.zeros((len(points), 0), np.int32))
+    assert none.equals(tree)  # nothing is given: all is joined
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "message"),
+    [
+        (np.zeros((2, 1), int), {}, "integers of shape (3, k)"),
+        (np.zeros((3, 1)), {}, "edges is an array of shape (3, 1) and type float64"),
+        (np.full((3, 1), 3), {}, "edges name point 3, and the points are numbered from 0 to 2"),
+        (
+            pa.table({"source": ["a"], "target": ["b"]}),
+            {},
+            "holds string values, and the points are named by their rows",
+        ),
+        (
+            pa.table({"source": ["a"], "target": ["z"]}),
+            {"ids": "name"},
+            "column 'target' of edges has 1 ids of no point",
+        ),
+        (pa.table({"source": [1]}), {}, "column 'target' not found"),
+    ],
+)
+def test_bad_edges(edges, options, message):
+    points = pa.table({"x": [0.0, 1.0, 3.0], "name": ["a", "b", "c"]})
+    with pytest.raises(dfmst.DfmstError) as caught:
+        dfmst.points_forest(points, "x", edges=edges, **options)
+    assert message in str(caught.value)
+    with pytest.raises(ValueError, match="min_samples= and edges= cannot be combined"):
+        dfmst.points_forest(points, "x", edges=edges, min_samples=1)

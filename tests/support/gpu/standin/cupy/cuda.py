@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from tests.support.gpu.standin.cupy import memory as pools
-from tests.support.gpu.standin.cupy import placement
+from tests.support.gpu.standin.cupy import memory as pools, placement
 from tests.support.gpu.standin.cupy.device import MEMORY, OutOfMemoryError, traffic
 from tests.support.gpu.standin.cupy.memory import (
     MemoryPool,

@@ -1,4 +1,4 @@
-"""Coordinates of vertices: of a table of points, of a GeoParquet file, or of the edges' own columns."""
+"""Coordinates and colors of vertices, which tables of points or columns of the edges give."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import check_column_name
+from dfmst._common.arguments import check_column_name, plural
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
+from dfmst._edges.arrow_values import readable
 from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.unify import family_of
-from dfmst._report.words import label
+from dfmst._report.facts import ForestFacts
+from dfmst._report.words import clip, label
 from dfmst._trees.points.geometry import (
     LINE,
     POINT,
@@ -25,7 +28,13 @@ from dfmst._trees.points.geometry import (
     read_lines,
 )
 from dfmst._trees.points.metrics import degrees_among, latitude_of
+from dfmst._trees.relabel import NOISY
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+
+_OWN = np.array([0, 1, 2, 4, 5, 6, 7])  # styles s0 to s7 of the categories with a color of their own
+_OTHER = 3  # the style of all others
+
+Legend = list[tuple[str, str, str]]  # class of the sign, its color, and the words
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +55,12 @@ class Points:
 
     def of(self, values: pa.Array) -> tuple[Array, Array]:
         """Return x and y of vertices, NaN for vertices without coordinates."""
-        at = pc.fill_null(match_ids(values, self.ids, "points"), -1).to_numpy()
-        x, y = (np.append(axis, np.nan)[at] for axis in (self.x, self.y))
-        return x, y
+        at = match_ids(values, self.ids, "points")
+        return np.append(self.x, np.nan)[at], np.append(self.y, np.nan)[at]
 
 
-def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> pa.Array:
-    """Return the place of each vertex among ids, null if it is not there."""
+def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> Array:
+    """Return the place of each vertex among ids, -1 if it is not there."""
     try:
         common = ids.type if family_of(ids.type) == "text" else values.type  # "0170" is no 170
         match = pc.index_in(values.cast(common), value_set=ids.cast(common))
@@ -62,17 +70,16 @@ def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> pa.Array:
         message = f"none of the {len(values):,} vertices is among the {len(ids):,} {kind}"
         example = f"a vertex is {label(values[0].as_py())!r}"
         raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with id=")
-    return match
+    return np.asarray(pc.fill_null(match, -1))
 
 
 def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
-    """Read a table of points."""
     view = open_host_frame(points, "points")
     ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
     if len(names) == 2:
         x, y = (_numbers(view, name) for name in names)
-        return _in_one_place(_of_columns(ids, x, y, str(names[0]), str(names[1])))
+        return _in_one_place(_of_columns(ids, x, y, *map(str, names)))
     name = names[0] if names else geometry_name(view.native)
     if name is None:
         message = "the points have no geometry, and no columns of coordinates are named"
@@ -87,7 +94,6 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
 
 
 def _in_one_place(points: Points) -> Points:
-    """Raise an error for an id in two places."""
     try:
         chunks = pc.dictionary_encode(points.ids).unify_dictionaries().chunks
     except pa.ArrowException:  # no vertex has such an id
@@ -108,10 +114,8 @@ def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Poi
     names = _names(coordinates)
     if len(names) == 1:
         return _of_lines(view, ends, names[0])
-    columns = [_numbers(view, f"{end}_{name}") for name in names for end in ends]
-    return _of_columns(
-        both_ends(view, ends), np.concatenate(columns[:2]), np.concatenate(columns[2:]), str(names[0]), str(names[1])
-    )
+    x, y = (np.concatenate([_numbers(view, f"{end}_{name}") for end in ends]) for name in names)
+    return _of_columns(both_ends(view, ends), x, y, *map(str, names))
 
 
 def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
@@ -136,7 +140,6 @@ def both_ends(view: FrameView, names: tuple[Any, ...]) -> pa.ChunkedArray:
 
 
 def _names(coordinates: Any) -> list[Any]:
-    """The columns that an argument names."""
     if isinstance(coordinates, str):
         return [coordinates]
     names = list(coordinates) if isinstance(coordinates, (list, tuple)) else []
@@ -172,10 +175,7 @@ def column_of(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
 
 
 def _numbers(view: FrameView, name: Any) -> Array:
-    return _as_floats(column_of(view, name, "coordinates="), name)
-
-
-def _as_floats(column: Any, name: Any) -> Array:
+    column: Any = column_of(view, name, "coordinates=")
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except (pa.ArrowException, NotImplementedError) as error:
@@ -193,3 +193,103 @@ def _geometries(view: FrameView, name: Any) -> pa.ChunkedArray:
         kind = view.series(name).dtype
         raise UnsupportedFrameError(f"column {name!r} holds {kind} values, not points", "name two columns of numbers")
     return column
+
+
+@dataclass(frozen=True, slots=True)
+class Colors:
+    """A style for each vertex and each edge."""
+
+    family: str  # first letter of the styles
+    vertex: Array  # number of the style
+    edge: Array  # the same, in the forest's order
+    legend: Legend
+    words: str = ""  # description of the colors
+
+    def order(self) -> list[int]:
+        """Return the styles in the order in which they are drawn: those of few vertices last."""
+        return [2, 1, 0] if self.family == "c" else [_OTHER, *_OWN[::-1].tolist()]
+
+    def of_parts(self, part: Array, count: int) -> Array:
+        """Return the style of most vertices of each part."""
+        return np.bincount(part * 8 + self.vertex, minlength=8 * count).reshape(count, 8).argmax(axis=1)  # type: ignore[no-any-return]
+
+
+def tree_colors(forest: ForestFacts) -> Colors:
+    """Color the largest tree, the second, and all others."""
+    rank = np.minimum(forest.tree, 2)
+    more = len(forest.tree_sizes) - 2
+    legend = [("k0", "forest", "largest tree"), ("k1", "c1", "second")]
+    legend += [("k2", "c2", "third" if more == 1 else f"the other {more:,}")] if more > 0 else []
+    return Colors("c", rank, rank[forest.ordered.source], legend if more >= 0 else [])
+
+
+def read_colors(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, color: Any) -> Colors:
+    """Read the categories of vertices, or of rows, that `color` names."""
+    if hasattr(color, "columns") or hasattr(color, "column_names"):
+        view = open_host_frame(color, "color")
+        names = view.frame.columns
+        if len(names) < 2:
+            raise InvalidEdgesError("the frame of colors has one column", "pass vertices and their groups")
+        return _of_vertices(forest, column_of(view, names[0], ""), column_of(view, names[1], ""), str(names[1]))
+    check_column_name("color=", color)
+    names = forest.view.frame.columns
+    if points is not None:
+        view = open_host_frame(points, "points")
+        if color in view.frame.columns:
+            ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
+            return _of_vertices(forest, ids, column_of(view, color, ""), str(color))
+        names = [*view.frame.columns, *names]
+    ends = columns.source, columns.target
+    if all(f"{end}_{color}" in names for end in ends):
+        values = both_ends(forest.view, tuple(f"{end}_{color}" for end in ends))
+        return _of_vertices(forest, both_ends(forest.view, ends), values, str(color))
+    if color not in forest.view.frame.columns:
+        hint = "name a column of the points or of the edges with color="
+        raise missing_column(color, names, hint, option=("color=", "--color"))
+    return _of_rows(forest, column_of(forest.view, color, ""), str(color))
+
+
+def _of_vertices(forest: ForestFacts, ids: pa.ChunkedArray, values: pa.ChunkedArray, name: str) -> Colors:
+    style, words = _categories(values, name)
+    vertex = np.append(style, _OTHER)[match_ids(forest.ordered.listed.values(), ids, "rows of colors")]
+    one, other = vertex[forest.ordered.source], vertex[forest.ordered.target]
+    legend = _legend(words, np.bincount(vertex, minlength=8), "vertex", "vertices")
+    return Colors("s", vertex, np.where(one == other, one, _OTHER), legend, f"Vertices by {label(name)}")
+
+
+def _of_rows(forest: ForestFacts, values: pa.ChunkedArray, name: str) -> Colors:
+    """Color edges; a vertex has the color of its edges if they have the same."""
+    style, words = _categories(values, name)
+    edge = style[forest.ordered.rows]
+    least, most = np.full(forest.vertices, 8), np.full(forest.vertices, -1)
+    for end in (forest.ordered.source, forest.ordered.target):
+        np.minimum.at(least, end, edge)
+        np.maximum.at(most, end, edge)
+    legend = _legend(words, np.bincount(edge, minlength=8), "edge", "edges")
+    return Colors("s", np.where(least == most, least, _OTHER), edge, legend, f"Edges by {label(name)}")
+
+
+def _categories(values: pa.ChunkedArray, name: str) -> tuple[Array, list[str]]:
+    """Return the style of each value, and the words of the most frequent ones."""
+    try:
+        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        if NOISY.fullmatch(name) and pa.types.is_signed_integer(values.type):
+            values = pc.if_else(pc.equal(values, -1), None, values)
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    except (pa.ArrowException, NotImplementedError) as error:
+        message = f"column {name!r} holds {values.type} values, not categories"
+        raise InvalidEdgesError(message, "name another column with color=") from error
+    code = pc.fill_null(coded.indices.cast(pa.int64()), len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    count = np.bincount(code, minlength=len(coded.dictionary) + 1)[:-1]
+    chosen = np.argsort(-count, kind="stable")[: len(_OWN)]
+    chosen = chosen[count[chosen] > 0]
+    style = np.full(len(count) + 1, _OTHER)
+    style[chosen] = _OWN[: len(chosen)]
+    words = [clip(label(value), 30) for value in readable(coded.dictionary.take(pa.array(chosen)))]
+    return style[code], words
+
+
+def _legend(words: list[str], count: Array, one: str, more: str) -> Legend:
+    named = list(zip(words, _OWN.tolist(), strict=False)) + ([("others", _OTHER)] if count[_OTHER] else [])
+    return [("", f"s{style}", f"{text}: {plural(int(count[style]), one, more)}") for text, style in named]

@@ -1,30 +1,40 @@
-"""Thresholds at which a forest is cut into clusters: distances in the type of the weights, or numbers of clusters."""
+"""One cut of a forest into clusters, for frames in memory, for streams, and for the tasks of a cluster.
+
+Thresholds are distances in the type of the weights, or numbers of clusters. The edges of a forest are in its order, so
+that a threshold is a number of first edges. Each world says how these edges label its vertices.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import is_several, plural, refuse_masked, whole_number
 from dfmst._common.deferred import pc
+from dfmst._common.types import Array
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.device_columns import DeviceEntries
+from dfmst._engines import Engine
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError
+
+_Labels = TypeVar("_Labels")
 
 
 class Cut(NamedTuple):
-    """A column of the result: the rows that may be merged, and the number of clusters to stop at."""
+    """A column of the result: the edges that may be merged, and the number of clusters to stop at."""
 
     name: str
-    rows: int
-    wanted: int | None = None
+    edges: int
+    clusters: int | None = None
 
 
 class Weights(Protocol):
@@ -37,6 +47,87 @@ class Weights(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, place: int) -> Any: ...
+
+
+class VertexOrder(Protocol):
+    """The vertices of a result, in order."""
+
+    @property
+    def group_sizes(self) -> Array | None:
+        """Vertices of each group of rows; ``None``: all rows are one graph."""
+
+    def __len__(self) -> int: ...
+
+    def group_called(self, group: int) -> str:
+        """Return the columns and values that name a group."""
+
+
+class SortedForest(ABC, Generic[_Labels]):
+    """The edges of a forest in its order: by weight, of equal weights by row."""
+
+    engine: Engine  # of the columns
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def weights(self, name: Any) -> Weights | pa.Array | DeviceEntries:
+        """Return the weights in order; `name` is that of their column."""
+
+    def groups(self) -> Array:
+        """Return the group of each edge, in order, if vertices have groups."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def labels(self, edges: int | Array) -> _Labels:
+        """Return labels of the vertices, which the first edges join, or those flagged."""
+
+    def kept(self, order: VertexOrder, clusters: int) -> int | Array:
+        """Return how many first edges leave a number of clusters; of groups, flags of the edges."""
+        if order.group_sizes is None:
+            return _edges_for(clusters, len(order), len(order) - len(self))
+        return _edges_in_groups(self, order, order.group_sizes, clusters)
+
+
+def cut(forest: SortedForest[_Labels], order: VertexOrder | None, thresholds: Thresholds) -> dict[str, _Labels]:
+    """Return labels of the vertices for each threshold; distances need no order."""
+    cuts, labels = thresholds.cuts(len(forest), lambda: forest.weights(thresholds.weight)), {}
+    for name, edges, clusters in sorted(cuts, key=lambda each: (each.edges, -(each.clusters or 0))):
+        assert clusters is None or order is not None
+        labels[name] = forest.labels(edges if clusters is None or order is None else forest.kept(order, clusters))
+    return {name: labels[name] for name, *_ in cuts}
+
+
+def _edges_for(clusters: int, vertices: int, trees: int) -> int:
+    if not trees <= clusters <= vertices:
+        message = f"{plural(clusters, 'cluster')} cannot be made of {plural(vertices, 'vertex', 'vertices')}"
+        message += f" in {plural(trees, 'component')}"
+        raise InvalidEdgesError(message, f"make {trees:,} to {vertices:,}")
+    return vertices - int(clusters)
+
+
+def _edges_in_groups(forest: SortedForest[Any], order: VertexOrder, sizes: Array, clusters: int) -> Array:
+    xp, group = forest.engine.xp, forest.groups()
+    trees = sizes - xp.bincount(group, minlength=len(sizes))
+    wrong = xp.flatnonzero((trees > clusters) | (sizes < clusters))
+    if len(wrong):
+        first = int(wrong[0])
+        message = f"{plural(clusters, 'cluster')} cannot be made of {plural(len(wrong), 'group')}; that of "
+        message += f"{order.group_called(first)} has {plural(int(sizes[first]), 'vertex', 'vertices')}"
+        message += f" in {plural(int(trees[first]), 'component')}"
+        raise InvalidEdgesError(message, "cut at a distance=, or leave these groups out")
+    place, _ = places_in_groups(forest.engine, group, len(sizes))
+    flags: Array = place < (sizes - clusters)[group]
+    return flags
+
+
+def places_in_groups(engine: Engine, group: Array, groups: int) -> tuple[Array, Array]:
+    """Return the place of each edge among those of its group, and all edges by group."""
+    xp, order = engine.xp, sort_order(engine, group.astype(np.uint32))
+    begin = xp.searchsorted(group[order], xp.arange(groups))
+    place = xp.empty(len(group), np.int64)
+    place[order] = xp.arange(len(group)) - begin[group[order]]
+    return place, order
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +169,6 @@ class Thresholds:
             return [Cut(name, rows, count) for name, count in self.counts.items()]
         ordered, named = weights(), self.distances.items()
         return [Cut(name, _lighter(ordered, self.weight, limit, maximum=self.maximum)) for name, limit in named]
-
-
-def rows_for(count: int, vertices: int, trees: int) -> int:
-    """Return the number of a forest's rows to keep for `count` clusters."""
-    if not trees <= count <= vertices:
-        message = f"{plural(count, 'cluster')} cannot be made of {plural(vertices, 'vertex', 'vertices')}"
-        message += f" in {plural(trees, 'component')}"
-        raise InvalidEdgesError(message, f"make {trees:,} to {vertices:,}")
-    return vertices - int(count)
 
 
 def _plain(distance: Any) -> Any:

@@ -1,0 +1,110 @@
+"""Options that a public function has for some kinds of data only: the one table, for errors and for the reference.
+
+A function of :mod:`dfmst` may have versions for streams and for Dask frames. An option of one version that another one
+lacks has an entry here, with the reason; a test compares the entries with the signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from inspect import signature
+from typing import Any
+
+from dfmst.errors import did_you_mean
+
+#: Kinds of data, and their names in an error.
+WORLDS = {"memory": "frame in memory", "gpu": "frame on a GPU", "stream": "stream", "dask": "Dask frame"}
+
+_NO_LIMIT = "a frame in memory is not read in parts: call dfmst.stream"
+_NO_TASKS = "it plans the tasks of a cluster"
+_OF_TASKS = "a task takes the threads of its worker"
+_ALL_ROWS = "it needs all rows in one process: pass edges.compute()"
+
+#: Kind of data -> option, of one function or of all -> the reason that functions do not take it.
+REFUSED: dict[str, dict[str, str]] = {
+    "memory": {
+        "memory_limit": _NO_LIMIT,
+        "gpu_memory_limit": _NO_LIMIT,
+        "spill_dir": _NO_LIMIT,
+        "checkpoint": "a call in memory is not continued: call dfmst.stream or dfmst.dask",
+        "output": "the frame is returned: write it by dfmst.formats.write_edges",
+        "progress": "a call in memory reports rounds: return_trace=True",
+        "strategy": _NO_TASKS,
+        "split_every": _NO_TASKS,
+        "n_vertices": _NO_TASKS,
+        "labels": "join the components to the edges yourself",
+    },
+    "gpu": {
+        "clusters.previous": "clusters are compared on the host: pass .to_arrow() of both to dfmst.relabel",
+    },
+    "stream": {
+        "return_trace": "a stream is solved many times, in parts: progress=True reports them",
+        "strategy": _NO_TASKS,
+        "split_every": _NO_TASKS,
+        "n_vertices": _NO_TASKS,
+        "connected_components.algorithm": "a stream has one, disjoint sets",
+        "connected_components.labels": "join the components to the edges yourself",
+        "clusters.max_size": "conditions need all rows in memory: call dfmst.clusters",
+        "clusters.one_per": "conditions need all rows in memory: call dfmst.clusters",
+        "clusters.previous": "names are kept in memory: pass both tables to dfmst.relabel",
+        "linked_rows.engine": "records of a stream are linked on the CPU",
+    },
+    "dask": {
+        "engine": "a task uses the GPU if its partition is a frame of cuDF",
+        "threads": _OF_TASKS,
+        "gpu_memory_limit": "a worker's GPU has its pool: dfmst.dask.forest_of_files has this option",
+        "spill_dir": "workers spill to their own directories: strategy='shuffle'",
+        "output": "write the result: .to_parquet(path)",
+        "progress": "Dask's own dashboard and dask.distributed.progress show the tasks",
+        "in_forest.layers": _ALL_ROWS,
+        "update.removed": _ALL_ROWS,
+        "update.edges": _ALL_ROWS,
+        "update.layers": _ALL_ROWS,
+        "clusters.algorithm": "tasks choose it",
+        "clusters.max_size": _ALL_ROWS,
+        "clusters.one_per": _ALL_ROWS,
+        "single_linkage.algorithm": "tasks choose it",
+        "path.algorithm": "tasks choose it",
+        "rooted.algorithm": "tasks choose it",
+        "update.algorithm": "tasks choose it",
+        "verify.memory_limit": "the rows are computed: dfmst.stream.verify reads files",
+        "hdbscan.columns": _ALL_ROWS,
+        "hdbscan.metric": _ALL_ROWS,
+        "hdbscan.ids": _ALL_ROWS,
+        "hdbscan.box": _ALL_ROWS,
+        "hdbscan.min_samples": _ALL_ROWS,
+    },
+}
+
+
+def reason(world: str, function: str, option: str) -> str | None:
+    """Return why a function does not take an option for a kind of data; ``None`` if the table does not say so."""
+    refused = REFUSED[world]
+    return refused.get(f"{function}.{option}") or refused.get(option)
+
+
+def refusal(world: str, function: str, option: str) -> str:
+    """Return the message of the error for an option that a function does not take for a kind of data."""
+    why = reason(world, function, option)
+    return f"dfmst.{function} takes no {option}= for a {WORLDS[world]}" + (f": {why}" if why else "")
+
+
+def without_defaults(
+    world: str, function: Callable[..., Any], version: Callable[..., Any], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Leave out options at the defaults of a function that its version does not have; another value is an error."""
+    own, known = signature(function).parameters, signature(version).parameters
+    lacking = named.keys() & own.keys() - known.keys()
+    for option in lacking:
+        value, default = named[option], own[option].default
+        if value is not default and not (isinstance(value, str) and value == default):
+            raise ValueError(refusal(world, function.__name__, option))
+    return {name: value for name, value in named.items() if name not in lacking}
+
+
+def unknown_option(world: str, function: str, option: str, known: Iterable[str]) -> TypeError:
+    """Return the error for an argument that a function does not have, with the reason or the name that was meant."""
+    if reason(world, function, option):
+        return TypeError(refusal(world, function, option))
+    meant = did_you_mean(option, tuple(known))
+    return TypeError(f"{function}() got an unexpected keyword argument {option!r}" + (f"; {meant}" if meant else ""))

@@ -1,0 +1,151 @@
+"""A run of a stream: its source and directories are opened, and its result is read or written whole at the end."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import cached_property
+from dfmst._common.progress import showing
+from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.parquet import find_files
+from dfmst._drive.stream.sources import EdgeSource, input_names, on_device, open_source
+from dfmst._edges.host_frame import open_frame
+from dfmst._engines import host_engine, select_engine
+from dfmst._fold.budget import parse_memory
+from dfmst._fold.checkpoint import Checkpoint
+from dfmst._fold.runs import Order, Run
+from dfmst._trees.request import STREAM_MEMORY, Limits, Request
+from dfmst._trees.result import File
+from dfmst.algorithms.solve import resolve
+from dfmst.formats import check_file
+from dfmst.formats.directories import SpillDirectory
+from dfmst.formats.write import check_format, write_table
+
+
+class Delivered(ABC):
+    """A result whose rows are made when they are read or written. The checkpoint of its run is then removed."""
+
+    inputs: Sequence[Path] = ()  # files that are not written over
+    checkpoint: Checkpoint | None = None
+    spill: SpillDirectory | None = None
+    ascending: ClassVar[str | None] = None  # column of which Parquet stores the differences
+
+    @abstractmethod
+    def _rows(self) -> Any:
+        """Make the rows: a reader of batches, or a frame."""
+
+    def _frame(self) -> Any:
+        rows = self._rows()
+        return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows: a table of Arrow for files, otherwise a frame of the edges' kind."""
+        with self.finished():
+            return self._frame()
+
+    def write(self, path: File, format: str | None = None) -> None:
+        """Write the rows to a file, in pieces, and remove the checkpoint.
+
+        Parameters
+        ----------
+        path, format
+            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
+        """
+        with self.finished():
+            self.write_rows(self._rows(), path, format)
+
+    def write_rows(self, rows: Any, path: File, format: str | None) -> None:
+        """Write rows to a file that appears when it is complete."""
+        if isinstance(path, (str, os.PathLike)):
+            check_file(path, self.inputs)
+        rows = rows if isinstance(rows, pa.RecordBatchReader) else open_frame(rows).to_arrow()
+        write_table(rows, path, format, self.ascending)
+
+    @contextmanager
+    def finished(self) -> Iterator[None]:
+        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
+        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
+            yield
+            self.discard_checkpoint()
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint."""
+        if self.checkpoint:
+            self.checkpoint.clear()
+
+    def close(self) -> None:
+        """Remove files in ``spill_dir``, and let other runs use the directory of the checkpoint."""
+        if self.checkpoint:
+            self.checkpoint.hold.release()
+        if self.spill is not None:
+            self.spill.remove()
+
+
+def memory_of(limits: Limits) -> tuple[int, int]:
+    """Return the bytes of this process and of its GPU that a stream may use."""
+    memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
+    return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
+
+
+@contextmanager
+def opened_job(
+    edges: Any, request: Request, step: str, *, sets: bool = False, once: bool = False
+) -> Iterator[tuple[EdgeSource, Job]]:
+    """Context manager: open the source and the directories of a run; an error gives the directories back."""
+    solver, limits = request.solver, request.limits
+    engine = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
+    resolve(solver.algorithm, engine)
+    memory, gpu_memory = memory_of(limits)
+    with showing(limits.progress, step, memory) as tell:
+        source = open_source(engine, edges, once=once)
+        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
+            spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
+            if spill is not None:
+                stack.callback(spill.remove)
+            job = Job(request, engine, memory, gpu_memory, tell, spill, sets=sets)
+            if limits.checkpoint is not None:
+                checkpoint = _open_checkpoint(Path(limits.checkpoint), source, job)
+                stack.callback(checkpoint.hold.release)
+                job = replace(job, checkpoint=checkpoint)
+            source.require(request.columns.arguments)
+            with job.checkpoint.hold.busy() if job.checkpoint else nullcontext(), engine.guard():
+                yield source, job
+            stack.pop_all()
+
+
+def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
+    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
+    columns = job.columns
+    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
+    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
+    fingerprint["result"] = "components" if job.sets else "forest"
+
+    def make_run(weight: np.dtype[Any]) -> Run:
+        assert job.spill is not None
+        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
+
+    tell = job.request.limits.on_checkpoint
+    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
+
+
+def deliver(find: Callable[[], Any], edges: Any, output: str | os.PathLike[str] | None) -> Any:
+    """Find a result of `edges`, and return its frame, or write it and return the path."""
+    if output is not None:  # before rows are read
+        check_format(output)
+        names = input_names(edges)
+        check_file(output, [*find_files(names), *names])
+    with closing(find()) as found:
+        if output is None:
+            return found.frame
+        found.write(output)
+        return Path(output)

@@ -1,0 +1,253 @@
+"""A call as one value: columns of the edges, how rows are solved, and limits. The public functions make it.
+
+The signature of `Request.of` defines every option of a run once, with its type and default. The typed dictionaries say
+which of them a function has, for type checkers and for `with_options`, which makes the function's signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
+
+from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.options import unknown_option
+from dfmst._common.progress import Tell
+from dfmst._common.types import ColumnName, Columns, Invalid, PathName
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions
+from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst.algorithms import Algorithm
+
+#: How a forest is found on a cluster.
+Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
+
+#: Memory in bytes, or as a text such as ``"2GiB"``.
+Memory: TypeAlias = int | str
+
+#: Memory of a stream, of this process and of its GPU, unless the call has another one.
+STREAM_MEMORY = "2GiB"
+
+#: True for a bar; or a function that is called with the rows done and all rows, or with the name of a step.
+Progress: TypeAlias = bool | Tell | Callable[[str], object] | None
+
+
+class Reading(TypedDict, total=False):
+    """How rows are read; see :func:`dfmst.minimum_spanning_forest`."""
+
+    invalid: Invalid
+    threads: int | None
+
+
+class Algorithmic(TypedDict, total=False):
+    """Which algorithm finds a forest."""
+
+    algorithm: str | Algorithm
+
+
+class Running(TypedDict, total=False):
+    """Where a function runs, and whether it leaves out invalid rows."""
+
+    engine: str
+    invalid: Invalid
+    threads: int | None
+
+
+class Solving(Algorithmic, Running, total=False):
+    """How rows are solved; see :func:`dfmst.minimum_spanning_forest`."""
+
+
+class Conditioned(TypedDict, total=False):
+    """Conditions on a forest; see :func:`dfmst.minimum_spanning_forest`."""
+
+    by: Columns | None
+    keep: ColumnName | None
+    drop: ColumnName | None
+
+
+class Verifying(Conditioned, Running, total=False):
+    """How rows are compared with a forest; see :func:`dfmst.verify`."""
+
+
+class Options(Conditioned, Solving, total=False):
+    """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
+
+
+class Limited(TypedDict, total=False):
+    """Memory and progress of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
+
+    memory_limit: Memory
+    progress: bool | Tell | None
+
+
+class Streaming(Limited, total=False):
+    """Limits of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
+
+    gpu_memory_limit: Memory | None
+    checkpoint: PathName | None
+    spill_dir: PathName | None
+
+
+class StreamRunning(Running, Streaming, total=False):
+    """Options of a stream without a forest."""
+
+
+class StreamSolving(Solving, Streaming, total=False):
+    """Options of a stream whose forest is found."""
+
+
+class StreamOptions(Options, Streaming, total=False):
+    """Options of a stream's forest; see :func:`dfmst.stream.minimum_spanning_forest`."""
+
+
+class StreamVerifying(Verifying, Limited, total=False):
+    """Options of a stream whose rows are compared with a forest; see :func:`dfmst.stream.verify`."""
+
+
+class Planned(TypedDict, total=False):
+    """How tasks of a cluster find a forest; see :func:`dfmst.dask.minimum_spanning_forest`."""
+
+    strategy: Strategy
+    checkpoint: PathName | None
+    memory_limit: Memory | None
+    invalid: Invalid
+
+
+class Tasks(Algorithmic, Planned, total=False):
+    """The same, with the sizes of tasks."""
+
+    split_every: int
+    n_vertices: int | None
+
+
+class ClusterOptions(Conditioned, Tasks, total=False):
+    """Options of a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """How rows are solved."""
+
+    algorithm: str | Algorithm = "auto"
+    engine: str = "auto"
+    threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Memory that a run may use, its directories, and whom it tells about its progress."""
+
+    memory: Memory | None = None
+    gpu_memory: Memory | None = None
+    spill_dir: PathName | None = None
+    checkpoint: PathName | None = None
+    progress: Progress = None
+    on_checkpoint: Callable[..., object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """How tasks of a cluster find a forest."""
+
+    strategy: Strategy = "auto"
+    split_every: int = 2
+    n_vertices: int | None = None
+
+    def __post_init__(self) -> None:
+        known = get_args(Strategy)
+        check_choice(self.strategy, known, f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, known))}")
+        for name, least in (("split_every", 2), ("n_vertices", 1)):
+            value = getattr(self, name)
+            if value is not None and whole_number(name, value) < least:
+                raise ValueError(f"{name} is {value!r}; it must be at least {least}")
+
+
+_UNLIMITED, _ALONE = Limits(), Clustered()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Columns and conditions of a call, how it is solved, and its limits."""
+
+    columns: EdgeColumns
+    solver: Solver = Solver()
+    limits: Limits = _UNLIMITED
+    cluster: Clustered = _ALONE
+
+    @classmethod
+    def of(
+        cls,
+        source: Columns = "source",
+        target: Columns = "target",
+        weight: Columns | None = "weight",
+        *,
+        maximum: bool = False,
+        by: Columns | None = None,
+        keep: ColumnName | None = None,
+        drop: ColumnName | None = None,
+        algorithm: str | Algorithm = "auto",
+        engine: str = "auto",
+        invalid: Invalid = "raise",
+        threads: int | None = None,
+        memory_limit: Memory | None = None,
+        gpu_memory_limit: Memory | None = None,
+        checkpoint: PathName | None = None,
+        spill_dir: PathName | None = None,
+        progress: Progress = None,
+        on_checkpoint: Callable[..., object] | None = None,
+        strategy: Strategy = "auto",
+        split_every: int = 2,
+        n_vertices: int | None = None,
+        joint_keys: bool = True,
+    ) -> Request:
+        """Make the request of a call; without `joint_keys` an id or a weight of several columns is an error."""
+        plain = by is None and keep is None and drop is None
+        order = maximum, invalid, NO_CONDITIONS if plain else Conditions.of(by, keep, drop)
+        columns = (edge_columns if joint_keys else EdgeColumns)(source, target, weight, *order)
+        limits, cluster = _UNLIMITED, _ALONE
+        bounded = memory_limit is not None or gpu_memory_limit is not None or progress is not None
+        if bounded or checkpoint is not None or spill_dir is not None or on_checkpoint is not None:
+            limits = Limits(memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint)
+        if n_vertices is not None or strategy is not _ALONE.strategy or split_every is not _ALONE.split_every:
+            cluster = Clustered(strategy, split_every, n_vertices)
+        return cls(columns, Solver(algorithm, engine, threads), limits, cluster)
+
+
+#: Option -> its type and default.
+DEFINED = signature(Request.of).parameters
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def with_options(world: str, kind: type, **defaults: Any) -> Callable[[_Function], _Function]:
+    """Decorate a public function of a kind of data, whose ``**options`` are those of a typed dictionary.
+
+    Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`.
+    """
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, DEFINED[name].default), annotation=type_)
+        for name, type_ in ((name, DEFINED[name].annotation) for name in kind.__annotations__)
+    ]
+
+    def decorate(function: _Function) -> _Function:
+        given = signature(function)
+        own = [each for each in given.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        shown = given.replace(parameters=[*own, *options])
+        known = frozenset(shown.parameters)
+
+        @wraps(function)
+        def call(*values: Any, **named: Any) -> Any:
+            if not known.issuperset(named):
+                (name, *_) = named.keys() - known
+                raise unknown_option(world, function.__name__, name, shown.parameters)
+            return function(*values, **{**defaults, **named} if defaults else named)
+
+        call.__signature__ = shown  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def typed_as(function: _Function) -> Callable[[Callable[..., Any]], _Function]:
+    """Decorate a function that has the parameters of another one: type checkers take it for that one."""
+    return lambda like: like  # type: ignore[return-value]

@@ -1,0 +1,94 @@
+"""Options: the signatures are made of one definition, and the table of kinds of data says what they lack."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dfmst
+from dfmst._common.options import REFUSED, WORLDS, reason
+from dfmst._trees import request
+from dfmst._trees.request import DEFINED
+
+pytest.importorskip("dask.dataframe")
+import dfmst.dask
+
+KINDS: dict[str, Any] = {"memory": dfmst, "stream": dfmst.stream, "dask": dfmst.dask}
+ROADS = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+
+
+def versions() -> dict[str, dict[str, list[str]]]:
+    """Functions that several kinds of data have: name -> kind -> its parameters."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for kind, module in KINDS.items():
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)) and name != "plan":  # it takes sizes, or a frame of Dask
+                found.setdefault(name, {})[kind] = list(inspect.signature(getattr(module, name)).parameters)
+    return {name: kinds for name, kinds in found.items() if len(kinds) > 1}
+
+
+def test_the_table_has_every_option_that_a_version_lacks_and_no_other() -> None:
+    lacking = {
+        (kind, name, option)
+        for name, kinds in versions().items()
+        for option in {option for parameters in kinds.values() for option in parameters}
+        for kind, parameters in kinds.items()
+        if option not in parameters
+    }
+    assert not {each for each in lacking if not reason(*each)}
+    entries = {(kind, entry) for kind in KINDS for entry in REFUSED[kind]}
+    needed = {(kind, entry) for kind, name, option in lacking for entry in (option, f"{name}.{option}")}
+    assert not entries - needed
+    assert REFUSED.keys() == WORLDS.keys()
+
+
+def test_typed_dictionaries_say_what_the_definition_says() -> None:
+    kinds = [each for each in vars(request).values() if isinstance(each, type) and hasattr(each, "__total__")]
+    assert len(kinds) > 5
+    for kind in kinds:
+        for name, annotation in kind.__annotations__.items():
+            declared = annotation.__forward_arg__
+            assert declared in (DEFINED[name].annotation, DEFINED[name].annotation.removesuffix(" | None")) or (
+                name == "progress"
+            )
+
+
+@pytest.mark.parametrize("function", [dfmst.minimum_spanning_forest, dfmst.in_forest, dfmst.stream.fold])
+def test_a_signature_shows_options_with_types_and_defaults(function: Any) -> None:
+    threads = inspect.signature(function).parameters["threads"]
+    assert (threads.kind, threads.default, threads.annotation) == (threads.KEYWORD_ONLY, None, "int | None")
+    assert "options" not in inspect.signature(function).parameters
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (
+            lambda **bad: dfmst.minimum_spanning_forest(ROADS, **bad),
+            "minimum_spanning_forest()",
+        ),
+        (
+            lambda **bad: dfmst.maximum_spanning_forest(ROADS, **bad),
+            "maximum_spanning_forest()",
+        ),
+        (lambda **bad: dfmst.stream.fold([pa.table(ROADS)], **bad), "fold()"),
+        (lambda **bad: dfmst.dask.spanning_forest(ROADS, **bad), "spanning_forest()"),
+    ],
+)
+def test_an_unknown_option_is_named_with_the_nearest_one(call: Any, name: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(algorthm="prim")
+    assert str(caught.value) == f"{name} got an unexpected keyword argument 'algorthm'; did you mean 'algorithm'?"
+
+
+def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
+    with pytest.raises(TypeError, match=r"takes no memory_limit= for a frame in memory: .* call dfmst.stream"):
+        dfmst.minimum_spanning_forest(ROADS, memory_limit="2GiB")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"takes no strategy= for a stream"):
+        dfmst.stream.minimum_spanning_forest([pa.table(ROADS)], strategy="merge")
+    with pytest.raises(TypeError, match=r"takes no threads= for a Dask frame: a task takes"):
+        dfmst.dask.minimum_spanning_forest(ROADS, threads=2)  # type: ignore[call-overload]
