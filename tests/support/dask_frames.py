@@ -13,8 +13,6 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.plan.formulas import BASE
 
-__all__ = ["STRATEGIES", "check", "forest_of", "in_files", "random_frame"]
-
 #: Strategy -> options that make it do all that it can with a small graph.
 STRATEGIES: dict[str, dict[str, Any]] = {
     "merge": {},

@@ -268,15 +268,6 @@ def relabeled(labels: Array, hooks: Hooks, answers: list[Array]) -> Array:
     return before
 
 
-class _Least(NamedTuple):
-    """An owner's least vertex of each component, to be sent to the owner of the component's root."""
-
-    roots: list[Array]  # ascending, by owner of the root
-    vertex: list[Array]
-    ids: list[Any]
-    place: Array  # of each vertex of this owner among all roots
-
-
 def least_ids(labels: Array, ids: Any, owners: int) -> list[Any]:
     """Return each component's least vertex and its id, by owner of the root; then the vertices' places (a task)."""
     root, first, place = np.unique(labels, return_index=True, return_inverse=True)  # the first of each is the least

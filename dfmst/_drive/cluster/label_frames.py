@@ -28,7 +28,7 @@ from dfmst._drive.cluster.label_blocks import (
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.plan.formulas import owner_count
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._trees.cut import Thresholds
 from dfmst._trees.request import Request

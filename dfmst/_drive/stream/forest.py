@@ -212,7 +212,7 @@ class _Pieces:
     def take(self, rows: int) -> pa.Table:
         """The next rows."""
         while self._rest is None or self._rest.num_rows < rows:
-            batch = pa.Table.from_batches([next(self._batches).frame])
+            batch = pa.Table.from_batches([next(self._batches).frame.native])
             self._rest = batch if self._rest is None else pa.concat_tables([self._rest, batch])
         piece, self._rest = self._rest.slice(0, rows), self._rest.slice(rows)
         return piece

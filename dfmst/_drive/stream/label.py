@@ -23,7 +23,7 @@ from dfmst._drive.stream.forest import StreamRows, find
 from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_vertices
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.groups import check_one_graph
+from dfmst._edges.vertex_list import check_one_graph
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
@@ -100,11 +100,12 @@ class _StreamForest(SortedForest[Array]):
     def __len__(self) -> int:
         return len(self._sorted)
 
-    def weights(self, name: Any) -> Weights | pa.Array:
+    def weights(self, name: Any) -> Weights:
         """Return the weights in order: times as Arrow's, other weights as Python's numbers."""
         ordered, kind = self._sorted[::-1] if self._maximum else self._sorted, self._folded.weight_types.get(name)
         if kind is not None and pa.types.is_temporal(kind):
-            return arrow_numbers(ordered).view(kind)
+            moments: Weights = arrow_numbers(ordered).view(kind)
+            return moments
         return _Numbers(ordered, kind)
 
     def groups(self) -> Array:
@@ -153,7 +154,7 @@ class _Numbers:
     def __init__(self, values: Array, kind: pa.DataType | None) -> None:
         self._values = values
         self._scale = kind.scale if kind is not None and pa.types.is_decimal(kind) else None
-        self.dtype: Any = values.dtype if kind is None else kind
+        self.dtype = values.dtype if kind is None else kind
 
     def __len__(self) -> int:
         return len(self._values)
