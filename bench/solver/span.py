@@ -37,7 +37,7 @@ from support.inside import CpuEngine, EdgeTable, Trace, cpu, kernel_of, unchecke
 from support.machine import describe
 from support.results import parser, write
 
-from dfmst.algorithms._kruskal_scan import BLOCK
+from dfmst.algorithms._shared_steps import BLOCK
 from dfmst.algorithms.filter_kruskal import FilterKruskal
 from dfmst.arrays import forest_rows
 

@@ -10,9 +10,8 @@ from dfmst._edges.edge_table import DeferredChecks, EdgeTable
 from dfmst._edges.vertices import IdColumns, unchecked_vertices
 from dfmst._engines import CpuEngine, CudaEngine, Engine, cpu, select_engine
 from dfmst._engines.kernels import kernel_of, kernels
-from dfmst._engines.primitives.dendrogram import contracted_merges
 from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKeys
-from dfmst._engines.primitives.kruskal_tree import merge_clusters
+from dfmst._engines.primitives.kruskal_tree import contracted_merges, merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
 from dfmst._trees.points.spanning import spanning_pairs

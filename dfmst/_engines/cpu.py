@@ -17,8 +17,7 @@ import numpy as np
 
 from dfmst._common.limits import has_threads
 from dfmst._common.types import Array
-from dfmst._engines.base import TYPES, bind
-from dfmst._engines.kernels import HOME, Kernel
+from dfmst._engines.kernels import HOME, TYPES, Kernel, bind
 from dfmst._engines.scratch import shared_scratch
 from dfmst.errors import EngineUnavailableError
 
@@ -119,7 +118,7 @@ class CpuEngine:
         return CpuEngine, (self.threads,)
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
-        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`)."""
+        """Run a kernel for every index below `count` (see :class:`dfmst._engines.Engine`)."""
         key, values = described(kernel, arguments)
         function = _checked.get(key)
         if function is None:
@@ -133,7 +132,7 @@ class CpuEngine:
         return lambda count: self.launch(kernel, count, *arguments)
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
-        """Run a sequential kernel (see :class:`dfmst._engines.base.Engine`)."""
+        """Run a sequential kernel (see :class:`dfmst._engines.Engine`)."""
         self.launch(kernel, 1, *arguments)
 
     def sort_records(self, records: Array, bits: int) -> Array:

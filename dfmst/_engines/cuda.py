@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.kernels import Kernel, translation_units
+from dfmst._engines.kernels import TYPES, Kernel, bind, translation_units
 from dfmst._engines.scratch import PooledModule, device_scratch, free_pool_bytes, trim_device_scratch
 from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 
@@ -207,9 +206,8 @@ class CudaEngine:
         return int(self.xp.cuda.runtime.getDevice())
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
-        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`); `grain` is ignored."""
-        bound, values = self._bound(kernel, arguments)
-        self._run(kernel, bound, values, count)
+        """Run a kernel for every index below `count` (see :class:`dfmst._engines.Engine`); `grain` is ignored."""
+        self._run(kernel, *self._bound(kernel, arguments), count)
 
     def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
         """Check the arguments once for many launches: the check takes longer than a small kernel."""
@@ -233,7 +231,6 @@ class CudaEngine:
         return bound, [each if as_ is None else as_(each) for as_, each in zip(bound.types, arguments, strict=True)]
 
     def _bind(self, kernel: str, arguments: tuple[Array | int | None, ...]) -> _Bound:
-        """Check the arguments, and compile the kernel for their types."""
         variant, signature = bind(kernel, arguments)
         types: list[type[np.generic] | None] = []
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
@@ -266,7 +263,6 @@ class CudaEngine:
                 blocks = bound.most_blocks = blocks // 2
 
     def _fault(self, kernel: str, error: Exception) -> DfmstError:
-        """Return an error that names the kernel of a fault."""
         if _NO_MEMORY.search(str(error)):
             return self._out_of_memory(error)
         hint = "use engine='cpu', and please report this with the message above"

@@ -1,4 +1,7 @@
-"""Memory budgets of folds and streams. Each is a fixed part and some bytes a vertex, counted and not measured.
+"""Memory budgets of folds and streams, and the memory that they are predicted to take: the formulas of a plan.
+
+A budget is a fixed part and some bytes a vertex, counted and not measured. If its limit is a term
+(:mod:`dfmst._fold.terms`), so are its formulas.
 
 For n vertices, a buffer of b rows, and weights of w bytes:
 
@@ -28,12 +31,14 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.limits import free_memory
 from dfmst._edges.encode import ID_BYTES
 from dfmst._engines import Engine
+from dfmst._fold.terms import Number, Term, least, most
 from dfmst.errors import CapacityError
 
 # Bytes a row
 ROW = 4 + 4 + 8  # in a buffer or a run, without its weight: two ends and the locator
 SOLVE = 16  # solving a buffer on the host
 GPU_SOLVE = 36  # solving a buffer on a GPU: 32 as the allocations add up on random, star and path graphs
+STREAM_SOLVE = 12  # the same, except for the worst graphs
 SORT = 30  # sorting a buffer: keys, records twice, places
 SCAN = 30  # solving a slice, without the row's key: records, ends, leading bits, chosen places
 
@@ -42,11 +47,13 @@ VERTEX = 52  # a fold in a buffer: 47 for solving, 5 for the cycle filter; a GPU
 RUN_VERTEX = 5  # a fold in runs: the parent, and the level in the cycle filter
 SET_ASIDE = 16  # of the same, if its ids go to disk: they are put in order and written
 SETS = 5  # a fold into disjoint sets: the parent, two bits, and a quarter of all as the arrays grow
+ORDERED = 4  # of a vertex in the order of the ids
 _MEMORY_RUNS = 19  # at least, for runs in memory and their buffers
 _LINKED = 100  # a certificate: the forest's rows, sorted and linked
 _TEXT_BYTES = ID_BYTES + 2 * 8  # a text in a dictionary, before any is read
 
 # Bytes that do not grow with the vertices
+STREAM_BASE = 200_000_000  # a process that reads batches, as measured
 FIXED = 256 << 20  # interpreter and libraries (about 115 MiB), the Parquet reader's buffers, and the batches
 HASHING = 64 << 20  # texts of ids that are hashed, in the batches and in the reader
 GPU_FIXED = 96 << 20  # on the GPU: two batches with their ids, and the pieces of one that are filtered and moved
@@ -127,7 +134,7 @@ class RunBudget:
     `sort` and `scan` are the bytes a row, without its weight, to sort a buffer and to solve a slice: more on a GPU.
     """
 
-    size: int
+    size: Number
     weight: int
     sort: int = SORT
     scan: int = ROW + SCAN
@@ -137,7 +144,7 @@ class RunBudget:
     @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
-        return max(0, (self.size - RUN_FIXED) // self.vertex)
+        return max(0, int((self.size - RUN_FIXED) // self.vertex))
 
     @property
     def vertex(self) -> int:
@@ -150,7 +157,10 @@ class RunBudget:
 
     def run_rows(self, vertices: int) -> int:
         """Rows of the buffer that is sorted and becomes a run."""
-        return _between(self._free(vertices) // ((self.runs + 1) * self._row + self.sort))
+        return _between(self._fitting(vertices))
+
+    def _fitting(self, vertices: Number) -> Number:
+        return self._free(vertices) // ((self.runs + 1) * self._row + self.sort)
 
     def slice_rows(self, vertices: int) -> int:
         """Rows of the buffer in which slices are solved, next to all runs in memory."""
@@ -161,6 +171,15 @@ class RunBudget:
         """Rows of all runs before they are solved; a run has `capacity` rows."""
         return ON_DISK * max(vertices, capacity)
 
+    def used(self, vertices: Term, rows: Term) -> Term:
+        """Bytes that folding this number of rows takes."""
+        r = least(most(0, self._fitting(vertices)), Term(MOST_RUN, "2^30"), rows).named("r", "rows")
+        return least(self.size, RUN_VERTEX * vertices + (self._row + self.sort) * r)
+
+    def on_disk(self, vertices: Term, rows: Term) -> Term:
+        """Most bytes of the runs on disk, the forest's rows included."""
+        return self._row * least((ON_DISK + 1) * vertices, rows + vertices)
+
     @property
     def _row(self) -> int:
         return ROW + self.weight
@@ -169,7 +188,7 @@ class RunBudget:
     def _scan(self) -> int:
         return self.scan + 2 * self.weight
 
-    def _free(self, vertices: int) -> int:
+    def _free(self, vertices: Number) -> Number:
         return self.size - RUN_FIXED - (RUN_VERTEX + (self._row if self.runs else 0)) * vertices
 
 
@@ -188,9 +207,13 @@ class MemoryRunBudget(RunBudget):
         """Rows of all runs before they are solved; a run has `capacity` rows."""
         return vertices + self.runs * capacity
 
+    def used(self, vertices: Term, rows: Term) -> Term:
+        """Bytes that folding any number of rows takes: all that there are."""
+        return most(self.size, self.vertex * vertices)
 
-def _between(rows: int) -> int:
-    return min(MOST_RUN, max(_LEAST_RUN, rows))
+
+def _between(rows: Number) -> int:
+    return min(MOST_RUN, max(_LEAST_RUN, int(rows)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +224,7 @@ class Budget:
     A fold into disjoint `sets` keeps no rows, so that its store says only which device has the sets.
     """
 
-    limit: int
+    limit: Number
     weight: int = 8
     id_bytes: int = 0
     store: Store = "buffer"
@@ -218,21 +241,21 @@ class Budget:
             return self
         return replace(self, id_bytes=size if size <= _TEXT_BYTES else size + size // _LONGER)
 
-    def runs(self, size: int | None = None) -> RunBudget:
+    def runs(self, size: Number | None = None) -> RunBudget:
         """Return the budget of the fold in runs, or one of `size` bytes."""
-        size = self.fold_bytes + RUN_FIXED if size is None else size
+        size = self.fold_bytes if size is None else size
         return RunBudget(size, self.weight) if self.store == "disk" else MemoryRunBudget(size, self.weight)
 
     @property
     def _fixed(self) -> int:
-        """Bytes that do not grow with the vertices."""
+        """Bytes that do not grow with the vertices, without those of a fold in runs."""
         if self.store == "GPU":
             return GPU_FIXED + (GPU_HASHING if self.id_bytes else 0)
-        return FIXED + (RUN_FIXED if self.in_runs else 0) + (HASHING if self.id_bytes else 0)
+        return FIXED + (HASHING if self.id_bytes else 0)
 
     @property
-    def _free(self) -> int:
-        return self.limit - self._fixed
+    def _pieces(self) -> int:
+        return RUN_FIXED if self.in_runs else 0
 
     @property
     def _row(self) -> int:
@@ -248,9 +271,10 @@ class Budget:
         return folding + self.id_bytes
 
     @property
-    def fold_bytes(self) -> int:
-        """Bytes for the fold."""
-        return self._free - self.id_bytes * self.most_vertices
+    def fold_bytes(self) -> Number:
+        """Bytes for the fold: all but the ids of as many vertices as fit."""
+        free = self.limit - self._fixed
+        return free - self.id_bytes * ((free - self._pieces) // self._vertex)
 
     @property
     def batch_rows(self) -> int:
@@ -267,58 +291,80 @@ class Budget:
     @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
-        return max(0, self._free // self._vertex)
+        return max(0, int((self.limit - self._fixed - self._pieces) // self._vertex))
 
     def needed(self, vertices: int) -> int:
         """Return the least limit for a number of vertices."""
-        return self._fixed + vertices * self._vertex + (1 << 20)
+        return self._fixed + self._pieces + vertices * self._vertex + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
         """Rows of the buffer: as many as fit, at most four times the vertices or all rows (``None``: unknown)."""
         if vertices is not None and rows is not None:
             # A table of few rows has at most two vertices a row that matter, and a forest below its size.
             self.check(min(vertices, rows))
-        fixed = VERTEX * (vertices if vertices is not None else self.most_vertices)
-        fits = max(1, (self.fold_bytes - fixed) // self._row)
-        wanted = [fits, np.iinfo(np.uint32).max - 1]
+        wanted = [np.iinfo(np.uint32).max - 1]
         wanted += [] if vertices is None else [max(MOST * vertices, _SMALL)]
         wanted += [] if rows is None else [max(rows, 1)]
-        return int(min(wanted))
+        vertices = self.most_vertices if vertices is None else vertices
+        return max(1, int(self._buffer_rows(self.fold_bytes, vertices, *wanted)))
 
-    def check(self, vertices: int) -> None:
-        """Raise if a number of vertices does not fit."""
-        limit = f"{'GPU ' if self.store == 'GPU' else ''}memory limit of {format_size(self.limit)}"
-        needed = format_size(self.needed(vertices), self.limit)
-        if self._free <= 0 and not vertices:
-            message = f"a {limit} is below the least, {needed}"
-            raise CapacityError(message, f"raise the limit: {needed} and {self._vertex} bytes for each vertex")
-        if vertices > self.most_vertices:
-            message = f"{vertices:,} vertices do not fit a {limit}: {self.most_vertices:,} do"
-            ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
-            spill = ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
-            spill = "" if self.store == "disk" or self.sets else spill
-            raise CapacityError(message, f"raise the limit to {needed} or more{ids}{spill}")
+    def _buffer_rows(self, room: Number, vertices: Number, *wanted: Number) -> Term:
+        return least(*wanted, (room - VERTEX * vertices) // self._row)
 
-    def check_linked(self, vertices: int) -> None:
-        """Raise if the linked forest of a certificate does not fit."""
-        least = FIXED + _LINKED * vertices
-        if least > self.limit:
-            message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of "
-            hint = f"raise the limit to {format_size(least, self.limit)} or more"
-            raise CapacityError(message + format_size(self.limit), hint)
+    def used(self, vertices: Term, rows: Term) -> Term:
+        """Bytes that a process takes for any but the worst graphs, as measured."""
+        ids = self.id_bytes * vertices
+        if self.sets:
+            return STREAM_BASE + (self._vertex + (ORDERED if self.id_bytes else 0)) * vertices
+        u = most(0, self.fold_bytes).named("u")
+        if self.in_runs:
+            return STREAM_BASE + self.runs(u).used(vertices, rows) + ids
+        b = self._buffer_rows(u, vertices, MOST * vertices, rows).named("b", "rows")
+        return STREAM_BASE + ((ROW + self.weight + STREAM_SOLVE) * b + VERTEX * vertices) + ids
+
+    def _cut_vertex(self, columns: int, in_memory: bool) -> int:
+        """Bytes a vertex to cut a forest: its rows, sorted weights, the vertices in order, and their clusters."""
+        rows = ROW + 8 if in_memory else 0
+        return self._vertex + rows + 8 + ORDERED * (columns + bool(self.id_bytes))
+
+    def used_for_cut(self, vertices: Term, columns: int = 1) -> Term:
+        """Bytes that a process takes to cut a forest in memory at some thresholds."""
+        return STREAM_BASE + self._cut_vertex(columns, in_memory=True) * vertices
 
     def needed_for_cut(self, vertices: int, columns: int, *, in_memory: bool) -> int:
         """Return the least limit to cut a forest at some thresholds; `in_memory`: its rows are not on disk."""
-        rows = ROW + 8 if in_memory else 0
-        return self._fixed + vertices * (self._vertex + rows + 8 + 4 * (columns + bool(self.id_bytes)))
+        return self._fixed + self._pieces + vertices * self._cut_vertex(columns, in_memory)
+
+    def check(self, vertices: int) -> None:
+        """Raise if a number of vertices does not fit."""
+        if not vertices and int(self.limit) <= self._fixed + self._pieces:
+            needed = format_size(self.needed(vertices), int(self.limit))
+            hint = f"raise the limit: {needed} and {self._vertex} bytes for each vertex"
+            raise CapacityError(f"a {self._limit} is below the least, {needed}", hint)
+        if vertices > self.most_vertices:
+            ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
+            spill = ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
+            hint = ids + ("" if self.store == "disk" or self.sets else spill)
+            fits = f": {self.most_vertices:,} do"
+            raise self._too_small(f"{vertices:,} vertices do not fit", self.needed(vertices), fits, hint)
+
+    def check_linked(self, vertices: int) -> None:
+        """Raise if the linked forest of a certificate does not fit."""
+        if (needed := FIXED + _LINKED * vertices) > int(self.limit):
+            raise self._too_small(f"the linked forest of {vertices:,} vertices does not fit", needed)
 
     def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
         """Raise if a forest cannot be cut at this number of thresholds."""
-        least = self.needed_for_cut(vertices, columns, in_memory=in_memory)
-        if least > self.limit:
-            message = f"{columns} columns of clusters of {vertices:,} vertices do not fit a memory limit of "
-            hint = f"raise the limit to {format_size(least, self.limit)} or more"
-            raise CapacityError(message + format_size(self.limit), hint)
+        if (needed := self.needed_for_cut(vertices, columns, in_memory=in_memory)) > int(self.limit):
+            raise self._too_small(f"{columns} columns of clusters of {vertices:,} vertices do not fit", needed)
+
+    @property
+    def _limit(self) -> str:
+        return f"{'GPU ' if self.store == 'GPU' else ''}memory limit of {format_size(int(self.limit))}"
+
+    def _too_small(self, fault: str, needed: int, fits: str = "", hint: str = "") -> CapacityError:
+        hint = f"raise the limit to {format_size(needed, int(self.limit))} or more{hint}"
+        return CapacityError(f"{fault} a {self._limit}{fits}", hint)
 
 
 def gpu_budget(limit: int, engine: Engine, *, sets: bool = False) -> Budget:

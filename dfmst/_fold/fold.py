@@ -151,7 +151,6 @@ class BufferFold(Fold):
         self._solved = self._buffer.filled = len(rows)
 
     def _refilter(self) -> None:
-        """Make the filter of the new forest."""
         forest = self._buffer.part(0, self._solved)
         rows = self._engine.xp.arange(self._solved, dtype=np.uint32)
         key = gather_keys(self._engine, forest.weight, None, self._flip)
@@ -194,8 +193,7 @@ class RunFold(Fold):
     def move_to(self, budget: RunBudget) -> None:
         """Continue with another budget, and any number of vertices that fit it."""
         self._write()
-        self._buffer, self._budget = None, budget
-        self._capacity = budget.run_rows(budget.most_vertices)
+        self._buffer, self._budget, self._capacity = None, budget, budget.run_rows(budget.most_vertices)
 
     def forest(self) -> Run:
         """Return the forest of all rows, in the order of their locators; the fold ends."""
@@ -219,8 +217,7 @@ class RunFold(Fold):
 
     def ascending(self) -> Run:
         """Return the forest of all rows by ascending weight; the fold ends."""
-        forest = self.so_far()
-        self._runs, self._filter = [], None
+        forest, self._runs, self._filter = self.so_far(), [], None
         return forest
 
     def _take(self, rows: Rows) -> None:
@@ -230,10 +227,8 @@ class RunFold(Fold):
             if self._buffer is None:
                 self._buffer = RowBuffer(self._engine, self._capacity, self._weight)
             end = min(count, begin + self._buffer.free)
-            if positions is None:
-                self._buffer.append(rows.part(begin, end), None)
-            else:
-                self._buffer.append(rows, positions[begin:end])
+            part = (rows.part(begin, end), None) if positions is None else (rows, positions[begin:end])
+            self._buffer.append(*part)
             begin = end
             if not self._buffer.free:
                 self._write()
@@ -242,7 +237,6 @@ class RunFold(Fold):
                     self._solve()
 
     def _write(self) -> None:
-        """Write the buffer's rows as a run."""
         if self._buffer and self._buffer.filled:
             self._runs.append(self._new_run(self._ascending))
             write_sorted(self._engine, self._runs[-1], self._ascending, self._buffer.rows)
@@ -279,7 +273,6 @@ class RunFold(Fold):
         return max(int(gather_keys(self._engine, piece, None, self._flip).max()) for piece in pieces)
 
     def _merged(self, parts: list[Run], order: Order) -> Run:
-        """Merge several runs into one, and remove them."""
         if len(parts) == 1:
             return parts[0]
         merged = self._new_run(order)

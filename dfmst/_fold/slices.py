@@ -27,7 +27,7 @@ from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._fold.buffer import RowBuffer, Rows
 from dfmst._fold.runs import Run
-from dfmst.algorithms._kruskal_scan import scan_light
+from dfmst.algorithms._shared_steps import Level, scan_light
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import solve_table
 
@@ -104,8 +104,8 @@ class SliceKruskal:
             edges = Edges(rows.source, rows.target, rows.weight, None)
             trace = Trace()
             trace.round(vertices=self.components, edges=len(edges))
-            arguments = (edges, self._flip, None, self.components, self.parent, chosen, trace)
-            self.components -= scan_light(self._engine, *arguments)
+            level = Level(self._engine, edges, self._flip, self.components, chosen, trace)
+            self.components -= scan_light(level, None, self.parent)
             flatten(self._engine, self.parent)
             self._scanned = True
         return Chosen(rows, compact(self._engine, chosen))

@@ -20,8 +20,7 @@ from dfmst._engines.primitives.flags import compact, flag_words, numbered
 from dfmst._trees.forest import find_rows
 from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms._kruskal_scan import scan_light
-from dfmst.algorithms._shared_steps import select_light, survivors
+from dfmst.algorithms._shared_steps import Level, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 
@@ -138,12 +137,13 @@ def _next_layer(engine: Engine, table: EdgeTable, taken: Array, total: int, last
         return _rows_of_forest(engine, rest, table.vertices, algorithm).astype(np.int64)
     trace, flags = Trace(), flag_words(engine, len(table))
     trace.round(vertices=table.vertices, edges=len(table) - total)
-    light, _ = select_light(engine, edges, flip, share, trace)
+    level = Level(engine, edges, flip, table.vertices, flags, trace)
+    light, _ = select_light(level, share)
     light &= ~taken
     parent = numbered(engine, table.vertices)
-    scan_light(engine, edges, flip, compact(engine, light), table.vertices, parent, flags, trace)
+    scan_light(level, compact(engine, light), parent)
     light |= taken
-    rest, vertices = survivors(engine, edges, flip, light, parent, trace, None, flags)
+    rest, vertices = survivors(level, light, parent, solve_few=True)
     rows = _rows_of_forest(engine, rest, vertices, algorithm)
     engine.launch("set_flags", len(rows), rows, flags)
     return chosen_rows(engine, flags)
@@ -172,7 +172,7 @@ def without(engine: Engine, edges: Edges, chosen: Array, flip: int) -> Edges:
     length = len(edges)
     flags = flag_words(engine, length)
     engine.launch("set_flags", len(chosen), chosen.astype(np.uint32), flags)
-    rest = compact(engine, _inverted(flags, length), total=length - len(chosen))
+    rest = compact(engine, _inverted(flags, length))
     return gather_edges(engine, edges, rest, None, flip)
 
 

@@ -10,38 +10,21 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dfmst.algorithms.base import Algorithm
+from dfmst.algorithms.base import Algorithm as Algorithm
 
 if TYPE_CHECKING:
-    from dfmst.algorithms.bader_cong import BaderCong
-    from dfmst.algorithms.boruvka import Boruvka
-    from dfmst.algorithms.bsp import BSP
-    from dfmst.algorithms.dataframe import Dataframe
-    from dfmst.algorithms.epmst import EPMST
-    from dfmst.algorithms.filter_boruvka import FilterBoruvka
-    from dfmst.algorithms.filter_kruskal import FilterKruskal
-    from dfmst.algorithms.kruskal import Kruskal
-    from dfmst.algorithms.mastiff import Mastiff
-    from dfmst.algorithms.pma import PMA
-    from dfmst.algorithms.prim import Prim
-    from dfmst.algorithms.vineet import Vineet
-
-__all__ = [
-    "BSP",
-    "EPMST",
-    "PMA",
-    "REGISTRY",
-    "Algorithm",
-    "BaderCong",
-    "Boruvka",
-    "Dataframe",
-    "FilterBoruvka",
-    "FilterKruskal",
-    "Kruskal",
-    "Mastiff",
-    "Prim",
-    "Vineet",
-]
+    from dfmst.algorithms.bader_cong import BaderCong as BaderCong
+    from dfmst.algorithms.boruvka import Boruvka as Boruvka
+    from dfmst.algorithms.bsp import BSP as BSP
+    from dfmst.algorithms.dataframe import Dataframe as Dataframe
+    from dfmst.algorithms.epmst import EPMST as EPMST
+    from dfmst.algorithms.filter_boruvka import FilterBoruvka as FilterBoruvka
+    from dfmst.algorithms.filter_kruskal import FilterKruskal as FilterKruskal
+    from dfmst.algorithms.kruskal import Kruskal as Kruskal
+    from dfmst.algorithms.mastiff import Mastiff as Mastiff
+    from dfmst.algorithms.pma import PMA as PMA
+    from dfmst.algorithms.prim import Prim as Prim
+    from dfmst.algorithms.vineet import Vineet as Vineet
 
 #: Name -> class; the name is that of its module, too.
 _CLASSES = {
@@ -59,6 +42,7 @@ _CLASSES = {
     "vineet": "Vineet",
 }
 _NAMES = {class_: name for name, class_ in _CLASSES.items()}
+__all__ = ["REGISTRY", "Algorithm", *_NAMES]
 
 
 class _Registry(Mapping[str, type[Algorithm]]):

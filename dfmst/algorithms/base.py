@@ -1,4 +1,4 @@
-"""The protocol of an algorithm, a frozen dataclass with a ``run``, the trace of a run, and the step of contraction."""
+"""The protocol of an algorithm, a frozen dataclass with a ``run``, and the trace of a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import contract_edges, drop_parallel
-from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
 
 
@@ -23,9 +21,9 @@ class Algorithm(Protocol):
         """Return the forest's rows, ascending ``int64``, and record each round in `trace`."""
 
 
-def chosen_rows(engine: Engine, flags: Array, total: int | None = None, barrier: Array | None = None) -> Array:
-    """Row ids of the flagged rows, ascending ``int64``; `total` is their number, if it is known (see `compact`)."""
-    return compact(engine, flags, np.uint64, lasting=True, total=total, barrier=barrier).view(np.int64)
+def chosen_rows(engine: Engine, flags: Array) -> Array:
+    """Row ids of the flagged rows, ascending ``int64``."""
+    return compact(engine, flags, np.uint64, lasting=True).view(np.int64)
 
 
 class Timed:
@@ -75,25 +73,3 @@ class Trace:
         """Return the records as columns; a quantity that a round lacks is ``None``."""
         names = dict.fromkeys(name for record in self.records for name in record)
         return {name: [record.get(name) for record in self.records] for name in names}
-
-
-def contract_round(
-    engine: Engine,
-    edges: Edges,
-    parent: Array,
-    trace: Trace,
-    step: str,
-    lightest_only: bool,
-    drop_isolated: bool = False,
-) -> tuple[Edges, int, int]:
-    """Make each component a vertex; the edges between two, their number, and the number of vertices.
-
-    With `lightest_only`, only the lightest of the edges between two vertices stays; the number is that before.
-    """
-    with trace.step(step):
-        edges, vertices = contract_edges(engine, edges, parent, drop_isolated=drop_isolated)
-    crossing = len(edges)
-    if lightest_only:
-        with trace.step("parallel"):
-            edges = drop_parallel(engine, edges, vertices)
-    return edges, crossing, vertices

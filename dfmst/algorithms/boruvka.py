@@ -25,7 +25,8 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import count_roots, flatten
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms.base import Trace, chosen_rows, contract_round
+from dfmst.algorithms._shared_steps import contract_round
+from dfmst.algorithms.base import Trace, chosen_rows
 
 _NONE = np.iinfo(np.uint64).max
 

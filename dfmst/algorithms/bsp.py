@@ -20,7 +20,7 @@ UpdateSolutionSet                vertex's smaller end stay a root
 1: 38                            a single zero-difference vertex, or (a forest) no edge left
 1: 41-53, Compaction             ``flatten`` and ``contract_edges`` of :mod:`dfmst._engines.primitives.contract`
 figure 6 (b)                     ``drop_parallel``
-1: 13, local finish              :func:`dfmst.algorithms._kruskal_scan.scan_light`, Kruskal's scan
+1: 13, local finish              :func:`dfmst.algorithms._shared_steps.scan_light`, Kruskal's scan
 ===============================  ===============================================================================
 
 A spanning forest is the case of equal weights: ties go to the smaller row, which is the paper's smaller u_j.
@@ -39,8 +39,8 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import count_roots, flatten
 from dfmst._engines.primitives.edges import Edges, key_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._kruskal_scan import scan_light
-from dfmst.algorithms.base import Trace, chosen_rows, contract_round
+from dfmst.algorithms._shared_steps import Level, contract_round, scan_light
+from dfmst.algorithms.base import Trace, chosen_rows
 
 _NONE = np.iinfo(np.uint64).max
 _FEW = 1 << 15  # edges that one scan finishes faster than the rounds they would take
@@ -105,7 +105,7 @@ class BSP:
             trace.round(vertices=vertices, edges=len(edges))
             if len(edges) <= _FEW if most is None else done >= most:
                 parent = engine.xp.arange(vertices, dtype=np.uint32)
-                components -= scan_light(engine, edges, 0, None, vertices, parent, chosen, trace)
+                components -= scan_light(Level(engine, edges, 0, vertices, chosen, trace), None, parent)
                 trace.add(components=components)
                 break
             parent, joined, zero_difference = _strut(engine, edges, vertices, chosen, trace)

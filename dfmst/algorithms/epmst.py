@@ -20,8 +20,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._kruskal_scan import scan_light
-from dfmst.algorithms._shared_steps import select_light, survivors
+from dfmst.algorithms._shared_steps import Level, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.prim import Prim
 
@@ -85,12 +84,11 @@ class EPMST:
         trace.round(vertices=components, edges=len(edges))
         parent = engine.xp.arange(components, dtype=np.uint32)
         share = self.sample or min(_MOST, components * math.log(max(components, 3)) / 4 / len(edges))
-        light = position = None
-        if share < 1:
-            light, position = select_light(engine, edges, table.flip, share, trace, seed=self.seed)
-        components -= scan_light(engine, edges, table.flip, position, components, parent, chosen, trace)
+        level = Level(engine, edges, table.flip, components, chosen, trace)
+        light, position = (None, None) if share >= 1 else select_light(level, share, self.seed)
+        components -= scan_light(level, position, parent)
         if light is not None and components > 1:
-            rest, components = survivors(engine, edges, table.flip, light, parent, trace)
+            rest, components = survivors(level, light, parent)
             if len(rest):
                 trace.round(vertices=components, edges=len(rest))
                 Prim().grow(engine, rest, components, chosen, trace)

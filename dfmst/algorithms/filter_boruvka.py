@@ -41,9 +41,10 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.edges import end_words, gather_keys
-from dfmst._engines.primitives.flags import FLAG_GRAIN, count_set, flag_length, flag_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact_at_once, count_set, flag_length, flag_words
 from dfmst.algorithms._shared_steps import check_light, sampled_threshold
 from dfmst.algorithms.base import Trace, chosen_rows
 
@@ -112,7 +113,9 @@ class FilterBoruvka:
                 flatten(engine, work.parent)
                 giant = work.component_of(sides[0].row)
             components = self._solve(components, work, sides[1], trace, giant)
-        return chosen_rows(engine, chosen, table.vertices - components, work.barrier)
+        if engine.on_host or not engine.in_steps:
+            return chosen_rows(engine, chosen)
+        return compact_at_once(engine, chosen, table.vertices - components, work.barrier).view(np.int64)
 
     @staticmethod
     def _solve(components: int, work: Worklist, side: Side, trace: Trace, giant: Array | None = None) -> int:
@@ -171,13 +174,9 @@ def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _COUNTED = 1 << 14  # rows that predict the length of the second list
 _DEVIATIONS = 5  # by which it may be longer
-_COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the first round and of all; then those below
-_LENGTHS = (0, 5)  # places of the number of edges in both lists
-_ROUNDS = 2  # place of the number of rounds
-_WAITING = 6  # place of the barrier's counter
 _TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
 _OFFERED = 4  # records that a thread of `offer_records` takes
-_CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
+_NAMED = constants_of("filter_boruvka")  # places of the counters, and the share of vertices below which all are cleared
 
 
 class Side(NamedTuple):
@@ -196,17 +195,16 @@ class Worklist:
     """The buffers of all rounds over the edges of a side; they grow if a list needs more room.
 
     Two lists of records, two ``uint64`` words each, with room for `capacity` records; two arrays of the vertices'
-    lightest records; counters, which are sums over all threads. A record is 16 bytes: two representatives, 32 bits of
+    lightest records; counters by the names of the kernels' text. A record is 16 bytes: two representatives, 32 bits of
     the key, and the row (_engines/kernels/filter_boruvka.cuh).
     """
 
     def __init__(self, engine: Engine, table: EdgeTable, capacity: int, chosen: Array) -> None:
         self._engine, self._table, self._chosen = engine, table, chosen
-        source, target, stride = end_words(table.source, table.target)
-        self._edges = (source, target, stride, table.weight, table.flip, len(table))
+        self._edges = (*end_words(table.source, table.target), table.weight, table.flip, len(table))
         self.parent: Array = engine.xp.empty(table.vertices, np.uint32)
         self._best: Array = engine.xp.empty((2, table.vertices), np.uint64)
-        self._counters: Array = engine.xp.empty(_COUNTERS, np.uint32)
+        self._counters: Array = engine.xp.empty(_NAMED["COUNTERS"], np.uint32)
         self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
         self._side = Side(0, 0, False, 0, 0)
         self._giant: Array | None = None
@@ -217,7 +215,10 @@ class Worklist:
     @property
     def barrier(self) -> Array:
         """The word by which the threads of a kernel in steps wait for each other."""
-        return self._counters[_WAITING:]
+        return self._counter("MET")
+
+    def _counter(self, name: str) -> Array:
+        return self._counters[_NAMED[name] :]
 
     def _reserve(self, capacity: int) -> None:
         """Make room for `capacity` records; those in the lists are lost."""
@@ -230,7 +231,7 @@ class Worklist:
         """Clear the first round's minima and all counters; make every vertex a root, and clear the flags of rows."""
         vertices, words = self._table.vertices, 0 if chosen is None else len(chosen)
         columns = (parent, self._best[0], chosen, self._counters)
-        self._engine.launch("begin_worklist", max(vertices, words, _COUNTERS), vertices, words, *columns)
+        self._engine.launch("begin_worklist", max(vertices, words, len(self._counters)), vertices, words, *columns)
         self._begun = True
 
     def take(self, side: Side, giant: Array | None = None) -> None:
@@ -262,11 +263,8 @@ class Worklist:
         if not self._begun:
             self._begin(None, None)
         self._begun = False
-        side = self._side
-        bounds = (side.key, side.row, int(side.above), side.low, side.shift)
-        listed = (self._best[0], self._records[0], self._capacity, self._counters[:1])
-        parent = self.parent if side.above else None
-        columns = (*self._edges, *bounds, parent, self._giant, *listed)
+        listed = (self._best[0], self._records[0], self._capacity, self._counter("FIRST"))
+        columns = (*self._edges, *self._side, self.parent if self._side.above else None, self._giant, *listed)
         self._engine.launch("take_edges", -(-len(self._table) // _TAKEN), *columns)
 
     def component_of(self, row: int) -> Array:
@@ -301,11 +299,9 @@ class Worklist:
         together = _TOGETHER if self._engine.in_steps else 0
         if self._engine.on_host or length <= together:
             return length
-        length = int(self._counters[0])
-        while together < length <= self._capacity:
+        while together < (length := int(self._counter("FIRST")[0])) <= self._capacity:
             for now in (0, 1):
                 self._round(now, length)
-            length = int(self._counters[0])
         return length
 
     def _finish(self) -> list[int]:
@@ -319,15 +315,16 @@ class Worklist:
             lists = (self.barrier, first, second, most, table.weight, table.flip, self._side.shift)
             columns = (self.parent, self._best, table.vertices, self._chosen, len(self._chosen), self._counters)
             self._engine.launch("finish_records", most, *lists, *columns)
-        counted: list[int] = self._counters[:4].tolist()
+        names = ("FIRST", "CHOSEN", "ROUNDS", "TAKEN")
+        counted = self._counters[: 1 + _NAMED[names[-1]]].tolist()  # one read from the device
         if not self._engine.in_steps:
-            counted[1] = count_set(self._engine, self._chosen)
-        return counted
+            counted[_NAMED["CHOSEN"]] = count_set(self._engine, self._chosen)
+        return [counted[_NAMED[name]] for name in names]
 
     def _round(self, now: int, bound: int) -> None:
         """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""
         vertices = self._table.vertices
-        by_records = _CLEAR_SHARE * bound < vertices
+        by_records = _NAMED["CLEAR_SHARE"] * bound < vertices
         self._launch("join_records", now, by_records)(bound if by_records else max(bound, vertices))
         self._launch("offer_records", now, False)(-(-bound // _OFFERED))
 
@@ -337,11 +334,11 @@ class Worklist:
         if prepared is not None:
             return prepared
         records, best, table, then = self._records, self._best, self._table, 1 - now
-        length, next_length = (self._counters[_LENGTHS[at] :][:1] for at in (now, then))
+        length, next_length = map(self._counter, ("SECOND", "FIRST") if now else ("FIRST", "SECOND"))
         arguments: tuple[Array | int | None, ...]
         if kernel == "join_records":
             cleared = 0 if by_records else table.vertices
-            places = (self.parent, self._chosen, self._counters[_ROUNDS:], next_length)
+            places = (self.parent, self._chosen, self._counter("ROUNDS"), next_length)
             arguments = (records[now], length, best[now], best[then], cleared, *places)
         else:
             keys = (table.weight, table.flip, self._side.shift)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
+from dfmst._edges.edge_table import ChecksFailed, EdgeTable
 from dfmst._edges.vertices import SHORT
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import BYTE_VERTICES, drop_parallel
@@ -43,8 +43,7 @@ from dfmst._engines.primitives.edges import (
 )
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
 from dfmst._engines.primitives.sort import block_length
-from dfmst.algorithms._kruskal_scan import MANY_THREADS, scan_light
-from dfmst.algorithms._shared_steps import check_light, select_light, survivors
+from dfmst.algorithms._shared_steps import MANY_THREADS, Level, check_light, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
@@ -121,26 +120,23 @@ class FilterKruskal:
                     edges = drop_parallel(engine, edges, components)
             share = self._light_share(engine, len(edges), components)
             width = range_width(engine, edges, components) if near else None
+            level = Level(engine, edges, flip, components, chosen, trace, deferred)
             if width is not None:
-                before = components
-                edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace, deferred)
-                # If light edges are cut, every component may have to wait.
-                near, flip, deferred = 2 * components <= before, 0, None
+                (edges, components), flip, deferred = contract_ranges(level, width), 0, None
+                near = 2 * components <= level.components  # if light edges are cut, every component may have to wait
                 continue
             if share is None and deferred is not None:
                 break
             parent = numbered(engine, components)
-            flags = position = None
-            if share is not None:
-                flags, position = select_light(engine, edges, flip, share, trace, deferred)
-            components -= scan_light(engine, edges, flip, position, components, parent, chosen, trace, deferred)
+            flags, position = (None, None) if share is None else select_light(level, share)
+            components -= scan_light(level, position, parent)
             if components == 1 and deferred is not None:
                 deferred.check_ends(engine, edges.source, edges.target, table.vertices)
                 deferred = None
             if flags is None or components == 1:
                 break
             position = None  # frees its memory
-            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred, chosen), 0
+            (edges, components), flip = survivors(level, flags, parent, solve_few=True), 0
             deferred = None
         if deferred is not None:
             raise ChecksFailed
@@ -208,22 +204,14 @@ def range_width(engine: Engine, edges: Edges, vertices: int) -> int | None:
     return width if inside[0] >= _INSIDE * size else None
 
 
-def contract_ranges(
-    engine: Engine,
-    edges: Edges,
-    flip: int,
-    vertices: int,
-    width: int,
-    chosen: Array,
-    trace: Trace,
-    deferred: DeferredChecks | None = None,
-) -> tuple[Edges, int]:
+def contract_ranges(level: Level, width: int) -> tuple[Edges, int]:
     """Contract the edges inside ranges of 2^`width` vertices that are known to belong to the forest.
 
-    With `deferred` checks, `vertices` is a bound, and vertices above the largest id are left out.
+    With deferred checks, the number of vertices is a bound, and vertices above the largest id are left out.
     """
+    engine, edges, flip, _, chosen, trace, _ = level
     with trace.step("sort"):
-        buckets = _Buckets(engine, edges, flip, vertices, width, deferred)
+        buckets = _Buckets(level, width)
         vertices = buckets.vertices
     with trace.step("scan"):
         limit, marks, components = buckets.solve()
@@ -248,9 +236,8 @@ class _Buckets:
     those in its range, in words of 32 bits or of 64.
     """
 
-    def __init__(
-        self, engine: Engine, edges: Edges, flip: int, vertices: int, width: int, deferred: DeferredChecks | None = None
-    ) -> None:
+    def __init__(self, level: Level, width: int) -> None:
+        engine, edges, flip, vertices, _, _, deferred = level
         self.engine, self.edges = engine, edges
         length, empty = len(edges), engine.xp.empty
         block, ranges = -(-block_length(engine, length) // 64) * 64, -(-vertices >> width)

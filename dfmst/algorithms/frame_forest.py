@@ -23,9 +23,7 @@ from dfmst._edges.vertices import factorize
 from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
-from dfmst.algorithms.frame_bsp import bsp_ranks
-from dfmst.algorithms.frame_mastiff import mastiff_ranks
-from dfmst.algorithms.frame_steps import Edges, boruvka_ranks, count, without_loops
+from dfmst.algorithms.frame_rounds import Edges, boruvka_ranks, bsp_ranks, count, mastiff_ranks, without_loops
 from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
 
 
@@ -112,10 +110,8 @@ def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
     if not engine.on_host:
         numbered = factorize(engine, source, target, in_order=False)
         return numbered.source, numbered.target
-    encoded = pa.chunked_array(
-        [plain(source), plain(target)]
-    ).dictionary_encode()  # without a chunk if there are no ids
-    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
+    encoded = pa.chunked_array([plain(source), plain(target)]).dictionary_encode()
+    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]  # none if there are no ids
     code = np.concatenate([np.zeros(0, np.uint32), *codes])
     return code[: len(source)], code[len(source) :]
 

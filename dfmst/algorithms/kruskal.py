@@ -30,7 +30,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import count_set, flag_words
-from dfmst.algorithms._kruskal_scan import KruskalScan
+from dfmst.algorithms._shared_steps import KruskalScan
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _ROUNDS = 32  # rounds at most: each labels all vertices
@@ -115,11 +115,9 @@ class Kruskal:
 
     def _lengths(self, engine: Engine, edges: int, vertices: int) -> tuple[int, int]:
         """Edges of a round that the scan takes itself, and all of them; multiples of 64."""
-        helpers = self.helpers
-        if helpers is None:
-            if not engine.on_host:
-                return edges, edges  # one scan: its columns are copied to the host only once
-            helpers = engine.threads - 1
+        if self.helpers is None and not engine.on_host:
+            return edges, edges  # one scan: its columns are copied to the host only once
+        helpers = engine.threads - 1 if self.helpers is None else self.helpers
         # No shorter than the labeling that helpers need: a round then costs no more than it checks.
         stretch = max(_SHORTEST_STRETCH, vertices, edges // _ROUNDS)
         own = -(-stretch // (64 * (helpers + 1))) * 64

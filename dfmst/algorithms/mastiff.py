@@ -162,9 +162,7 @@ def _labels_of_lists(engine: Engine, lists: Adjacency, source: Array) -> Array:
     engine.launch("unite_neighbors", vertices, lists.offset, lists.other, 0, _FIRST_NEIGHBORS, _NO_LIMIT, label)
     flatten(engine, label)
     giant = giant_component(engine, source, label)
-    skipped = _NO_LIMIT if giant is None else giant
-    entries = len(lists.edge)
-    rest = (_FIRST_NEIGHBORS, entries, skipped)
+    rest = (_FIRST_NEIGHBORS, len(lists.edge), _NO_LIMIT if giant is None else giant)
     engine.launch("unite_neighbors", vertices, lists.offset, lists.other, *rest, label, grain=1024)
     flatten(engine, label)
     return label
@@ -251,17 +249,14 @@ class _Forest:
             self._elect(engine, listed)
         looking = len(self.roots)
         trace.add(chosen=before - looking, components=self.groups + looking)
-        if not trace.counts:
-            return
-        under_roots = int(self.size[self.roots].sum(dtype=np.int64)) - looking
-        merged = len(self.parent) - self.groups - looking
-        trace.add(depth=longest, root=looking, exempt=self.groups)
-        trace.add(merged_root=under_roots, merged_exempt=merged - under_roots)
-        trace.add(largest=int(self.largest.max()) >> 32)
+        if trace.counts:
+            under_roots = int(self.size[self.roots].sum(dtype=np.int64)) - looking
+            merged = len(self.parent) - self.groups - looking
+            trace.add(depth=longest, root=looking, exempt=self.groups, largest=int(self.largest.max()) >> 32)
+            trace.add(merged_root=under_roots, merged_exempt=merged - under_roots)
 
     def _elect(self, engine: Engine, listed: Array | None) -> None:
-        """Step 5."""
-        count = len(self.parent) if listed is None else len(listed)
+        count = self.count(listed)
         following, flags = engine.xp.empty(count, np.uint32), flag_words(engine, count)
         common = (listed, self.parent, self.group)
         engine.launch("stand", count, *common, self.size, self.largest)

@@ -32,7 +32,8 @@ from dfmst._engines.primitives.contract import contract_edges, count_roots, flat
 from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst._engines.primitives.sort import sort_order
-from dfmst.algorithms.base import Trace, chosen_rows, contract_round
+from dfmst.algorithms._shared_steps import contract_round
+from dfmst.algorithms.base import Trace, chosen_rows
 
 _SORT_FROM: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
 _LEAST_SPAN, _MOST_SPAN, _SPAN_PER_DEGREE = 8, 256, 4
@@ -117,11 +118,8 @@ class PMA:
 
     def _span(self, graph: RoundGraph) -> int:
         """γ, which is also how many start vertices an instance has to itself."""
-        span = self.max_subtree
-        if span is None:
-            degree = len(graph.lists.edge) / graph.vertices
-            span = min(max(_LEAST_SPAN, round(_SPAN_PER_DEGREE * degree)), _MOST_SPAN)
-        return min(span, graph.vertices)
+        by_degree = round(_SPAN_PER_DEGREE * len(graph.lists.edge) / graph.vertices)
+        return min(self.max_subtree or min(max(_LEAST_SPAN, by_degree), _MOST_SPAN), graph.vertices)
 
 
 UNVISITED = np.iinfo(np.uint32).max
@@ -173,8 +171,8 @@ def grow_and_unify(
 ) -> Array:
     """Grow subtrees and unify the joined vertices, until no edge remains; the forest's rows, ascending ``int64``.
 
-    `growth` grows a round's subtrees. The edges are sorted by weight at the
-    beginning of round `sort_from`, and later rounds keep the order. With `lightest_only`, parallel edges are dropped.
+    `growth` grows a round's subtrees. The edges are sorted by weight at the beginning of round `sort_from`, and later
+    rounds keep the order. With `lightest_only`, parallel edges are dropped.
     """
     chosen = flag_words(engine, len(table))
     components, number = table.vertices, 0
@@ -202,8 +200,7 @@ def grow_and_unify(
             joined = vertices - count_roots(engine, grown.parent)
         components -= joined
         trace.add(conflicts=grown.conflicts, chosen=joined, components=components, reduction=joined / vertices)
-        edges, crossing, vertices = contract_round(
-            engine, edges, grown.parent, trace, "unify", lightest_only, drop_isolated=True
-        )
+        contracted = contract_round(engine, edges, grown.parent, trace, "unify", lightest_only, isolated=False)
+        edges, crossing, vertices = contracted
         trace.add(crossing=crossing, kept=len(edges))
     return chosen_rows(engine, chosen)

@@ -31,13 +31,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, key_edges
 from dfmst._engines.primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
@@ -145,34 +146,46 @@ class Prim:
             xp.full(vertices, np.iinfo(np.uint32).max, np.uint32),
             xp.zeros(vertices, np.uint8),
         )
-        found, state = xp.empty(vertices, np.uint32), xp.zeros(5, np.uint64)
+        found, state = xp.empty(vertices, np.uint32), _counters(xp)
         with trace.step("grow"):
             engine.launch("grow_trees", 1, *lists, vertices, hub, *heap, queues, *reached, found, state)
-            joined, _, trees, hubs, nanoseconds = state.tolist()
+            joined, trees, hubs, nanoseconds = _counted(state, "JOINED", "TREES", "HUBS", "NANOSECONDS")
         trace.add(queues=queues, hubs=hubs, shared=shared, seconds_offer=nanoseconds / 1e9)
         return found, joined, trees
 
     def _by_reduction(self, engine: Engine, edges: Edges, lists: Adjacency, trace: Trace) -> tuple[Array, int, int]:
         xp, vertices = engine.xp, len(lists.offset) - 1
         # A thread of a CPU takes a whole lane: more lanes than threads only lengthen the second reduction.
-        most = self.lanes or (engine.threads if engine.on_host else min(_LANES, max(1, math.isqrt(vertices))))
+        lanes = self.lanes or (engine.threads if engine.on_host else min(_LANES, max(1, math.isqrt(vertices))))
         with trace.step("adjacency"):
-            records = _records(engine, lists) if self.lists == "pairs" else (None, None)
+            graph = (*lists, *(_records(engine, lists) if self.lists == "pairs" else (None, None)))
         lightest = xp.full(vertices, np.iinfo(np.uint64).max, np.uint64)
         vertex, place = (xp.arange(vertices, dtype=np.uint32) for _ in range(2))
-        partial = xp.empty(most, np.uint64), xp.empty(most, np.uint32)
-        found, state = xp.empty(vertices, np.uint32), xp.zeros(3, np.uint64)
-        run = _rounds_in_one_call if engine.on_host else _rounds_by_launches
-        run(engine, edges.key, (lists, records), (lightest, vertex, place, partial, found, state), trace)
-        trace.add(lanes=most)
-        return found, int(state[0]), int(state[2])
+        partial = xp.empty(lanes, np.uint64), xp.empty(lanes, np.uint32)
+        found, state = xp.empty(vertices, np.uint32), _counters(xp)
+        candidates = (lightest, vertex, place, *partial, found, state)
+        if engine.on_host:
+            # A single lane is the scan without a reduction: nobody shares it.
+            share, spent = _SHARE if lanes > 1 else vertices, xp.zeros(3, np.uint64)
+            engine.launch("reduce_rounds", 1, *graph, vertices, lanes, share, edges.key, *candidates, spent)
+            seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
+            trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
+        else:
+            _rounds_by_launches(engine, edges.key, graph, candidates, trace)
+        trace.add(lanes=lanes)
+        joined, trees = _counted(state, "JOINED", "TREES")
+        return found, joined, trees
 
 
-#: Columns of a reduction, as in ``prim_reduction.cuh``: lightest, vertex, place, partial minima, found, state.
-_Candidates: TypeAlias = tuple[Array, Array, Array, tuple[Array, Array], Array, Array]
+def _counters(xp: Any) -> Array:
+    """Return cleared counters of both forms, by the names of the kernels' text."""
+    counters: Array = xp.zeros(constants_of("common")["TREE_COUNTERS"], np.uint64)
+    return counters
 
-#: Lists as columns, and as records of vertices and of entries, or ``None`` for each.
-_Lists: TypeAlias = tuple[Adjacency, tuple[Array | None, Array | None]]
+
+def _counted(counters: Array, *names: str) -> list[int]:
+    words = counters.tolist()
+    return [words[constants_of("common")[name]] for name in names]
 
 
 def _records(engine: Engine, lists: Adjacency) -> tuple[Array, Array]:
@@ -185,39 +198,25 @@ def _records(engine: Engine, lists: Adjacency) -> tuple[Array, Array]:
     return spans, pairs
 
 
-def _rounds_in_one_call(engine: Engine, key: Array, graph: _Lists, candidates: _Candidates, trace: Trace) -> None:
-    """Run all rounds, and record the seconds of their steps."""
-    lists, records = graph
-    lightest, vertex, place, partial, found, state = candidates
-    lanes = len(partial[0])
-    # A single lane is the scan without a reduction: nobody shares it.
-    share = _SHARE if lanes > 1 else len(vertex)
-    spent = engine.xp.zeros(3, np.uint64)
-    columns = (lightest, vertex, place, *partial, found, state, spent)
-    engine.launch("reduce_rounds", 1, *lists, *records, len(vertex), lanes, share, key, *columns)
-    seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
-    trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
-
-
-def _rounds_by_launches(engine: Engine, key: Array, graph: _Lists, candidates: _Candidates, trace: Trace) -> None:
-    """Run the rounds, three launches each at most."""
-    lists, records = graph
-    lightest, vertex, place, partial, found, state = candidates
-    vertices, most = len(vertex), len(partial[0])
-    relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(lists.offset).max()))
+def _rounds_by_launches(
+    engine: Engine, key: Array, graph: tuple[Any, ...], candidates: tuple[Array, ...], trace: Trace
+) -> None:
+    """Run the rounds, three launches each at most; columns are named as in ``prim_reduction.cuh``."""
+    lightest, vertex, place, *partial, found, state = candidates
+    offset, vertices, most = graph[0], len(vertex), len(partial[0])
+    relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(offset).max()))
     for front in range(vertices):
-        minima: tuple[Array, Array | None] = (lightest[front:], None)
+        minima: list[Array | None] = [lightest[front:], None]
         length = vertices - front
         if length > most:
-            length, minima = most, partial
+            length, minima = most, [*partial]
             with trace.step("reduce"):
                 engine.launch("least_of_groups", _WARP * most, lightest, front, vertices, most, key, *partial)
         with trace.step("join"):
             columns = (lightest, vertex, place, found, state)
             engine.launch("join_lightest", _WARP, *minima, length, front, key, *columns)
         with trace.step("relax"):
-            graph_columns = (*lists, *records, relax_lanes, front)
-            engine.launch("relax_neighbors", relax_lanes, *graph_columns, key, place, state, lightest)
+            engine.launch("relax_neighbors", relax_lanes, *graph, relax_lanes, front, key, place, state, lightest)
 
 
 def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub: int) -> tuple[Array, int]:

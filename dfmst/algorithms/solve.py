@@ -65,9 +65,9 @@ def solve(
     with step("solve"):
         try:
             return _run(scratch, input, chosen, trace)
-        except ChecksFailed:
-            trace.records.clear()
-        return _run(scratch, read(False), chosen, trace)
+        except ChecksFailed:  # checks are only deferred without a trace
+            input = read(False)
+        return _run(scratch, input, chosen, trace)
 
 
 def _run(engine: Engine, input: Input, algorithm: Algorithm, trace: Trace) -> Solved:
@@ -115,7 +115,6 @@ def solve_frame(
 
 @cache
 def _default(name: str) -> Algorithm:
-    """The object that a name selects."""
     return REGISTRY[name]()
 
 

@@ -127,10 +127,9 @@ def watts_strogatz(
     """
     fits = neighbors % 2 == 0 and 0 <= neighbors < max(n_vertices, 1)
     require(fits, f"neighbors is {neighbors}; it must be even and below the number of vertices")
-    require(0 <= rewire <= 1, f"rewire is {rewire}; it must be a probability")
-    on, reach = select_engine(engine), neighbors // 2
+    rewired, on, reach = chance("rewire", rewire), select_engine(engine), neighbors // 2
     source, target = edge_columns(on, n_vertices * reach, n_vertices)
-    on.launch("ring_edges", len(source), stream(seed, 1), n_vertices, reach, chance(rewire), source, target)
+    on.launch("ring_edges", len(source), stream(seed, 1), n_vertices, reach, rewired, source, target)
     return edge_table(on, source, target, seed, weight)
 
 
@@ -148,14 +147,10 @@ def exact_density(
     n_vertices
         Number of vertices.
     density
-        Share of the ``n_vertices * (n_vertices - 1) / 2`` pairs that are edges; the number of edges is rounded.
+        Share of the ``n_vertices * (n_vertices - 1) / 2`` pairs that are edges. Their number is rounded; they
+        must be enough to connect the vertices.
     seed, weight, engine
         As in :func:`rmat`.
-
-    Raises
-    ------
-    ValueError
-        Too few edges to connect the vertices.
 
     Examples
     --------
@@ -210,10 +205,9 @@ def road_grid(
     {'source': [0, 0, 1, 1, 2, 3, 4], 'target': [1, 3, 2, 4, 5, 4, 5]}
     """
     require(rows > 0 and columns > 0, f"the grid is {rows} by {columns}; it must be at least 1 by 1")
-    require(0 <= keep <= 1, f"keep is {keep}; it must be a probability")
-    on, vertices = select_engine(engine), rows * columns
+    kept, on, vertices = chance("keep", keep), select_engine(engine), rows * columns
     flags = flag_words(on, 2 * vertices)
-    on.launch("flag_grid", len(flags), stream(seed, 1), chance(keep), rows, columns, flags, grain=FLAG_GRAIN)
+    on.launch("flag_grid", len(flags), stream(seed, 1), kept, rows, columns, flags, grain=FLAG_GRAIN)
     places = compact(on, flags, np.uint64)
     source, target = edge_columns(on, len(places), vertices)
     on.launch("grid_edges", len(places), places, columns, source, target)
@@ -292,7 +286,7 @@ def ssca2(
     2). HiPC 2005. Here every edge is one row: the benchmark's directions and parallel edges are left out.
     """
     require(0 <= scale <= 32, f"scale is {scale}; it must be between 0 and 32")
-    require(0 <= inter_clique <= 1, f"inter_clique is {inter_clique}; it must be a probability")
+    chance("inter_clique", inter_clique)
     largest = round(2 ** (scale / 3)) if largest_clique is None else largest_clique
     require(largest > 0, f"largest_clique is {largest}; it must be at least 1")
     on, vertices = select_engine(engine), 1 << scale
@@ -301,7 +295,7 @@ def ssca2(
     clique = (on.xp.searchsorted(begin, numbers, side="right") - 1).astype(np.uint64)
     parts = [_clique_edges(on, begin[1:][clique])]
     for level in range((len(begin) - 2).bit_length()):
-        flags, chances = flag_words(on, vertices), chance(inter_clique / (1 << level))
+        flags, chances = flag_words(on, vertices), chance("inter_clique", inter_clique / (1 << level))
         on.launch("draw_flags", len(flags), stream(seed, 2 * level + 2), chances, vertices, flags, grain=FLAG_GRAIN)
         places = compact(on, flags, np.uint64)
         ends = edge_columns(on, len(places), vertices)
@@ -315,12 +309,11 @@ def ssca2(
 def _clique_begins(on: Engine, vertices: int, largest: int, word: int) -> Array:
     """First vertex of each clique, and the number of vertices."""
     cliques = 2 * vertices // (largest + 1) + 64
-    while True:
+    ends = on.xp.zeros(1, np.uint64)
+    while int(ends[-1]) < vertices:
         sizes = on.xp.empty(cliques, np.uint64)
         on.launch("draw_below", cliques, word, largest, sizes)
         ends = on.xp.cumsum(sizes + np.uint64(1))
-        if int(ends[-1]) >= vertices:
-            break
         cliques *= 2  # numbers are counted: those drawn before stay the same
     inner = ends[ends < np.uint64(vertices)]
     begin: Array = on.xp.concatenate([on.xp.zeros(1, np.uint64), inner, on.xp.full(1, vertices, np.uint64)])

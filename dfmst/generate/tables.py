@@ -19,7 +19,7 @@ Weight: TypeAlias = Literal["float64", "float32", "int32", "hash24"] | None
 
 _VERTEX_LIMIT = 1 << 32
 _MASK = (1 << 64) - 1
-_DRAWN = {"float64": ("draw_f64", np.float64), "float32": ("draw_f32", np.float32), "int32": ("draw_i32", np.int32)}
+_KERNELS = {"float64": "draw_f64", "float32": "draw_f32", "int32": "draw_i32", "hash24": "hash24"}
 
 
 def stream(seed: int, number: int) -> int:
@@ -30,8 +30,9 @@ def stream(seed: int, number: int) -> int:
     return word ^ word >> 31
 
 
-def chance(probability: float) -> int:
+def chance(name: str, probability: float) -> int:
     """Turn a probability into the kernels' chance out of 2^53."""
+    require(0 <= probability <= 1, f"{name} is {probability}; it must be a probability")
     return round(probability * (1 << 53))
 
 
@@ -58,26 +59,19 @@ def edge_table(
     engine: Engine, source: Array, target: Array, seed: int, weight: Weight, values: Array | None = None
 ) -> pa.Table:
     """Return the table of edges, with weights at random, or those in `values`."""
-    columns = {"source": source, "target": target}
     if values is None and weight is not None:
         message = f"weight is {weight!r}; it must be 'float64', 'float32', 'int32', 'hash24' or None"
-        check_choice(weight, ("hash24", *_DRAWN), message)
+        check_choice(weight, tuple(_KERNELS), message)
         values = _weights(engine, source, target, seed, weight)
-    if values is not None:
-        columns["weight"] = values
-    on_host = {name: column.get() if hasattr(column, "get") else column for name, column in columns.items()}
-    return pa.table({name: pa.array(column) for name, column in on_host.items()})
+    columns = {"source": source, "target": target} | ({} if values is None else {"weight": values})
+    return pa.table({name: pa.array(engine.to_host(column)) for name, column in columns.items()})
 
 
 def _weights(engine: Engine, source: Array, target: Array, seed: int, weight: str) -> Array:
-    if weight == "hash24":
-        hashed: Array = engine.xp.empty(len(source), np.int32)
-        engine.launch("hash24", len(source), source, target, hashed)
-        return hashed
-    kernel, dtype = _DRAWN[weight]
-    drawn: Array = engine.xp.empty(len(source), dtype)
-    engine.launch(kernel, len(source), stream(seed, 0), drawn)
-    return drawn
+    weights: Array = engine.xp.empty(len(source), np.int32 if weight == "hash24" else weight)
+    drawn_from = (source, target) if weight == "hash24" else (stream(seed, 0),)
+    engine.launch(_KERNELS[weight], len(source), *drawn_from, weights)
+    return weights
 
 
 def hash24(source: ArrayLike, target: ArrayLike) -> Array:

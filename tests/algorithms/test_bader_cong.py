@@ -8,17 +8,17 @@ import pytest
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import BaderCong, Boruvka
-from dfmst.algorithms.base import Trace
 from tests.support.cases import ENGINES
 from tests.support.paper_graphs import GRAPHS
+from tests.support.solving import traced
 
 each_graph = pytest.mark.parametrize("name", GRAPHS)
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)
 
 
 def run(algorithm, table, engine=ENGINES[0]):
-    trace = Trace()
-    return algorithm.run(engine, table, trace).tolist(), trace.records
+    rows, records = traced(algorithm, table, engine)
+    return rows.tolist(), records
 
 
 @each_engine
@@ -77,8 +77,3 @@ def test_conflicts():
     rows, (only,) = run(BaderCong(trees=2), EdgeTable(at[:-1], at[1:], np.array([1, 2, 3, 4, 5], np.int32), 6))
     assert rows == [0, 1, 2, 3, 4]
     assert (only["conflicts"], only["chosen"]) == (2, 5)
-
-
-def test_wrong_parameters():
-    with pytest.raises(ValueError, match="trees is 0; it must be at least 1, or None"):
-        BaderCong(0)

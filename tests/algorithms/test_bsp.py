@@ -11,11 +11,11 @@ from hypothesis import given, strategies as st
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import BSP
-from dfmst.algorithms.base import Trace
 from dfmst.algorithms.bsp import strut_components
 from tests.support.columns import component_labels, quick, seeds
 from tests.support.oracle import kruskal_rows
 from tests.support.shared_data import read_shared
+from tests.support.solving import traced
 
 ALL = 64  # rounds: more than log2 of any number of vertices
 
@@ -33,12 +33,6 @@ def random_table(seed, vertices, edges):
     rng = np.random.default_rng(seed)
     source, target = rng.integers(0, vertices, (2, edges), np.uint32)
     return EdgeTable(source, target, rng.integers(0, 12, edges, np.int32), vertices)
-
-
-def traced(algorithm, table, threads=2):
-    trace = Trace()
-    rows = algorithm.run(CpuEngine(threads), table, trace)
-    return rows, trace.records
 
 
 def column(records, name):
@@ -116,22 +110,9 @@ def test_components(seed, vertices, edges):
         np.testing.assert_array_equal(strut_components(CpuEngine(2), table, algorithm), expected)
 
 
-def test_the_trace_does_not_depend_on_the_threads():
-    table = random_table(5, 3_000, 40_000)
-    records = [traced(BSP(), table, threads)[1] for threads in (1, 2, 4)]
-    counts = [[{k: v for k, v in r.items() if not k.startswith("seconds_")} for r in x] for x in records]
-    assert counts[0] == counts[1] == counts[2]
-    assert "light" in counts[0][-1]
-
-
 def test_few_edges_are_finished_at_once():
     _, records = traced(BSP(), random_table(1, 1_000, 5_000))
     assert len(records) == 1
-
-
-def test_rounds_must_not_be_negative():
-    with pytest.raises(ValueError, match="rounds is -1"):
-        BSP(rounds=-1)
 
 
 def test_rounds_on_a_road_network():
@@ -176,12 +157,7 @@ def test_rounds_by_density(density):
 def test_log_p_rounds(threads, rounds):
     source = np.arange(5000, dtype=np.uint32)
     table = EdgeTable(source, source + np.uint32(1), np.random.default_rng(0).random(5000), 5001)
-    trace = Trace()
-    assert BSP("log p").run(CpuEngine(threads), table, trace).tolist() == source.tolist()
-    assert sum("strut" in record for record in trace.records) == rounds
-    assert "light" in trace.records[-1]
-
-
-def test_other_rounds_are_refused():
-    with pytest.raises(ValueError, match="rounds is 'log n'; it must be at least 0, 'log p', or None"):
-        BSP("log n")  # type: ignore[arg-type]
+    rows, records = traced(BSP("log p"), table, CpuEngine(threads))
+    assert rows.tolist() == source.tolist()
+    assert sum("strut" in record for record in records) == rounds
+    assert "light" in records[-1]

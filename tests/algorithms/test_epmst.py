@@ -10,6 +10,7 @@ from dfmst.algorithms import EPMST, Boruvka
 from dfmst.algorithms.base import Trace
 from dfmst.generate import erdos_renyi, exact_density, road_grid
 from tests.support.cases import ENGINES
+from tests.support.solving import traced
 
 
 def edge_table(table, vertices):
@@ -39,55 +40,35 @@ def test_rows(name, sample):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_sample_is_the_share_that_kruskal_solves(name):
-    trace = Trace()
-    EPMST(0.2).run(ENGINES[0], TABLES[name], trace)
-    assert abs(trace.records[0]["light"] / len(TABLES[name]) - 0.2) < 0.05
+    records = traced(EPMST(0.2), TABLES[name])[1]
+    assert abs(records[0]["light"] / len(TABLES[name]) - 0.2) < 0.05
 
 
 def test_a_dense_graph_is_pruned_before_prim():
-    trace = Trace()
-    EPMST().run(ENGINES[0], TABLES["dense"], trace)
-    light = trace.records[0]["light"]
-    assert light < 750  # n ln(n) / 4 is 428
+    first, *rest = traced(EPMST(), TABLES["dense"])[1]
+    assert first["light"] < 750  # n ln(n) / 4 is 428
     # A pair is left where an end is alone: the root of 300 vertices is 6 %, and a pair has two ends.
-    assert sum(record["edges"] for record in trace.records[1:]) < 0.15 * 60_000
+    assert sum(record["edges"] for record in rest) < 0.15 * 60_000
 
 
 def test_all_edges_leave_nothing_to_prim():
-    trace = Trace()
-    EPMST(1).run(ENGINES[0], TABLES["sparse"], trace)
-    assert len(trace.records) == 1
-    assert trace.records[0]["light"] == 50_000
-
-
-@pytest.mark.parametrize("sample", [0, -0.5, 1.5, float("nan")])
-def test_no_share(sample):
-    with pytest.raises(ValueError, match="it must be above 0 and at most 1"):
-        EPMST(sample)
-
-
-def test_no_seed():
-    with pytest.raises(ValueError, match="seed is -1; it must be at least 0, or None"):
-        EPMST(seed=-1)
+    (record,) = traced(EPMST(1), TABLES["sparse"])[1]
+    assert record["light"] == 50_000
 
 
 def test_prim_finishes_a_sparse_graph_as_well():
-    trace = Trace()
-    EPMST().run(ENGINES[0], TABLES["roads"], trace)
-    assert len(trace.records) == 2
-    assert abs(trace.records[0]["light"] / len(TABLES["roads"]) - 0.9) < 0.05
-    assert 0 < trace.records[1]["chosen"] < 0.1 * 22_500
+    first, second = traced(EPMST(), TABLES["roads"])[1]
+    assert abs(first["light"] / len(TABLES["roads"]) - 0.9) < 0.05
+    assert 0 < second["chosen"] < 0.1 * 22_500
 
 
 @pytest.mark.parametrize("density", [0.02, 0.2, 0.75])
 def test_prim_finishes_the_graphs_of_table_7(density):
     table = edge_table(exact_density(2_000, density), 2_000)
     for seed in (None, 1):
-        trace = Trace()
-        EPMST(seed=seed).run(ENGINES[0], table, trace)
-        assert len(trace.records) == 2
-        assert 10 < trace.records[1]["chosen"] < 200  # the root of 2,000 is 45
-        assert trace.records[1]["edges"] < 0.2 * len(table)
+        _, second = traced(EPMST(seed=seed), table)[1]
+        assert 10 < second["chosen"] < 200  # the root of 2,000 is 45
+        assert second["edges"] < 0.2 * len(table)
 
 
 def test_a_random_sample():
@@ -95,8 +76,8 @@ def test_a_random_sample():
     expected = Boruvka().run(ENGINES[0], table, Trace())
     light = []
     for seed in (1, 1, 2):
-        trace = Trace()
-        np.testing.assert_array_equal(EPMST(0.2, seed).run(ENGINES[1], table, trace), expected)
-        light.append(trace.records[0]["light"])
+        rows, records = traced(EPMST(0.2, seed), table)
+        np.testing.assert_array_equal(rows, expected)
+        light.append(records[0]["light"])
     assert light[0] == light[1] != light[2]
     assert all(abs(count / len(table) - 0.2) < 0.05 for count in light)

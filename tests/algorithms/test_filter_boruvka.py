@@ -174,12 +174,6 @@ def test_all_rounds_are_one_launch_and_make_no_array():
     assert many[:2] == few[:2]
 
 
-@pytest.mark.parametrize("light", [0, -1, float("nan")])
-def test_no_light_edges_are_refused(light):
-    with pytest.raises(ValueError, match="it must be above 0, or None"):
-        FilterBoruvka(light)
-
-
 def test_auto_follows_the_engine():
     class OnDevice(CpuEngine):
         __slots__ = ()

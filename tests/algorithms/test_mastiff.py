@@ -7,20 +7,13 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Mastiff
-from dfmst.algorithms.base import Trace
 from tests.support.columns import quick, seeds
 from tests.support.oracle import kruskal_rows
 from tests.support.shared_data import read_shared
+from tests.support.solving import traced
 
 TIMES = ("seconds_", "touched", "edges")  # what the two forms of the rounds may differ in
-
-
-def traced(algorithm, table, threads=2):
-    trace = Trace()
-    rows = algorithm.run(CpuEngine(threads), table, trace)
-    return rows, trace.records
 
 
 def total(records, name):
@@ -146,15 +139,6 @@ def test_the_published_form_rewrites_no_edge():
     loads = [record["touched"] for record in records]
     assert loads == sorted(loads, reverse=True)
     assert loads[-1] < loads[0] / 2
-
-
-@pytest.mark.parametrize("algorithm", [Mastiff(), Mastiff(drop_inside=True)], ids=repr)
-@pytest.mark.parametrize("threads", [2, 4])
-def test_the_trace_does_not_depend_on_the_threads(algorithm, threads):
-    table = rmat(10, 8, 3)
-    records = [traced(algorithm, table, count)[1] for count in (1, threads)]
-    counts = [[{k: v for k, v in r.items() if not k.startswith("seconds_")} for r in x] for x in records]
-    assert counts[0] == counts[1]
 
 
 def test_the_vertex_of_highest_degree_is_exempt_first():

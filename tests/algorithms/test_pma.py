@@ -15,6 +15,7 @@ from dfmst.algorithms.base import Trace
 from tests.support.cases import ENGINES
 from tests.support.oracle import kruskal_rows
 from tests.support.paper_graphs import GRAPHS, erdos_renyi
+from tests.support.solving import counts, traced
 
 each_graph = pytest.mark.parametrize("name", GRAPHS)
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)
@@ -27,9 +28,7 @@ def forest(name):
 
 
 def records(algorithm, table, engine=ENGINES[0]):
-    trace = Trace()
-    algorithm.run(engine, table, trace)
-    return trace.records
+    return traced(algorithm, table, engine)[1]
 
 
 def path(*weights):
@@ -54,8 +53,7 @@ def test_ways_agree(name, max_subtree, engine):
 def test_the_published_search_grows_the_same_subtrees(name, lightest):
     # On one thread nothing depends on timing: every count of every round is the same.
     heap, scan = (records(PMA(lightest, 40, search=search), GRAPHS[name]) for search in ("heap", "scan"))
-    counts = [[{k: v for k, v in r.items() if not k.startswith("seconds")} for r in rs] for rs in (heap, scan)]
-    assert counts[0] == counts[1]
+    assert counts(heap) == counts(scan)
 
 
 @each_engine
@@ -144,12 +142,3 @@ def test_loops_and_isolated_vertices_leave_first():
     at = np.array([3, 3, 5, 5], np.uint32)
     (first,) = records(PMA(), EdgeTable(at, np.array([3, 9, 3, 5], np.uint32), np.ones(4, np.float32), 20))
     assert (first["vertices"], first["edges"], first["chosen"], first["components"]) == (3, 4, 2, 18)
-
-
-def test_wrong_parameters():
-    with pytest.raises(ValueError, match="lightest is 'max'; it must be 'min', 'sort' or 'hybrid'"):
-        PMA("max")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="search is 'list'; it must be 'heap' or 'scan'"):
-        PMA(search="list")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="max_subtree is 1; it must be at least 2, or None"):
-        PMA(max_subtree=1)

@@ -11,7 +11,7 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst.algorithms import Boruvka, FilterKruskal
-from dfmst.algorithms._kruskal_scan import SHORT, BlockScan, PortionScan, ShortScan
+from dfmst.algorithms._shared_steps import SHORT, BlockScan, PortionScan, ShortScan
 from dfmst.algorithms.base import Trace
 from dfmst.arrays import forest_rows
 from tests.support.cases import ENGINES

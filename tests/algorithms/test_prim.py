@@ -146,18 +146,3 @@ def test_a_reduction_of_many_candidates_is_shared_out(threads, vertices):
     table = edges_with_a_hub(vertices)
     expected = Prim("queues").run(ENGINES[0], table, Trace()).tolist()
     assert Prim("reduction").run(CpuEngine(threads), table, Trace()).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"form": "heap"}, "form is 'heap'; it must be 'queues', 'reduction' or None"),
-        ({"queues": 0}, "queues is 0; it must be at least 1"),
-        ({"hub": 0}, "hub is 0"),
-        ({"lanes": -1}, "lanes is -1"),
-        ({"lists": "matrix"}, "lists is 'matrix'; it must be 'pairs' or 'columns'"),
-    ],
-)
-def test_parameters_out_of_range(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        Prim(**arguments)

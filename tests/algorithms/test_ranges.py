@@ -11,6 +11,7 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms import Boruvka, FilterKruskal
+from dfmst.algorithms._shared_steps import Level
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.filter_kruskal import contract_ranges, range_width
 from tests.support.cases import ENGINES
@@ -49,7 +50,7 @@ def near(seed, length, reach):
 def contract(engine, edges, flip, vertices, width, chosen):
     trace = Trace()
     trace.round(vertices=vertices, edges=len(edges))
-    return contract_ranges(engine, edges, flip, vertices, width, chosen, trace)
+    return contract_ranges(Level(engine, edges, flip, vertices, chosen, trace), width)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

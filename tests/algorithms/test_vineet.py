@@ -9,18 +9,15 @@ from hypothesis import given, strategies as st
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.edges import Edges, adjacency
 from dfmst.algorithms import PMA, Boruvka, Vineet
-from dfmst.algorithms.base import Trace
-from tests.support.cases import ENGINES
 from tests.support.columns import KEYS, each_engine, quick, seeds
 from tests.support.paper_graphs import GRAPHS
+from tests.support.solving import traced
 
 NONE = 2**32 - 1
 
 
-def records(algorithm, table, engine=ENGINES[1]):
-    trace = Trace()
-    algorithm.run(engine, table, trace)
-    return trace.records
+def records(algorithm, table):
+    return traced(algorithm, table)[1]
 
 
 @pytest.mark.parametrize("name", GRAPHS)

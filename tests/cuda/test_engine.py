@@ -13,8 +13,8 @@ import pytest
 import dfmst
 import dfmst.stream
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
-from dfmst._engines.base import bind
 from dfmst._engines.cuda import bound_kernels, capability_of, function_of, module_of
+from dfmst._engines.kernels import bind
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
 from tests.support.gpu.standin import cupy
 

@@ -141,7 +141,7 @@ def test_more_vertices_than_32_bits(monkeypatch):
         table = pa.table({"source": kind(np.arange(0, 42, 2)), "target": kind(np.arange(2, 44, 2))})
         with pytest.raises(CapacityError, match="the table has 22 vertices; 32-bit words number at most 20"):
             dfmst.spanning_forest(moved(table))
-    monkeypatch.setattr("dfmst._engines.primitives.dendrogram.ROW_LIMIT", 20)
+    monkeypatch.setattr("dfmst._engines.primitives.kruskal_tree.ROW_LIMIT", 20)
     with pytest.raises(CapacityError, match="the dendrogram of 10 vertices is not made on a GPU"):
         dfmst.single_linkage(moved(pa.table({"source": np.arange(9), "target": np.arange(1, 10)})), weight=None)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine, cpu
-from dfmst._engines.base import TYPES
 from dfmst._engines.cpu import described
+from dfmst._engines.kernels import TYPES
 
 COLUMNS = {
     "whole": np.arange(10, dtype=np.uint32),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._engines import Engine
+from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
@@ -18,6 +18,17 @@ def forest_of(engine: Engine, algorithm: Algorithm, source: Any, target: Any, we
     columns = [engine.from_host(column) for column in (source, target, weight)]
     table = EdgeTable(columns[0], columns[1], columns[2], vertices)
     return engine.to_host(algorithm.run(engine, table, Trace()))
+
+
+def traced(algorithm: Algorithm, table: EdgeTable, engine: Engine | None = None) -> tuple[Any, list[dict[str, Any]]]:
+    """The forest's rows of a table, and the records of the run; on two threads by default."""
+    trace = Trace()
+    return algorithm.run(CpuEngine(2) if engine is None else engine, table, trace), trace.records
+
+
+def counts(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records without the seconds of their steps."""
+    return [{name: value for name, value in record.items() if not name.startswith("seconds")} for record in records]
 
 
 def check_table_of_ids(engine: Engine, texts: bool, lengths: tuple[int, ...], most: int) -> None:

@@ -15,9 +15,8 @@ from pyarrow.parquet import ParquetFile
 from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, STREAMS, Work
+from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, STREAMS, Plan, Work
 from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
-from dfmst._drive.plan.terms import Plan
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
 from dfmst._edges.conditions import Conditions
@@ -128,11 +127,8 @@ def plan(
     known = ("auto", *PLANS)
     check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
     device = _device(gpus, gpu_memory_limit, strategy)
-    memory = (
-        (2 * round(device / DEVICE_SHARE) or 4 << 30)
-        if memory_limit is None
-        else parse_memory(memory_limit, auto=False)
-    )
+    default = 2 * round(device / DEVICE_SHARE) or 4 << 30
+    memory = default if memory_limit is None else parse_memory(memory_limit, auto=False)
     check_choice(protocol, ("tcp", "ucx"), f"protocol is {protocol!r}; it must be 'tcp' or 'ucx'")
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
     work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"))

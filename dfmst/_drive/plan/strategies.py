@@ -1,4 +1,4 @@
-"""The strategies of a plan, and which of them ``"auto"`` chooses."""
+"""The strategies of a plan: memory, bytes moved and rounds of each, whether it fits, and which ``"auto"`` chooses."""
 
 from __future__ import annotations
 
@@ -6,32 +6,214 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from dfmst._drive.plan import formulas as size
 from dfmst._drive.plan.formulas import (
-    BASE,
-    DENSE,
-    LABELLED,
-    MOST_OWNERS,
+    Plan,
     Work,
-    add_gpus,
-    device_vertices,
+    batch_of,
     fitting_vertices,
-    merge_plan,
-    owner_count,
-    shuffle_plan,
-    sliced_merge_plan,
-    two_pass_plan,
+    fold_room,
+    groups_of,
+    owners_of,
+    reading_group,
+    slice_memory,
+    slice_vertices,
+    task_limit,
 )
-from dfmst._drive.plan.streams import clusters_plan, components_plan, spill_plan, stream_plan
-from dfmst._drive.plan.terms import Plan, Term, most
+from dfmst._fold import budget
+from dfmst._fold.slices import COMPACT
+from dfmst._fold.terms import Term, least, most
 from dfmst.errors import CapacityError
+
+
+def _peak(work: Work, buffered: Term) -> Term:
+    """The maximum of reading next to a full buffer, solving the buffer, and merging the last two forests."""
+    (n, m, _), g, b = work.symbols, work.group_vertices, buffered.named("b", "rows")
+    folding = most(work.reading + size.EDGE * b, size.FOLD * b + budget.VERTEX * g) + work.dictionary * g
+    if work.workers == 1:
+        return size.BASE + folding
+    row, vertex = size.MERGE_EDGES * work.edge // 2 + budget.SOLVE, budget.VERTEX + work.dictionary
+    merging = row * least(2 * n, m) + vertex * n
+    return size.BASE + most(folding.named("folding"), merging.named("merging"))
+
+
+def merge_plan(work: Work) -> Plan:
+    """Forests of all workers, merged in a tree; in slices if only those fit."""
+    n, m, w = work.symbols
+    forests, step, sent = work.workers, 1, Term(0, "0")
+    while forests > 1:
+        sent += forests // 2 * least(n, step * m / w)
+        forests, step = forests - forests // 2, 2 * step
+    moved, peak = work.edge * sent + (w - 1) * size.POSITION * n, _peak(work, least(size.BUFFER * n, m / w))
+    tree = work.plan("merge", bytes_moved=moved, peak_memory=peak, fits=peak.value <= task_limit(work))
+    fits = tree.fits and (not work.device or work.group_vertices.value <= device_vertices(work.device))
+    return tree if fits or not (sliced := sliced_merge_plan(work)).fits else sliced
+
+
+def sliced_merge_plan(work: Work) -> Plan:
+    """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_edges`).
+
+    Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows. Roots and flags are
+    sent once, and each row's position to the worker that gathers the row. Measured on two workers by bench/cluster.py,
+    on four by bench/limits/small_workers.py.
+    """
+    (n, m, w), s, g = work.symbols, work.usable, work.group_vertices
+    room = budget.MemoryRunBudget(fold_room(work), 8)
+    f = least(n, m / w).named("f", "rows")
+    reading = reading_group(work).named("reading")
+    sorting = (size.EDGE + budget.SORT) * m / w
+    folding = reading + least(most(0, s - reading), budget.RUN_FIXED + budget.RUN_VERTEX * g + sorting)
+    solving = least(s, budget.RUN_VERTEX * n + size.SLICE_ROW / size.SLICES * w * f)
+    asked = (work.id_bytes + size.NUMBERING) * f if work.dictionary else 0
+    moved = (w - 1) * (size.EDGE * f + (size.POSITION + size.STATE) * n / w + asked)
+    peak = size.BASE + most(folding.named("folding"), solving.named("solving"))
+    fits = _gpu_folds_runs(work) and work.workers > 1 and g.value <= room.most_vertices
+    fits = fits and work.n_vertices <= slice_vertices(work.memory_limit)
+    return work.plan("merge", bytes_moved=moved, peak_memory=peak, rounds=size.SLICES, fits=fits)
+
+
+def two_pass_plan(work: Work) -> Plan:
+    """A forest of the light rows, sent to all workers as a filter of the others."""
+    n, _, w = work.symbols
+    mark = 1 + (work.id_bytes if work.dictionary else 0)  # bytes a vertex of the filter
+    moved = (w - 1) * (work.edge * (1 + size.RESIDUE) * n + mark * n + size.POSITION * n)
+    peak = _peak(work, least(size.BUFFER, size.LIGHT / w) * n)
+    return work.plan("two-pass", bytes_moved=moved, peak_memory=peak, reads=2, fits=peak.value <= task_limit(work))
+
+
+def shuffle_plan(work: Work) -> Plan:
+    """Rows sorted on the workers' disks, and slices of them solved one after the other."""
+    n, m, w = work.symbols
+    b = batch_of(work.usable).named("b", "rows")
+    groups = least(groups_of(work.usable, w, m), Term(work.partitions, "P")).named("groups", "groups")
+    kept = least(m, most(groups, m / b) * n).named("kept", "rows")  # a batch keeps its forest, a row a vertex at most
+    known = least(n, 2 * m / groups).named("k", "vertices")
+    asked = (work.id_bytes + size.NUMBERING) * groups * known if work.dictionary else 0
+    moved = (w - 1) / w * ((1 + size.TAKEN) * size.EDGE * kept + size.PASSED * n + asked)
+    reading = work.reading + size.BATCH * least(b, m) + work.dictionary * known
+    solving = size.SLICE_VERTEX * n + least(budget.RUN_FIXED, size.EDGE * m)
+    peak = size.BASE + most(reading.named("reading"), solving.named("solving"))
+    fits = solving.value <= slice_memory(work.memory_limit)
+    return work.plan("shuffle", bytes_moved=moved, peak_memory=peak, rounds=size.SLICES, fits=fits)
+
+
+def device_vertices(usable: int) -> int:
+    """Vertices whose forest a GPU folds in this memory."""
+    return usable // (size.SMALL_BUFFER * (size.EDGE + budget.GPU_SOLVE) + budget.VERTEX)
+
+
+def _gpu_folds_runs(work: Work) -> bool:
+    """Whether a GPU, if there is one, folds a group's forest in runs and solves slices."""
+    fits = work.group_vertices.value <= budget.MemoryRunBudget(work.device, 8).most_vertices
+    return not work.device or (fits and _gpu_solves_slices(work))
+
+
+def _gpu_solves_slices(work: Work) -> bool:
+    return size.STATE * work.n_vertices + size.GPU_SLICE_ROW * size.LEAST_ROWS <= work.device
+
+
+def add_gpus(work: Work, plan: Plan) -> Plan:
+    """Add the memory of each worker's GPU, the bytes over its bus, and those from GPU to GPU.
+
+    The host's memory stays an upper bound: columns are read and some ids numbered on the host, and forests wait there.
+    """
+    (peak, fits), (bus, links) = _gpu_peak(work, plan), _bus(work, plan)
+    formulas = {**plan.formulas, "peak_gpu_memory": peak, "bytes_over_bus": bus}
+    return replace(
+        plan,
+        fits=plan.fits and fits,
+        formulas={**formulas, "bytes_between_gpus": links} if links.value else formulas,
+        gpu_memory_limit=round(work.device / size.DEVICE_SHARE),
+        peak_gpu_memory=int(peak.value),
+        bytes_over_bus=int(bus.value),
+        bytes_between_gpus=int(links.value),
+    )
+
+
+def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
+    """Memory of a GPU, and whether that fits. Slices are solved in a buffer of all free memory."""
+    n, *_ = work.symbols
+    if plan.rounds:
+        free = Term(work.device, f"{size.DEVICE_SHARE} · limit").named("G")
+        r = most(size.LEAST_ROWS, (free - size.STATE * n) / size.GPU_SLICE_ROW).named("r", "rows")
+        slices = size.STATE * n + size.GPU_SLICE_ROW * r
+        if plan.strategy == "shuffle":
+            first, fits = (size.EDGE + COMPACT) * batch_of(work.usable).named("b", "rows"), _gpu_solves_slices(work)
+        else:
+            first, fits = budget.MemoryRunBudget(work.device, 8).vertex * work.group_vertices, _gpu_folds_runs(work)
+        return least(free, most(first, slices)), fits
+    folds = [buffer * (size.EDGE + budget.GPU_SOLVE) + budget.VERTEX for buffer in (size.BUFFER, size.SMALL_BUFFER)]
+    if work.id_bytes == size.SPARSE_ID:  # if the dictionary does not fit, the host numbers the ids
+        folds = [folds[0] + size.GPU_DICTIONARY, folds[1] + size.GPU_DICTIONARY, folds[1]]
+    vertex = next((fold for fold in folds if fold * work.n_vertices <= work.device), folds[-1])
+    return vertex * n, work.group_vertices.value <= device_vertices(work.device)
+
+
+def _bus(work: Work, plan: Plan) -> tuple[Term, Term]:
+    """Bytes between hosts and GPUs (PCIe), and from GPU to GPU (NVLink, if there is one), all workers together."""
+    n, m, w = work.symbols
+    nothing = Term(0, "0")
+    if plan.rounds:
+        kept = m if plan.strategy == "shuffle" else w * least(n, m / w)
+        return size.EDGE * m + 2 * size.EDGE * kept + (2 * size.STATE * plan.rounds + 8) * n, nothing
+    on_host = work.id_bytes > size.SPARSE_ID  # ids that the host numbers; forests then wait on the host
+    row, filtered = (size.EDGE, size.GPU_SOLVED) if on_host else (work.edge, work.edge)
+    rows, reading = m, row * m
+    if plan.reads == 2:
+        rows = least(m, size.LIGHT * n).named("l", "rows")
+        reading = row * rows + (filtered * m if rows.value < work.n_edges else 0)
+    forest = least(n, rows / w)
+    if on_host:
+        # A fold's forest comes back. Of each merged or filtered row, vertices and key go and a position comes back.
+        merged = size.EDGE * w + (2 * size.GPU_SOLVED + size.POSITION) * (w - 1)
+        return reading + merged * forest + ((size.GPU_SOLVED + size.POSITION) * n if plan.reads == 2 else 0), nothing
+    # Forests and filters move once from GPU to GPU, or over both buses. The forest's positions come back.
+    flags = 1 + (size.SPARSE_ID if work.dictionary else 0) if plan.reads == 2 else 0
+    if work.direct:
+        return reading + size.POSITION * n, (w - 1) * (work.edge * forest + flags * n)
+    return reading + (w - 1) * (2 * work.edge * forest + 2 * flags * n) + size.POSITION * n, nothing
+
+
+def stream_plan(work: Work) -> Plan:
+    """One process with its rows in a buffer, or in runs in memory if those fit."""
+    (n, m, _), limits = work.symbols, _limits(work)
+    if work.n_vertices > limits.most_vertices:
+        limits = _limits(work, "memory")
+    return work.plan("stream", peak_memory=limits.used(n, m), fits=work.n_vertices <= limits.most_vertices)
+
+
+def spill_plan(work: Work) -> Plan:
+    """One process with its rows in runs on disk."""
+    (n, m, _), limits = work.symbols, _limits(work, "disk")
+    fits, on_disk = work.n_vertices <= limits.most_vertices, limits.runs().on_disk(n, m)
+    return work.plan("spill", peak_memory=limits.used(n, m), bytes_on_disk=on_disk, fits=fits)
+
+
+def components_plan(work: Work) -> Plan:
+    """One process that unites the ends of the rows."""
+    (n, m, _), limits = work.symbols, _limits(work, sets=True)
+    return work.plan("components", peak_memory=limits.used(n, m), fits=work.n_vertices <= limits.most_vertices)
+
+
+def clusters_plan(work: Work) -> Plan:
+    """One process that folds a forest in a buffer or in memory, and cuts it at one threshold."""
+    fold, limits = stream_plan(work), _limits(work, sets=True)
+    cut = limits.used_for_cut(work.symbols[0]).named("cutting")
+    peak = most(fold.formulas["peak_memory"].named("folding"), cut)
+    fits = fold.fits and limits.needed_for_cut(work.n_vertices, 1, in_memory=True) <= work.memory_limit
+    return work.plan("clusters", peak_memory=peak, fits=fits)
+
+
+def _limits(work: Work, store: budget.Store = "buffer", *, sets: bool = False) -> budget.Budget:
+    return budget.Budget(Term(work.memory_limit, "M"), 8, work.dictionary, store, sets)
 
 
 def labels_plan(work: Work) -> Plan:
     """Components of a Dask frame: the forest of all partitions, then rounds of contraction among owners."""
     forest = automatic_plan(work)
-    owners = owner_count(work.memory_limit, work.workers, work.n_vertices, work.partitions)
-    shares = Term(owners, f"min({MOST_OWNERS}, P, max(2 · W, {2 * LABELLED} · n / s))").named("owners", "tasks")
-    labelling = (BASE + LABELLED * work.symbols[0] / shares).named("labelling")
+    n, _, w = work.symbols
+    shares = owners_of(work.usable, w, n, Term(work.partitions, "P")).named("owners", "tasks")
+    labelling = (size.BASE + size.LABELLED * n / shares).named("labelling")
     peak = most(forest.formulas["peak_memory"].named("forest"), labelling)
     return work.plan("labels", peak_memory=peak, reads=forest.reads, rounds=forest.rounds, fits=forest.fits)
 
@@ -70,8 +252,8 @@ def _choose(work: Work, rereadable: bool) -> tuple[str, str]:
     """The first choice of ``"auto"``, and why."""
     whole = work.n_vertices <= fitting_vertices(work.memory_limit, work.id_bytes)
     whole = whole and (not work.device or work.n_vertices <= device_vertices(work.device))
-    if rereadable and work.n_edges >= DENSE * work.n_vertices and (whole or plan_of(work, "two-pass").fits):
-        return "two-pass", f"{DENSE} edges a vertex or more, so a second read of the rows pays"
+    if rereadable and work.n_edges >= size.DENSE * work.n_vertices and (whole or plan_of(work, "two-pass").fits):
+        return "two-pass", f"{size.DENSE} edges a vertex or more, so a second read of the rows pays"
     if whole:
         return "merge", "a forest of all vertices fits one worker"
     sliced = sliced_merge_plan(work)

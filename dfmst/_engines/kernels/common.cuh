@@ -286,3 +286,15 @@ DEVICE u32 heaviest_link(const u64* link, u32 u, u32 v) {
   }
   return (u32)(taken >> 32);
 }
+
+// ---- Prim's algorithm ------------------------------------------------------------------------------------------------
+
+// The words of `state` in both forms; the host reads their names from this text.
+enum TreeCounter : u64 {
+  JOINED,  // chosen edges
+  VERTEX,
+  TREES,
+  HUBS,         // vertices whose neighbors the queues shared
+  NANOSECONDS,  // spent on these neighbors
+  TREE_COUNTERS
+};

@@ -4,11 +4,19 @@
 // leading << 32 | row. `leading` is the whole key where W has 32 bits, so that the second word is the total order. Of a
 // 64-bit key it is 32 bits: where those of two records are equal, the keys are looked up by row.
 
+// The words of `counters`; the host reads their names from this text.
+enum WorklistCounter : u64 {
+  FIRST,    // edges in the first list
+  CHOSEN,   // chosen edges
+  ROUNDS,   // rounds that had any edge
+  TAKEN,    // edges of the first round
+  OFFERED,  // edges of all rounds
+  SECOND,   // edges in the second list
+  MET,      // threads of the team that have come to the end of a step
+  COUNTERS = 8
+};
+
 enum : u64 {
-  COUNTERS = 8,    // the first list's edges, chosen edges, those of count_round, the second list's edges, the team's word
-  CHOSEN = 1,
-  ROUNDS = 2,
-  SECOND = 5,
   SUMS = 8192,     // threads that count the flags of the chosen edges
   CLEAR_SHARE = 8  // with fewer edges than vertices / 8, minima are cleared at their ends
 };
@@ -118,11 +126,11 @@ KERNEL(begin_worklist, (u64 vertices, u64 words, u32* parent, u64* best, u64* fl
   if (i < COUNTERS) counters[i] = 0;
 } END
 
-// What rounds count: those that had any edge, the edges of the first round, and those of all.
+// `rounds` are the counters from ROUNDS on.
 DEVICE void count_round(u32 edges, u32* rounds, u32* next_length) {
   *next_length = 0;
-  if (edges && rounds[0]++ == 0) rounds[1] = edges;
-  rounds[2] += edges;
+  if (edges && rounds[0]++ == 0) rounds[TAKEN - ROUNDS] = edges;
+  rounds[OFFERED - ROUNDS] += edges;
 }
 
 // An edge that is the lightest of either end joins the two, and its row is flagged. The ends were roots when the edge
@@ -194,13 +202,13 @@ KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* wei
 STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, const W* weight, u64 flip, u32 shift,
                              u32* parent, u64* best, u64 vertices, u64* flags, u64 words, u32* counters)) {
   Team team = TEAM;
-  if (counters[0] > capacity) return;
+  if (counters[FIRST] > capacity) return;
   for (u32 now = 0;; now ^= 1) {
-    const u32 edges = load(&counters[now ? SECOND : 0]);
+    const u32 edges = load(&counters[now ? SECOND : FIRST]);
     if (edges == 0 || STOPPED) break;
     u64 *const records = now ? second : first, *const next = now ? first : second;
     u64 *const mine = best + now * vertices, *const other = best + (now ^ 1) * vertices;
-    u32* const next_length = &counters[now ? 0 : SECOND];
+    u32* const next_length = &counters[now ? FIRST : SECOND];
     const u64 cleared = CLEAR_SHARE * edges < vertices ? 0 : vertices;
     team.each(edges > cleared ? edges : cleared, [=](u64 i) {
       if (i == 0) count_round(edges, counters + ROUNDS, next_length);

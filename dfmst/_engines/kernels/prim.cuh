@@ -93,8 +93,8 @@ template <typename K> DEVICE void offer_all(const Offered<K>& to, u64 j, u64 end
 }
 
 // Grows trees until every vertex is in one. The neighbors of a vertex of at least `hub` are shared out among the
-// queues, each filled by one thread. `state` is the number of chosen edges, the vertex at which the search for the next
-// tree's first vertex goes on, the number of trees, the number of hubs, and the nanoseconds spent on their neighbors.
+// queues, each filled by one thread. VERTEX of `state` is the one at which the search for the next tree's first vertex
+// goes on.
 KERNEL_OF(K, grow_trees, (const u64* offset, const u32* edge, const u32* other, const K* key, u64 vertices, u64 hub,
                           u64* heaps, const u64* starts, u64* sizes, u32 queues, K* nearest, u32* edge_of, u8* in_tree,
                           u32* chosen, u64* state)) {
@@ -103,7 +103,7 @@ KERNEL_OF(K, grow_trees, (const u64* offset, const u32* edge, const u32* other, 
   for (u64 turn = 0;; ++turn) {
     if (STOPPED_AT(turn)) return;
     const u32 queue = lightest_queue(heap, starts, sizes, queues);
-    u64 vertex = state[1];
+    u64 vertex = state[VERTEX];
     if (queue < queues) {
       Offer* own = heap + starts[queue];
       const u64 place = own->place;
@@ -116,12 +116,12 @@ KERNEL_OF(K, grow_trees, (const u64* offset, const u32* edge, const u32* other, 
       }
       pop(own, &sizes[queue]);
       if (in_tree[vertex]) continue;
-      chosen[state[0]++] = (u32)(place >> 32);
+      chosen[state[JOINED]++] = (u32)(place >> 32);
     } else {
       while (vertex < vertices && in_tree[vertex]) ++vertex;
-      state[1] = vertex;
+      state[VERTEX] = vertex;
       if (vertex == vertices) return;
-      ++state[2];
+      ++state[TREES];
     }
     in_tree[vertex] = 1;
     nearest[vertex] = 0;
@@ -137,7 +137,7 @@ KERNEL_OF(K, grow_trees, (const u64* offset, const u32* edge, const u32* other, 
       offer_share(to, first, last, heap + starts[at], &sizes[at]);
     };
     FORK(queues, 1, offer);
-    ++state[3];
-    state[4] += nanoseconds() - before;
+    ++state[HUBS];
+    state[NANOSECONDS] += nanoseconds() - before;
   }
 } END

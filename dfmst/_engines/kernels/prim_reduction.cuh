@@ -62,19 +62,19 @@ KERNEL_OF(K, least_of_groups, (const u64* lightest, u64 front, u64 length, u64 g
 // The candidate at `at` joins; if no edge leads to any, the one at the front begins a new tree.
 DEVICE void join(u64 best, u64 at, u64 front, u64* lightest, u32* vertex, u32* place, u32* chosen, u64* state) {
   if (best == ~0ull) at = front;
-  if (best == ~0ull) ++state[2];
-  else chosen[state[0]++] = (u32)best;
+  if (best == ~0ull) ++state[TREES];
+  else chosen[state[JOINED]++] = (u32)best;
   const u32 joined = vertex[at], moved = vertex[front];
   vertex[at] = moved;
   place[moved] = (u32)at;
   lightest[at] = lightest[front];
   vertex[front] = joined;
   place[joined] = (u32)front;
-  state[1] = joined;
+  state[VERTEX] = joined;
 }
 
 // Second launch, of one group: the least of `length` values joins. Without `index` they are those of the candidates
-// themselves. `state` is the number of chosen edges, the vertex that joined and the number of trees.
+// themselves. VERTEX of `state` is the one that joined.
 KERNEL_OF(K, join_lightest, (const u64* value, const u32* index, u64 length, u64 front, const K* edge_key,
                              u64* lightest, u32* vertex, u32* place, u32* chosen, u64* state)) {
   Least least;
@@ -140,7 +140,7 @@ KERNEL_OF(K, relax_neighbors, (const u64* offset, const u32* edge, const u32* ot
                                 const u64* state, u64* lightest)) {
   const ListsOf<K> lists = {offset, edge, other, key, spans, pairs};
   u64 begin, end;
-  list_of(lists, state[1], &begin, &end);
+  list_of(lists, state[VERTEX], &begin, &end);
   for (u64 j = begin + i; j < end; j += lanes) relax(lists, j, front, place, edge_key, lightest);
 } END
 
@@ -168,7 +168,7 @@ HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32*
     join(least.value, index[least.at], front, lightest, vertex, place, chosen, state);
     const u64 joined = nanoseconds();
     u64 first, end;
-    list_of(lists, state[1], &first, &end);
+    list_of(lists, state[VERTEX], &first, &end);
     const auto relax_one = [=](u64 at) { relax(lists, first + at, front, place, edge_key, lightest); };
     FORK(end - first, share, relax_one);
     spent[0] += reduced - begun;

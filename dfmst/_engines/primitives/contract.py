@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 from dfmst._engines.primitives.edges import Edges, edges_at, end_words, gather_edges, spread_steps
 from dfmst._engines.primitives.flags import (
     FLAG_GRAIN,
@@ -151,7 +152,6 @@ _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way, as threads may be interrupted
 _GIANT = 0.5  # share of the sampled edges above which a test for one component saves time
 _VERTICES = 16  # per edge at most, as the test reads all labels
-_BLOCK = 256  # words of kernel ``take_crossing``; in shorter blocks, two threads read memory below its full speed
 _FEW_EDGES = 1 << 16  # up to which there is room for all, in place of those that a sample makes expect
 _CROSSING_SAMPLE = 1 << 10
 _DEVIATIONS = 5  # by which they may be more
@@ -183,7 +183,8 @@ def crossing_flags(
         return flags
     aside = flags_to_write(engine, edges)
     inside = find_inside(engine, label, giant, listed=len(flags) >= _MANY)
-    _flag_leaving(engine, (source, target), inside, len(label), excluded, outside, (flags, aside))
+    checks = () if outside is None else (len(label), outside)
+    _flag_leaving(engine, (source, target), inside, (excluded, flags, aside), checks)
     if outside is not None and outside[0]:
         return flags
     engine.launch("drop_joined", len(flags), source, target, label, aside, flags, grain=FLAG_GRAIN)
@@ -205,13 +206,13 @@ def take_crossing(
     def take(begin: int, end: int, gathers: int, room: int = 0) -> tuple[int, list[Array]]:
         """Take edges of these words; return their number, which may be above the room, and their columns."""
         source, target = (column[64 * begin : 64 * end] for column in edges[:2])
-        places = np.full(-(-(end - begin) // _BLOCK) + 1, _NONE, np.uint64)
+        # In shorter blocks, two threads read memory below its full speed.
+        block = constants_of("take_crossing")["CROSSING_WORDS"]
+        places = np.full(-(-(end - begin) // block) + 1, _NONE, np.uint64)
         places[0] = 0
         taken = [engine.xp.empty(room, np.uint32) for _ in range(3)]
-        giants = (inside.flags, inside.bytes, gathers, inside.tables, inside.known)
-        checks = (len(label), outside)
-        lists = (label, places, room, *taken)
-        columns = (source, target, len(source), _BLOCK, *giants, excluded[begin:end], *checks, *lists)
+        checks, lists = (len(label), outside), (label, places, room, *taken)
+        columns = (source, target, len(source), block, *inside.columns(gathers), excluded[begin:end], *checks, *lists)
         engine.launch("take_crossing", len(places) - 1, *columns, grain=1)
         return int(places[-1]), taken
 
@@ -248,6 +249,10 @@ class Inside(NamedTuple):
     tables: Array | None  # two tables of 256 flags that list few vertices outside (see kernel ``find_inside``)
     known: int = 0  # all vertices below this number are inside, or are listed; 0: this is not known
 
+    def columns(self, gathers: int) -> tuple[Any, ...]:
+        """Return the columns of a kernel that looks up vertices, with or without gathers."""
+        return self.flags, self.bytes, gathers, self.tables, self.known
+
 
 def find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> Inside:
     """Find the vertices of this label, and list the others if they are few."""
@@ -267,40 +272,25 @@ def find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> In
 def leaving_flags(engine: Engine, source: Array, target: Array, inside: Inside) -> Array:
     """Flag the edges with at most one end in the giant component."""
     flags, aside = flags_to_write(engine, len(source)), flags_to_write(engine, len(source))
-    _flag_leaving(engine, (source, target), inside, 0, None, None, (flags, aside))
+    _flag_leaving(engine, (source, target), inside, (None, flags, aside))
     return flags
 
 
 def _flag_leaving(
-    engine: Engine,
-    ends: tuple[Array, Array],
-    giant: Inside,
-    vertices: int,
-    excluded: Array | None,
-    outside: Array | None,
-    flags: tuple[Array, Array],
+    engine: Engine, ends: tuple[Array, Array], giant: Inside, flags: tuple[Array | None, ...], checks: Any = ()
 ) -> None:
-    """Flag edges with at most one end in the giant component, and in a second column edges with no end in it."""
-    name, last = ("flag_leaving", ()) if outside is None else ("flag_leaving_checked", (vertices, outside))
+    """Flag edges with at most one end in the giant component, and in a last column edges with no end in it.
+
+    The first of the `flags` exclude edges. With `checks`, a number of vertices and a word, ids are not checked yet.
+    """
 
     def flag(begin: int, end: int, gathers: int) -> None:
         source, target = (column[64 * begin : 64 * end] for column in ends)
-        words = [None if column is None else column[begin:end] for column in (excluded, *flags)]
-        arguments = (
-            source,
-            target,
-            len(source),
-            giant.flags,
-            giant.bytes,
-            gathers,
-            giant.tables,
-            giant.known,
-            *words,
-            *last,
-        )
-        engine.launch(name, end - begin, *arguments, grain=FLAG_GRAIN)
+        words = [None if column is None else column[begin:end] for column in flags]
+        columns = (source, target, len(source), *giant.columns(gathers), *words, *checks)
+        engine.launch("flag_leaving_checked" if checks else "flag_leaving", end - begin, *columns, grain=FLAG_GRAIN)
 
-    length, width = len(flags[0]), ends[0].dtype.itemsize
+    length, width = flag_length(len(ends[0])), ends[0].dtype.itemsize
     begin = _try_gathers(width, length, flag) if engine.on_host and giant.bytes is None else 0
     flag(begin, length, _gathers.get(width, 0))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError
 
@@ -86,15 +86,9 @@ def used_vertices(engine: Engine, edges: Any) -> Array:
 def spread_positions(xp: Any, length: int, size: int) -> Array:
     """Return `size` ascending positions below `length`, deterministic without a period, one in each equal range."""
     step, stretch = spread_steps(length, size)
-    number = xp.arange(size, dtype=np.uint64)
-    offset = number * np.uint64(_MIXING)  # changed in place below, to save time
-    offset &= np.uint64(0xFFFFFFFF)
-    offset *= np.uint64(stretch)
-    offset >>= np.uint64(32)
-    number *= np.uint64(step)
-    number >>= np.uint64(32)
-    number += offset
-    positions: Array = number.astype(np.uint32)
+    number, word = xp.arange(size, dtype=np.uint64), np.uint64
+    offset = (number * word(_MIXING) & word(0xFFFFFFFF)) * word(stretch) >> word(32)
+    positions: Array = ((number * word(step) >> word(32)) + offset).astype(np.uint32)
     return positions
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
+from dfmst._engines.kernels import constants_of
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words of a block
@@ -14,13 +15,12 @@ _SHORT_FLAGS = 1 << 13  # words that one thread clears before several threads st
 
 def flag_words(engine: Engine, length: int) -> Array:
     """Return cleared flags for `length` rows."""
-    words = flag_length(length)
-    if engine.on_host and words > _SHORT_FLAGS:
-        flags = flags_to_write(engine, length)
-        engine.launch("clear_words", words, flags, grain=_SHORT_FLAGS)
-        return flags
-    cleared: Array = engine.xp.zeros(words, np.uint64)
-    return cleared
+    flags = flags_to_write(engine, length)
+    if engine.on_host and len(flags) > _SHORT_FLAGS:
+        engine.launch("clear_words", len(flags), flags, grain=_SHORT_FLAGS)
+    else:
+        flags.fill(0)
+    return flags
 
 
 def flags_to_write(engine: Engine, length: int) -> Array:
@@ -67,52 +67,35 @@ def count_set(engine: Engine, flags: Array) -> int:
     return int(_block_counts(engine, flags).sum())
 
 
-def compact(
-    engine: Engine,
-    flags: Array,
-    dtype: type = np.uint32,
-    *,
-    lasting: bool = False,
-    total: int | None = None,
-    barrier: Array | None = None,
-) -> Array:
-    """Return the positions of the set flags, ascending; `lasting` positions are not in the engine's scratch.
-
-    `total` is the number of set flags: if it is known, it is not read from the device. With a `barrier`, a word that is
-    0 or that earlier kernels in steps have used, a GPU then takes one launch.
-    """
-    if total is not None and barrier is not None and not engine.on_host and engine.in_steps:
-        return _compact_at_once(engine, flags, dtype, lasting, total, barrier)
+def compact(engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False) -> Array:
+    """Return the positions of the set flags, ascending; `lasting` positions are not in the engine's scratch."""
     if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would take longer
         (positions,) = np.unpackbits(flags.view(np.uint8), bitorder="little").view(np.bool_).nonzero()
         return positions.view(dtype) if np.dtype(dtype).itemsize == positions.itemsize else positions.astype(dtype)
-    totals = None if total is None else [total]
-    return compact_all(engine, flags, dtype=dtype, lasting=lasting, totals=totals)[0]
+    return compact_all(engine, flags, dtype=dtype, lasting=lasting)[0]
 
 
-_LISTED, _SUMMED = 16, 64  # of flags.cuh
+def compact_at_once(engine: Engine, flags: Array, total: int, barrier: Array) -> Array:
+    """Return the positions of the set flags, `total` in all, as lasting ``uint64``, by one launch in steps.
 
-
-def _compact_at_once(engine: Engine, flags: Array, dtype: type, lasting: bool, total: int, barrier: Array) -> Array:
-    """Return the positions by one launch."""
-    groups = -(-len(flags) // _LISTED)
-    parts = -(-groups // _SUMMED)
-    sums = engine.xp.empty(groups + parts + -(-parts // _SUMMED), np.uint64)
-    positions: Array = (engine.lasting() if lasting else engine).xp.empty(total, dtype)
+    The `barrier` is a word that is 0, or that earlier kernels in steps have used.
+    """
+    named = constants_of("flags")
+    groups = -(-len(flags) // named["LISTED"])
+    parts = -(-groups // named["SUMMED"])
+    sums = engine.xp.empty(groups + parts + -(-parts // named["SUMMED"]), np.uint64)
+    positions: Array = engine.lasting().xp.empty(total, np.uint64)
     engine.launch("compact_flags", groups, barrier, flags, len(flags), sums, positions)
     return positions
 
 
-def compact_all(
-    engine: Engine, *columns: Array, dtype: type = np.uint32, lasting: bool = False, totals: list[int] | None = None
-) -> list[Array]:
+def compact_all(engine: Engine, *columns: Array, dtype: type = np.uint32, lasting: bool = False) -> list[Array]:
     """Return the positions of the set flags of each column; all lengths are read from the device at once."""
     block = engine.stretch(_FLAG_BLOCK)
     xp = engine.lasting().xp if lasting else engine.xp
     places = [_block_places(engine, flags) for flags in columns]
-    if totals is None:
-        ends = [place[-1] for place in places]
-        totals = list(map(int, ends)) if engine.on_host else xp.stack(ends).tolist()
+    ends = [place[-1] for place in places]
+    totals = map(int, ends) if engine.on_host else xp.stack(ends).tolist()
     listed = []
     for flags, place, total in zip(columns, places, totals, strict=True):
         positions = xp.empty(total, dtype)
@@ -137,9 +120,9 @@ def numbered(engine: Engine, length: int) -> Array:
 
 def ones(engine: Engine, length: int) -> Array:
     """Return ``uint32`` words with all bits set: more than any position or key."""
-    if not engine.on_host or length <= _SHORT_FILL:
-        short: Array = engine.xp.full(length, np.iinfo(np.uint32).max, np.uint32)
-        return short
     column: Array = engine.xp.empty(length, np.uint32)
-    engine.launch("fill_ones", length, column, grain=_SHORT_FILL)
+    if not engine.on_host or length <= _SHORT_FILL:
+        column.fill(np.iinfo(np.uint32).max)
+    else:
+        engine.launch("fill_ones", length, column, grain=_SHORT_FILL)
     return column

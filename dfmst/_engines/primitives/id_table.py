@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import VERTEX_LIMIT, Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import compact, flag_words, ones
 from dfmst.errors import CapacityError
 
@@ -38,8 +38,7 @@ class HashKeys(NamedTuple):
     @classmethod
     def drawn(cls) -> HashKeys:
         """Draw keys that nobody can foresee."""
-        low, high = os.urandom(8), os.urandom(8)
-        return cls(int.from_bytes(low, "little") | 1, int.from_bytes(high, "little") | 1)
+        return cls(*(int.from_bytes(os.urandom(8), "little") | 1 for _ in range(2)))
 
 
 #: Public keys, for hashes of texts that are equal in every process.
@@ -165,7 +164,6 @@ class IdTable:
         self._engine.launch(kernel, -(-len(ids) // block), *arguments, grain=_GRAIN)
 
     def _append_texts(self, ids: IdWords, position: Array) -> None:
-        """Add the bytes of the texts at these positions, and their ends."""
         begin, used = ids.offset[position], len(self.content)
         ends = used + self._engine.xp.cumsum(ids.offset[position + 1] - begin, dtype=np.uint64)
         self._known[self.count + 1 : self.count + 1 + len(position)] = ends
@@ -175,7 +173,6 @@ class IdTable:
         self._engine.launch("copy_texts", len(position), begin, ids.content, self._known[self.count :], self._content)
 
     def _grow(self, least: int) -> None:
-        """Make a larger table, with space for `least` ids."""
         slots = max(int(least / _LOAD) + 2, int(_GROWTH * len(self._slots)))
         self._slots = self._slots[:0]  # freed before the new table is made of the ids
         self._known = self._longer(self.known, _room(slots) + 1)

@@ -1,14 +1,20 @@
-"""The Kruskal tree of a forest, which gives the heaviest edge of any path.
+"""The Kruskal tree of a forest, which gives the heaviest edge of any path; and the merges of its dendrogram.
 
 Edges unite their ends by size in ascending order, without path compression, and each link has the rank of its edge.
 Ranks increase towards the root, and no path has more than log2(vertices) links. So a short walk from both ends finds
 the heaviest edge of a path: King (1997) on Tarjan's (1979) balanced unions in place of the tree of Borůvka's rounds.
 The last two links below the root are an upper bound of that edge without a walk.
 
+One thread of a host unites clusters; a GPU contracts vertices along their lightest edges (Sao et al. 2024).
+
 References
 ----------
 Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
 King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
+Sao, Prokopenko, Lebrun-Grandié: PANDORA: a parallel dendrogram construction algorithm for single linkage clustering on
+GPU. ICPP 2024.
+Dhulipala, Dong, Gowda, Gu: Optimal parallel algorithms for dendrogram computation and single-linkage clustering. SPAA
+2024.
 """
 
 from __future__ import annotations
@@ -20,9 +26,10 @@ import numpy as np
 from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import count_roots, flatten, unite
-from dfmst._engines.primitives.dendrogram import contracted_merges
 from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flags_to_write, ones
 from dfmst._engines.primitives.sort import sort_order
+from dfmst.errors import CapacityError
 
 _NONE = int(np.iinfo(np.uint64).max)
 _SAMPLE = 1024
@@ -55,41 +62,6 @@ def rank_forest(engine: Engine, forest: Edges) -> RankedForest:
     ends = xp.empty(length, np.uint64)
     engine.launch("pack_ends", length, forest.source, forest.target, order, ends)
     return RankedForest(key, row, ends)
-
-
-class Merges(NamedTuple):
-    """Merges of a dendrogram in the forest's order; merge r makes cluster ``vertices + r``."""
-
-    left: Array  # the cluster with the smaller number, ``uint64``
-    right: Array
-    size: Array  # vertices of the new cluster, ``uint32``
-
-
-def merge_clusters(engine: Engine, source: Array, target: Array, vertices: int) -> Merges:
-    """Merge vertices along the edges of a forest in ascending order.
-
-    On a host one thread unites clusters: the contraction of a GPU takes six to eight times the processor time
-    (``bench/trees.py``).
-    """
-    if not engine.on_host:
-        return Merges(*contracted_merges(engine, source, target, vertices))
-    ends = np.empty(len(source), np.uint64)
-    engine.launch("pack_ends", len(source), source, target, None, ends)
-    merges = Merges(*(engine.xp.empty(len(ends), dtype) for dtype in (np.uint64, np.uint64, np.uint32)))
-    cycle = _unite_by_size(engine, ends, vertices, None, engine.xp.zeros(vertices, np.uint32), *merges)
-    assert cycle is None
-    return merges
-
-
-def _unite_by_size(engine: Engine, ends: Array, vertices: int, link: Array | None, *merges: Array) -> int | None:
-    """Unite vertices along edges, and write the links or the merges; return the rank that closed a cycle."""
-    xp = engine.xp
-    parent, size = xp.arange(vertices, dtype=np.uint32), xp.ones(vertices, np.uint32)
-    cycle = xp.full(1, _NONE, np.uint64)
-    columns = merges or (None,) * 4
-    engine.launch_alone("link_trees", ends, len(ends), parent, size, link, cycle, vertices, *columns)
-    closing = int(cycle[0])
-    return None if closing == _NONE else closing
 
 
 def build_kruskal_tree(engine: Engine, ends: Array, vertices: int, *, contract: bool = False) -> KruskalTree:
@@ -137,3 +109,129 @@ def largest_tree(engine: Engine, top: Array, size: int = _SAMPLE) -> tuple[int, 
     root = int(roots[counts.argmax()])
     ranks = sample[sample >> np.uint64(32) == np.uint64(root)] & np.uint64(0xFFFFFFFF)
     return root, engine.xp.sort(ranks)
+
+
+class Merges(NamedTuple):
+    """Merges of a dendrogram in the forest's order; merge r makes cluster ``vertices + r``."""
+
+    left: Array  # the cluster with the smaller number, ``uint64``
+    right: Array
+    size: Array  # vertices of the new cluster, ``uint32``
+
+
+def merge_clusters(engine: Engine, source: Array, target: Array, vertices: int) -> Merges:
+    """Merge vertices along the edges of a forest in ascending order.
+
+    On a host one thread unites clusters: the contraction of a GPU takes six to eight times the processor time
+    (``bench/trees.py``).
+    """
+    if not engine.on_host:
+        return contracted_merges(engine, source, target, vertices)
+    ends = np.empty(len(source), np.uint64)
+    engine.launch("pack_ends", len(source), source, target, None, ends)
+    merges = _empty_merges(engine, len(source))
+    cycle = _unite_by_size(engine, ends, vertices, None, engine.xp.zeros(vertices, np.uint32), *merges)
+    assert cycle is None
+    return merges
+
+
+def _empty_merges(engine: Engine, edges: int) -> Merges:
+    return Merges(*(engine.xp.empty(edges, dtype) for dtype in (np.uint64, np.uint64, np.uint32)))
+
+
+def _unite_by_size(engine: Engine, ends: Array, vertices: int, link: Array | None, *merges: Array) -> int | None:
+    """Unite vertices along edges, and write the links or the merges; return the rank that closed a cycle."""
+    xp = engine.xp
+    parent, size = xp.arange(vertices, dtype=np.uint32), xp.ones(vertices, np.uint32)
+    cycle = xp.full(1, _NONE, np.uint64)
+    columns = merges or (None,) * 4
+    engine.launch_alone("link_trees", ends, len(ends), parent, size, link, cycle, vertices, *columns)
+    closing = int(cycle[0])
+    return None if closing == _NONE else closing
+
+
+class _Level(NamedTuple):
+    """Edges of a level of contraction, in ascending order."""
+
+    source: Array
+    target: Array
+    rank: Array | None  # None: the position is the rank
+    vertices: int
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class _Nodes(NamedTuple):
+    """Vertices of all levels, one after the other; see ``dendrogram.cuh``."""
+
+    lightest: Array
+    up: Array
+    bases: list[int]  # the first node of each level, and the number of all
+    one: Array  # a side of each edge: its node when it was contracted
+    two: Array
+
+
+def contracted_merges(engine: Engine, source: Array, target: Array, vertices: int) -> Merges:
+    """Merge vertices along the edges of a forest in ascending order, by contraction."""
+    xp, edges = engine.xp, len(source)
+    merges = left, right, size = _empty_merges(engine, edges)
+    if not edges:
+        return merges
+    if 2 * vertices >= ROW_LIMIT:  # vertices of all levels together
+        message = f"the dendrogram of {vertices:,} vertices is not made on a GPU; 32-bit words number half as many"
+        raise CapacityError(message, "copy the forest to the host: forest.to_arrow()")
+    nodes = _contract_levels(engine, _Level(source, target, None, vertices))
+    records, total = xp.empty(edges, np.uint64), nodes.bases[-1]
+    engine.launch("find_chains", edges, nodes.one, nodes.up, nodes.lightest, records)
+    records = engine.sort_records(records, total.bit_length())
+    begin, top = xp.empty(total, np.uint32), xp.empty(total, np.uint32)
+    engine.launch("bound_chains", edges, records, edges, begin, top)
+    sides = nodes.one, nodes.two, nodes.lightest
+    engine.launch("list_merges", edges, records, begin, top, *sides, vertices, left, right)
+    added, counted = xp.empty(edges, np.uint32), xp.empty(total, np.uint32)
+    places = xp.searchsorted(records, xp.asarray(np.array(nodes.bases[1:], np.uint64) << np.uint64(32))).tolist()
+    for first, last in zip(places, [*places[1:], edges], strict=True):
+        level = records[first:last]
+        engine.launch("count_added", last - first, level, *sides, vertices, counted, added)
+        sums = xp.cumsum(added[: last - first], dtype=np.uint32)
+        engine.launch("size_merges", last - first, level, sums, begin, top, first, counted, size)
+    return merges
+
+
+def _contract_levels(engine: Engine, level: _Level) -> _Nodes:
+    """Contract vertices along their lightest edges, until no edges are left."""
+    xp, edges = engine.xp, len(level)
+    room = 2 * level.vertices + 1  # every contracted vertex has at least two vertices of the level before
+    lightest, up = xp.empty(room, np.uint32), xp.empty(room, np.uint32)
+    one, two = xp.empty(edges, np.uint32), xp.empty(edges, np.uint32)
+    base, bases = 0, [0]
+    while len(level):
+        end = base + level.vertices
+        level = _contract(engine, level, base, lightest[base:end], up[base:end], one, two)
+        base = end
+        bases.append(base)
+    lightest[base : base + level.vertices] = np.iinfo(np.uint32).max
+    bases.append(base + level.vertices)
+    return _Nodes(lightest, up, bases, one, two)
+
+
+def _contract(engine: Engine, level: _Level, base: int, lightest: Array, up: Array, one: Array, two: Array) -> _Level:
+    """Contract the vertices of a level, and return the next one."""
+    xp, n = engine.xp, level.vertices
+    first, parent, number = ones(engine, n), xp.empty(n, np.uint32), xp.empty(n, np.uint32)
+    engine.launch("first_edges", len(level), level.source, level.target, first)
+    engine.launch("hook_along", n, level.source, level.target, level.rank, first, parent, lightest)
+    flatten(engine, parent)
+    flags = flags_to_write(engine, n)
+    engine.launch("flag_linked_roots", len(flags), parent, first, n, flags, grain=FLAG_GRAIN)
+    roots = compact(engine, flags)
+    engine.launch("rank_roots", len(roots), roots, number)
+    engine.launch("lead_up", n, parent, number, base + n, up)
+    flags = flags_to_write(engine, len(level))
+    ends = (level.source, level.target, level.rank)
+    engine.launch("flag_heavier", len(flags), *ends, len(level), first, base, one, two, flags, grain=FLAG_GRAIN)
+    positions = compact(engine, flags)
+    source, target, rank = (xp.empty(len(positions), np.uint32) for _ in range(3))
+    engine.launch("gather_heavier", len(positions), positions, *ends, up, base + n, source, target, rank)
+    return _Level(source, target, rank, len(roots))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 
 _LEADING_BITS = 30  # of a wider range: three passes of ten bits, in which few keys are equal
 _LONGEST_RUN = 32  # keys with equal leading bits up to which an insertion sort is fast

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._engines.base import Engine
+from dfmst._engines import Engine
 from dfmst.errors import CapacityError
 
 _NONE = int(np.iinfo(np.uint32).max)
@@ -35,9 +35,8 @@ def root_trees(engine: Engine, source: Array, target: Array, root: Array) -> Roo
     """Lead the edges of a forest away from its roots; `root` is that of each vertex's tree."""
     xp, edges, vertices = engine.xp, len(source), len(root)
     if 2 * edges > ROW_LIMIT - _BLOCK:
-        raise CapacityError(
-            f"{edges:,} edges make {2 * edges:,} arcs, more than 32 bits number", "cut the forest first"
-        )
+        message = f"{edges:,} edges make {2 * edges:,} arcs, more than 32 bits number"
+        raise CapacityError(message, "cut the forest first")
     root = root.astype(np.uint32)
     parent, edge = xp.arange(vertices, dtype=np.uint32), xp.full(vertices, _NONE, np.uint32)
     first, last, depth, order, size = (xp.zeros(vertices, np.uint32) for _ in range(5))

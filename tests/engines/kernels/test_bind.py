@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.base import bind
+from dfmst._engines.kernels import bind
 
 U32, U64 = np.zeros(4, np.uint32), np.zeros(4, np.uint64)
 

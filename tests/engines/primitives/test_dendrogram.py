@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.primitives.dendrogram import contracted_merges
-from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, merge_clusters
+from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, contracted_merges, merge_clusters
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._engines.base import TYPES
 from dfmst._engines.cpu import _function
-from dfmst._engines.kernels import Kernel, kernels
+from dfmst._engines.kernels import TYPES, Kernel, kernels
 from tests.support.gpu.driver import redirect
 from tests.support.gpu.ptx.machine import Launch, Program, run
 from tests.support.gpu.ptx.memory import Memory

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cuda import OPTIONS
-from dfmst._engines.kernels import kernels, translation_units
+from dfmst._engines.kernels import TYPES, bind, kernels, translation_units
 from tests.support.gpu.ptx.machine import Launch, run
 from tests.support.gpu.ptx.memory import Memory
 from tests.support.gpu.ptx.modules import Card, programs, ptx_of, ran

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._engines.base import TYPES
 from dfmst._engines.cpu import _function
-from dfmst._engines.kernels import Kernel, kernels, translation_units
+from dfmst._engines.kernels import TYPES, Kernel, kernels, translation_units
 from tests.support.gpu.standin.cupy import cuda
 from tests.support.gpu.standin.cupy.ndarray import ndarray
 
