@@ -88,7 +88,7 @@ class ForestAccessor(Generic[FrameT]):
         Rows and vertices are counted unless the options have them.
         """
         from dfmst._common.dispatch import driver_of
-        from dfmst._edges.host_frame import open_frame
+        from dfmst._edges.frames import open_frame
 
         driver = driver_of(self._frame)
         if driver is not None:

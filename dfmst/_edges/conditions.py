@@ -19,13 +19,11 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
-from dfmst._edges.device_columns import device_codes, device_flags
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.device_numbering import device_factorize
+from dfmst._edges.device_columns import device_flags
 from dfmst._edges.edge_table import EdgeTable, Input
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._edges.vertices import Vertices, factorize
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst.errors import InvalidEdgesError
@@ -50,12 +48,10 @@ class Conditions:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Names of all columns."""
         return (*self.by, *(name for name in (self.keep, self.drop) if name is not None))
 
     @property
     def words(self) -> list[str]:
-        """The conditions as arguments of a call."""
         by = self.by[0] if len(self.by) == 1 else list(self.by)
         named = {"by": by if self.by else None, "keep": self.keep, "drop": self.drop}
         return [f"{name}={value!r}" for name, value in named.items() if value is not None]
@@ -64,7 +60,7 @@ class Conditions:
 NO_CONDITIONS = Conditions()
 
 
-def apply_conditions(engine: Engine, view: FrameView | DeviceView, conditions: Conditions, input: Input) -> Input:
+def apply_conditions(engine: Engine, view: View, conditions: Conditions, input: Input) -> Input:
     """Return the table whose forest meets the conditions, and the rows that it has by condition."""
     xp = engine.xp
     if conditions.by:
@@ -103,7 +99,6 @@ def condition_masks(
 
 
 def _mask(name: Any, values: Any) -> Array:
-    """The entries of a boolean column."""
     on_host = isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray))
     mask, nulls = (_host_mask if on_host else _device_mask)(name, values)
     if nulls is not None and nulls.any():
@@ -114,7 +109,6 @@ def _mask(name: Any, values: Any) -> Array:
 
 
 def _host_mask(name: Any, values: Any) -> tuple[Array, Array]:
-    """Entries, and which of them are null."""
     column = plain_ids(arrow_column(name, values))
     column = _booleans(name, column) if len(column) else column
     nulls = np.asarray(column.is_null())
@@ -191,7 +185,6 @@ def _closing_rows(rows: EdgeTable) -> list[int]:
 
 
 def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
-    """Return the error for rows to keep, some of which close a cycle."""
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
     message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
     return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
@@ -200,28 +193,18 @@ def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
 _FEW = 4096  # pairs below this bound are vertices as they are
 
 
-def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView | DeviceView, Array | None]) -> list[Array]:
+def group_codes(names: tuple[Any, ...], *frames: tuple[View, Array | None]) -> list[Array]:
     """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other."""
-    xp: Any = sys.modules["cupy"] if frames[0][0].on_device else np
+    first = frames[0][0]
+    xp = first.xp
     lengths = [len(view) if rows is None else len(rows) for view, rows in frames]
     group = xp.zeros(sum(lengths), np.uint64)
     for name in names:
-        entry = _group_entry(name, frames).astype(np.uint64)
+        entry = first.codes(*((view, name, rows) for view, rows in frames)).astype(np.uint64)
         group = group * np.uint64(int(entry.max()) + 1 if len(entry) else 1) + entry
         group = xp.unique(group, return_inverse=True)[1].astype(np.uint64)
     ends = np.cumsum(lengths).tolist()
     return [group[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-
-
-def _group_entry(name: Any, frames: tuple[tuple[FrameView | DeviceView, Array | None], ...]) -> Array:
-    """Number the entries of a column, alike in all frames."""
-    if not isinstance(frames[0][0], DeviceView):
-        return value_codes(name, [_entries(view, name, rows) for view, rows in frames])
-    columns = [view.column(name) if rows is None else view.column(name).take(rows) for view, rows in frames]
-    try:
-        return device_codes(*columns)
-    except (TypeError, InvalidEdgesError) as error:
-        raise no_groups(name, " and ".join(sorted({str(column.dtype) for column in columns}))) from error
 
 
 def group_entries(name: Any, values: Any) -> pa.Array:
@@ -230,11 +213,6 @@ def group_entries(name: Any, values: Any) -> pa.Array:
     if not pa.types.is_dictionary(column.type):
         return _plain_values(column)
     return pa.DictionaryArray.from_arrays(column.indices, _plain_values(column.dictionary))
-
-
-def _entries(view: Any, name: Any, rows: Array | None) -> pa.Array:
-    column = group_entries(name, view.column(name))
-    return column if rows is None else column.take(pa.array(rows))
 
 
 def _plain_values(column: pa.Array) -> pa.Array:
@@ -267,7 +245,6 @@ def value_codes(name: Any, columns: list[pa.Array]) -> Array:
 
 
 def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
-    """Code of each row, from those of a column's entries."""
     if not pa.types.is_dictionary(column.type):
         return codes
     places = column.indices.cast(pa.int64()).fill_null(len(codes)).to_numpy()
@@ -275,8 +252,18 @@ def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
     return row_codes
 
 
+def group_order(entries: list[pa.Array], row: Array) -> Array:
+    """Return the places of groups in ascending order, from the entries that name each group and a row of it."""
+    values = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in entries]
+    try:
+        keys = [(str(at), "ascending") for at in range(len(values))]
+        order = pc.sort_indices(pa.table(values, list(map(str, range(len(values))))), sort_keys=keys)
+    except pa.ArrowException:  # values without an order: groups as they first occur
+        return np.argsort(row)
+    return order.to_numpy()  # type: ignore[no-any-return]
+
+
 def no_groups(name: Any, kinds: str) -> InvalidEdgesError:
-    """Return the error for a column that names no groups."""
     message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
     return InvalidEdgesError(message, "make a plain column of it, the same in all frames")
 
@@ -289,4 +276,4 @@ def pair_vertices(
     pairs = total * (int(group.max()) + 1 if len(group) else 0)
     if pairs <= min(max(2 * len(group), _FEW), VERTEX_LIMIT):
         return Vertices(first, second, pairs, None)
-    return (factorize if engine.on_host else device_factorize)(engine, first, second, in_order=in_order)
+    return factorize(engine, first, second, in_order=in_order)

@@ -5,37 +5,61 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
-from dfmst._edges.device_columns import beyond, is_array
+from dfmst._edges.arrow_values import arrow_column, readable
+from dfmst._edges.conditions import no_groups
+from dfmst._edges.device_columns import (
+    DeviceEntries,
+    beyond,
+    device_codes,
+    device_differs,
+    device_ids,
+    device_order,
+    device_ticks,
+    device_weights,
+)
+from dfmst._edges.edge_table import Input, Readers
+from dfmst._edges.stack import host_differs
+from dfmst._edges.vertices import is_array
+from dfmst._edges.view import NAMES_HINT, View
 from dfmst._engines import CudaEngine, Engine, with_freed_scratch
-from dfmst.errors import DfmstError, UnsupportedFrameError, missing_column
+from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
-NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
+#: Readers of columns on a GPU.
+DEVICE = Readers(device_ids, device_weights)
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """A cuDF frame, with the methods of :class:`dfmst._edges.host_frame.FrameView`."""
+    """A cuDF frame; see :class:`dfmst._edges.view.View`."""
 
     frame: Any  # a ``cudf.DataFrame``
     proxied: bool = False  # whether the user's frame was a proxy of cudf.pandas: results are proxies, too
     composed: Mapping[str, Any] = field(default_factory=dict)  # columns made of several columns, not in results
     labelled: bool = True  # whether the labels of the index count as values of the rows
 
-    #: Whether the columns are on a GPU.
-    on_device = True
+    on_device: ClassVar[bool] = True
+    readers: ClassVar[Readers] = DEVICE
+    library: ClassVar[str] = "cudf"
+
+    @property
+    def xp(self) -> Any:
+        return sys.modules["cupy"]
+
+    @property
+    def native(self) -> Any:
+        return self.frame
 
     def __len__(self) -> int:
         return len(self.frame)
 
     @property
     def names(self) -> list[Any]:
-        """Names of the columns."""
         return list(self.frame.columns)
 
     def column(self, name: Any) -> Any:
@@ -46,40 +70,98 @@ class DeviceView:
             raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame[name]
 
-    def take(self, engine: Engine | None, rows: Array) -> Frame:
-        """Return the user's kind of frame with these rows: every column, and the index."""
-        return self.finish(with_freed_scratch(lambda: self.frame.take(rows)))
+    series = column
+
+    def engine(self, engine: Engine) -> Engine:
+        return engine
+
+    def moved(self, engine: Engine, column: Array) -> Array:
+        return column
+
+    def entries(self, name: Any, rows: Array, engine: Engine | None = None) -> Any:
+        return self.column(name).take(rows if engine is None else engine.from_host(rows)).reset_index(drop=True)
+
+    def weights(self, name: Any, rows: Array | None = None) -> DeviceEntries:
+        column = self.column(name)
+        return DeviceEntries(column if rows is None else column.take(rows))
+
+    def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
+        return device_ticks(name, self.column(name))
+
+    def nulls(self, name: Any) -> Array:
+        return self.column(name).isnull().values  # type: ignore[no-any-return]
+
+    def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
+        series = [view.column(name) if rows is None else view.column(name).take(rows) for view, name, rows in columns]
+        try:
+            return device_codes(*series)
+        except (TypeError, InvalidEdgesError) as error:
+            raise no_groups(columns[0][1], " and ".join(sorted({str(each.dtype) for each in series}))) from error
+
+    def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
+        return device_order(engine, [self.column(name).take(rows) for name in names])
+
+    def differs(self, first: Any, second: Any) -> Array:
+        """Flag the rows in which two columns differ; those of types that cuDF does not compare, on the host."""
+        try:
+            return device_differs(first, second)
+        except (DfmstError, NotImplementedError, TypeError):
+            return self.xp.asarray(host_differs(first.to_arrow(), second.to_arrow()))  # type: ignore[no-any-return]
+
+    def entry(self, name: Any, row: int) -> Any:
+        return self.part(row, row + 1).column(name).to_arrow()[0].as_py()
+
+    def text(self, name: Any, row: int) -> str:
+        return str(readable(arrow_column(name, self.part(row, row + 1).column(name).to_arrow()))[0])
+
+    def kind(self, name: Any) -> Any:
+        """Return the type of a column, for errors; cuDF stacks columns of different categories."""
+        dtype = self.column(name).dtype
+        return "category" if hasattr(dtype, "categories") else dtype
+
+    def of(self, frame: Any) -> DeviceView:
+        return replace(self, frame=frame, composed={})
+
+    def plain(self) -> DeviceView:
+        return replace(self, proxied=False)
+
+    def with_composed(self, columns: Mapping[Any, Any]) -> DeviceView:
+        return replace(self, composed=columns)
 
     def part(self, begin: int, end: int) -> DeviceView:
-        """Return the view of a range of rows, without a copy."""
-        return replace(self, frame=self.frame.iloc[begin:end])
+        return self.of(self.frame.iloc[begin:end])
 
     def rows(self, engine: Engine, rows: Array) -> DeviceView:
         """Return the view of these rows; the positions may be on the host."""
         return replace(self, frame=with_freed_scratch(lambda: self.frame.take(engine.from_host(rows))))
 
+    def select(self, names: list[Any]) -> DeviceView:
+        return self.of(self.frame[names])
+
+    def take(self, engine: Engine | None, rows: Array) -> Frame:
+        return self.finish(with_freed_scratch(lambda: self.frame.take(rows)))
+
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
-        """Return the user's kind of frame with one more column; cuDF has no attributes."""
         frame = self.frame.copy(deep=False)
         frame[name] = values
         return self.finish(frame)
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
-        """Return a new frame of the user's kind."""
         return self.finish(sys.modules["cudf"].DataFrame(dict(columns)))
+
+    def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Frame:
+        return self.finish(sys.modules["cudf"].DataFrame.from_arrow(pa.table(dict(columns))))
 
     def build_vertices(
         self,
         names: tuple[Any, Any],
-        values: Any,
+        input: Input,
+        ids: Any,
         columns: Mapping[str, Array],
-        numbers: Mapping[str, Array],
-        begin: Mapping[Any, Any],
+        begin: Mapping[Any, Any] | None = None,
+        numbers: Mapping[str, Any] | None = None,
     ) -> Frame:
-        """Return a new frame of vertices, in the type of the id columns if it holds them, and of numbers.
-
-        `begin` are columns that come first.
-        """
+        values = input.vertices.values if ids is None else ids
         source, target = (self.column(name).dtype for name in names)
         kind = source
         if source != target:
@@ -91,14 +173,12 @@ class DeviceView:
             kind = None
         built: dict[str, Any] = {}
         for name, vertices in columns.items():
-            ids = sys.modules["cudf"].Series(vertices if values is None else values.take(vertices))
-            built[name] = (ids if kind is None else ids.astype(kind)).reset_index(drop=True)
-        return self.build({**begin, **built, **numbers})
+            column = sys.modules["cudf"].Series(vertices if values is None else values.take(vertices))
+            built[name] = (column if kind is None else column.astype(kind)).reset_index(drop=True)
+        return self.build({**(begin or {}), **built, **(numbers or {})})
 
-    @property
-    def places(self) -> list[Any]:
-        """The names of the columns."""
-        return list(self.frame.columns)
+    def labelled_column(self, name: str, values: Array) -> Any:
+        return self.finish(sys.modules["cudf"].DataFrame({name: values}, index=self.frame.index)[name])
 
     def index(self) -> Any:
         """Return the labels of the rows as ``cudf.Series``; ``None`` if they do not count, or have several levels."""
@@ -106,22 +186,18 @@ class DeviceView:
         return sys.modules["cudf"].Series(labels) if self.labelled and len(labels.names) == 1 else None
 
     def without_default_index(self) -> DeviceView:
-        """Return the view without labels if they are the default, 0, 1, 2 and so on."""
         labels = self.frame.index
         default = isinstance(labels, sys.modules["cudf"].RangeIndex)
         return replace(self, labelled=not (default and (labels.start, labels.step, labels.name) == (0, 1, None)))
 
     def to_arrow(self) -> Any:
-        """Copy the frame to the host, as a ``pyarrow.Table``."""
         return self.frame.to_arrow(preserve_index=False)
 
     def finish(self, frame: Any) -> Frame:
-        """Return a frame as the user's kind."""
         return sys.modules["cudf.pandas"].as_proxy_object(frame) if self.proxied else frame
 
 
 def open_device_frame(frame: Frame) -> DeviceView | None:
-    """Recognize a cuDF frame, or a proxy of ``cudf.pandas``, whose frame moves to the GPU."""
     # A frame of cuDF exists only if it is imported.
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:
@@ -139,7 +215,6 @@ def open_device_frame(frame: Frame) -> DeviceView | None:
 
 
 def device_view(table: pa.Table) -> DeviceView:
-    """Copy a table from the host to the GPU."""
     try:
         return DeviceView(sys.modules["cudf"].DataFrame.from_arrow(table))
     except (NotImplementedError, TypeError, ValueError) as error:

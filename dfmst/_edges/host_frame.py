@@ -1,4 +1,4 @@
-"""Frames of any kind as views; frames in host memory: columns out, rows in, through Narwhals, pandas or Arrow.
+"""Frames in host memory: columns out, rows in, through Narwhals, pandas or Arrow.
 
 A frame's library is never imported here: the caller has imported it.
 """
@@ -7,35 +7,37 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import cached_property, nw
-from dfmst._common.dispatch import driver_of
-from dfmst._common.options import WORLDS
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_numbers, plain_views, to_arrow
-from dfmst._edges.device_frame import NAMES_HINT, DeviceView, open_device_frame
-from dfmst._edges.take_rows import arrow_storage, gather_rows, take_of_two, take_polars, take_table
+from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_views, readable, to_arrow
+from dfmst._edges.conditions import group_entries, group_order, value_codes
+from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
+from dfmst._edges.moments import host_ticks
+from dfmst._edges.stack import host_differs
+from dfmst._edges.take_rows import arrow_storage, gather_rows, take_arrow, take_of_two, take_polars, take_table
 from dfmst._edges.unify import native_type, series_type
+from dfmst._edges.view import NAMES_HINT, View
+from dfmst._edges.weights import plain_weights
 from dfmst._engines import Engine, host_engine
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import InvalidEdgesError, missing_column
 
+_ARROW = (pa.Table, pa.RecordBatch)
 #: Makes the user's kind of frame of a result.
 AsUser: TypeAlias = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class FrameView:
-    """A frame in host memory."""
+    """A frame in host memory; see :class:`dfmst._edges.view.View`."""
 
     native: Any  # the dataframe of its library
     lazy: bool = False  # whether the user's frame was a polars LazyFrame: results are lazy, too
@@ -43,19 +45,20 @@ class FrameView:
     composed: Mapping[str, Any] = field(default_factory=dict)  # columns made of several columns, not in results
     as_user: AsUser | None = None  # makes the user's kind of frame from a result; None: it is of that kind
 
-    #: Whether the columns are on a GPU.
-    on_device = False
+    on_device: ClassVar[bool] = False
+    readers: ClassVar[Readers] = IN_MEMORY
+    xp: ClassVar[Any] = np
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any]:
-        """The Narwhals dataframe. To make one takes as long as to solve a short pandas frame."""
         return nw.from_native(self.native, eager_only=True)
 
     @cached_property
     def places(self) -> Mapping[Any, int]:
         """Position of each column by name: libraries make a new list of all names for each look-up."""
-        native = self.native if is_plain(self.native) else self.frame
-        names = native.column_names if isinstance(native, pa.Table) else native.columns
+        plain = isinstance(self.native, _ARROW) or is_plain_pandas(self.native) or is_plain_polars(self.native)
+        native = self.native if plain else self.frame
+        names = native.schema.names if isinstance(native, _ARROW) else native.columns
         return {name: place for place, name in enumerate(names)}
 
     def __len__(self) -> int:
@@ -71,22 +74,74 @@ class FrameView:
             return pandas_column(name, native[name]) if stored is None else stored
         if self.composed and name in self.composed:
             return self.composed[name]
-        if isinstance(native, pa.Table) and name in self.places:
+        if isinstance(native, _ARROW) and name in self.places:
             return native.column(self.places[name])
         if is_plain_polars(native) and name in self.places:
             return polars_column(name, native.get_column(name))
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
-        """Return a column as a Narwhals series."""
         check_column_name("column", name)
         if name not in self.places:
             raise missing_column(name, self.places, NAMES_HINT)
         return self.frame.get_column(name)
 
     @property
+    def library(self) -> str:
+        return str(self.frame.implementation.value)
+
+    def engine(self, engine: Engine) -> Engine:
+        return host_engine(engine)
+
+    def moved(self, engine: Engine, column: Array) -> Array:
+        return engine.to_host(column)
+
+    def entries(self, name: Any, rows: Array, engine: Engine | None = None) -> Any:
+        taken = self.of(self.series(name).to_frame()).rows(engine, rows)
+        return nw.to_native(nw.maybe_reset_index(taken.frame).get_column(name))
+
+    def weights(self, name: Any, rows: Array | None = None) -> Array | pa.Array:
+        column = self.column(name)
+        if rows is not None and isinstance(column, np.ndarray):
+            column = column[rows]
+        elif rows is not None:
+            column = take_arrow(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]), rows)
+        return plain_weights(name, column)
+
+    def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
+        return host_ticks(name, self.column(name))
+
+    def nulls(self, name: Any) -> Array:
+        return np.asarray(arrow_column(name, self.column(name)).is_null())
+
+    def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
+        entries = [(group_entries(name, view.column(name)), rows) for view, name, rows in columns]
+        return value_codes(
+            columns[0][1], [each if rows is None else each.take(pa.array(rows)) for each, rows in entries]
+        )
+
+    def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
+        return group_order([group_entries(name, self.column(name)).take(pa.array(rows)) for name in names], rows)
+
+    def differs(self, first: Any, second: Any) -> Array:
+        return host_differs(first, second)
+
+    def entry(self, name: Any, row: int) -> Any:
+        return self.series(name)[row]
+
+    def text(self, name: Any, row: int) -> str:
+        try:
+            return str(self.entry(name, row))
+        except (OverflowError, ValueError):  # a time that Python's types do not hold
+            return str(readable(arrow_column(name, self.part(row, row + 1).column(name)))[0])
+
+    def kind(self, name: Any) -> Any:
+        series = self.series(name)
+        unnamed = series.dtype == nw.Unknown and series.implementation.is_pyarrow()
+        return native_type(series) if unnamed else series.dtype
+
+    @property
     def names(self) -> list[Any]:
-        """Names of the columns."""
         return list(self.native.columns if is_plain_pandas(self.native) else self.places)
 
     def to_arrow(self) -> pa.Table:
@@ -101,23 +156,33 @@ class FrameView:
         return self.native.index.to_numpy() if labelled else None
 
     def without_default_index(self) -> FrameView:
-        """Return the view without labels if they are pandas' default, 0, 1, 2 and so on."""
         labels: Any = getattr(self.native, "index", None)
         default = type(labels).__name__ == "RangeIndex" and (labels.start, labels.step, labels.name) == (0, 1, None)
         return replace(self, labelled=not default)
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
-        """Return the user's kind of frame with these rows; without an engine, no kernel is used."""
         taken = self._take(engine, rows)
         return self.finish(nw.from_native(taken, eager_only=True)) if self.lazy else self._as_user(taken)
 
+    def of(self, frame: nw.DataFrame[Any]) -> FrameView:
+        return replace(self, native=nw.to_native(frame), composed={})
+
+    def plain(self) -> FrameView:
+        return replace(self, lazy=False, as_user=None)
+
+    def with_composed(self, columns: Mapping[Any, Any]) -> FrameView:
+        return replace(self, composed=columns)
+
     def part(self, begin: int, end: int) -> FrameView:
-        """Return the view of a range of rows."""
-        return FrameView(nw.to_native(self.frame[begin:end]))
+        if isinstance(self.native, _ARROW):
+            return replace(self, native=self.native.slice(begin, end - begin), composed={})
+        return self.of(self.frame[begin:end])
 
     def rows(self, engine: Engine | None, rows: Array) -> FrameView:
-        """Return the view of these rows."""
         return replace(self, native=self._take(engine, rows))
+
+    def select(self, names: list[Any]) -> FrameView:
+        return self.of(self.frame.select(names))
 
     def _take(self, engine: Engine | None, rows: Array) -> Any:
         native = self.native
@@ -128,7 +193,6 @@ class FrameView:
         return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])
 
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
-        """Return the user's kind of frame with one more column, and an attribute if libraries have any."""
         native = self.native
         if is_plain_pandas(native) or self.frame.implementation.is_pandas():
             frame = native.copy(deep=False)
@@ -142,10 +206,9 @@ class FrameView:
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
-        """Return a new frame of the user's kind."""
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
 
-    def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
+    def _build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
         """Return a new frame of the user's kind: entries of two columns, by position in the first, then the second."""
         parts = [self.series(name).alias("stacked") for name in names]
         kind = None if native_type(parts[0]) == native_type(parts[1]) else series_type(*parts)
@@ -168,8 +231,7 @@ class FrameView:
         parted = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
         return self.finish(nw.concat(parted, how="horizontal"))
 
-    def build_arrow(self, columns: Mapping[str, pa.Array]) -> Frame:
-        """Return a new frame of the user's kind with Arrow columns."""
+    def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Frame:
         if not self.frame.implementation.is_polars():
             table = pa.table(dict(columns))
             return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
@@ -183,8 +245,67 @@ class FrameView:
                     raise InvalidEdgesError(message, "cast both id columns to one type, such as strings") from error
         return self.finish(nw.from_native(sys.modules["polars"].from_arrow(pa.table(narrow)), eager_only=True))
 
+    def build_vertices(
+        self,
+        names: tuple[Any, Any],
+        input: Input,
+        ids: pa.Array | None,
+        columns: Mapping[str, Array],
+        begin: Mapping[Any, Any] | None = None,
+        numbers: Mapping[str, Any] | None = None,
+    ) -> Frame:
+        view = self.plain() if begin or numbers else self
+        if ids is None:
+            frame = view._build_of_table(names, input, columns)
+        else:
+            frame = view._build_of_ids(names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+        if view is self:
+            return frame
+        first, last = (
+            nw.from_dict(dict(part), backend=self.frame.implementation) if part else None for part in (begin, numbers)
+        )
+        parts = [part for part in (first, nw.from_native(frame, eager_only=True), last) if part is not None]
+        return self.finish(nw.concat(parts, how="horizontal"))
+
+    def _build_of_table(self, names: tuple[Any, Any], input: Input, columns: Mapping[str, Array]) -> Frame:
+        kind, values = self._integer_type(names), input.vertices.values
+        if values is None and kind is not None:
+            return self.build({name: column.astype(kind) for name, column in columns.items()})
+        source, target = (self.series(name) for name in names)
+        if native_type(source) != native_type(target) and series_type(source, target) is None:
+            ids = {name: pa.array(column, pa.int64()) for name, column in columns.items()}
+            return self.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
+        positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
+        row = np.arange(len(input.table), dtype=np.int64) if input.kept is None else input.kept
+        for column, first in ((input.vertices.target, len(self)), (input.vertices.source, 0)):
+            positions[column[::-1]] = row[::-1] + first  # later assignments win
+        return self._build_from(names, {name: positions[column] for name, column in columns.items()})
+
+    def _build_of_ids(self, names: tuple[Any, Any], columns: Mapping[str, pa.Array]) -> Frame:
+        """Return a new frame of Arrow ids; integers get the type of the id columns if it holds them."""
+        kind = self._integer_type(names)
+        if kind is not None and all(pa.types.is_integer(column.type) for column in columns.values()):
+            exact = pa.from_numpy_dtype(kind.newbyteorder("="))
+            with contextlib.suppress(pa.ArrowInvalid):
+                return self.build({name: np.asarray(ids.cast(exact)).astype(kind) for name, ids in columns.items()})
+        return self.build_arrow(columns)
+
+    def _integer_type(self, names: tuple[Any, Any]) -> np.dtype | None:
+        """Return the type of both id columns if they are NumPy integers of one type."""
+        source, target = (self.column(name) for name in names)
+        plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
+        return source.dtype if plain and source.dtype.kind in "iu" else None
+
+    def labelled_column(self, name: str, values: Array) -> Any:
+        kind = self.frame.implementation
+        if not (kind.is_pandas() or kind.is_polars()):
+            return pa.array(values)
+        native = nw.to_native(nw.new_series(name, values, backend=kind))
+        if kind.is_pandas():
+            native.index = self.native.index
+        return native
+
     def finish(self, frame: nw.DataFrame[Any]) -> Frame:
-        """Return a frame as the user's kind: lazy if the user's frame was lazy."""
         return self._as_user(nw.to_native(frame.lazy() if self.lazy else frame))
 
     def _as_user(self, native: Any) -> Frame:
@@ -222,7 +343,6 @@ def polars_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
 
 
 def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
-    """Return a column of pandas."""
     if isinstance(series.dtype, np.dtype):
         values: Array = series.to_numpy()
         # Unpickled columns may begin at odd addresses, which kernels refuse.
@@ -272,140 +392,3 @@ def is_plain_pandas(frame: Frame) -> bool:
 def is_plain_polars(frame: Frame) -> bool:
     """Whether a frame is a ``DataFrame`` of polars itself, which Narwhals takes longer to open than a short call."""
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "polars"
-
-
-def is_plain(frame: Frame) -> bool:
-    """Whether a frame is read without Narwhals."""
-    return isinstance(frame, pa.Table) or is_plain_pandas(frame) or is_plain_polars(frame)
-
-
-def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
-    """Recognize a frame."""
-    as_user, plain = None, is_plain(edges)
-    if not plain:
-        with _computing(edges, argument):
-            edges, as_user = unwrap(edges)
-        plain = is_plain(edges)
-    check_names(edges, argument)
-    device = open_device_frame(edges)
-    if device is not None:
-        return device
-    driver = driver_of(edges)
-    if driver is not None:
-        message = f"{argument} is a {WORLDS[driver.world]}, and this function takes a frame in memory"
-        raise UnsupportedFrameError(message, f"pass {argument}.compute()")
-    if plain:
-        return FrameView(edges, as_user=as_user)
-    frame = nw.from_native(edges, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        kind = frame.implementation
-        if kind.is_pandas() or kind.is_polars() or kind.is_pyarrow():
-            return FrameView(nw.to_native(frame), as_user=as_user)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        with _computing(edges, argument):
-            return FrameView(nw.to_native(frame.collect()), lazy=True, as_user=as_user)
-    if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
-        # An error means that this is a column, not a table.
-        with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
-            return FrameView(_imported(edges), as_user=as_user)
-    message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
-    raise UnsupportedFrameError(message, _as_table(edges, argument))
-
-
-def _imported(edges: Any) -> pa.Table:
-    """Return the table of an Arrow stream without its empty batches: PyArrow reads none that has an offset."""
-    table = pa.table(edges)
-    return pa.Table.from_batches(filter(len, table.to_batches()), table.schema)
-
-
-#: Library of an object that is not a frame -> the call that takes it or makes a frame of it.
-_CALLS = {
-    "networkx": "make a table: networkx.to_pandas_edgelist({0}); or call networkx with backend='dfmst'",
-    "igraph": "make a table: dfmst.from_igraph({0})",
-    "scipy": "make a table: dfmst.from_sparse({0})",
-    "numpy": "for a matrix of all pairs: dfmst.from_matrix({0}); for columns: dfmst.arrays.forest_rows",
-}
-
-
-def _as_table(edges: object, argument: str) -> str:
-    """Return how to make a frame of another object."""
-    if isinstance(edges, (str, os.PathLike)):
-        return f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
-    if isinstance(edges, dict) or (isinstance(edges, list) and edges and isinstance(edges[0], dict)):
-        return f"make a table of it: pandas.DataFrame({argument})"
-    if isinstance(edges, (list, tuple)):
-        return f"make a table of its rows: pandas.DataFrame({argument}, columns=['source', 'target', 'weight'])"
-    if type(edges).__name__.endswith("DiGraph"):
-        return f"make a table, in which edges have no direction: networkx.to_pandas_edgelist({argument})"
-    general = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
-    return _CALLS.get(type(edges).__module__.partition(".")[0], general).format(argument)
-
-
-@contextlib.contextmanager
-def _computing(edges: Frame, argument: str) -> Iterator[None]:
-    """Context manager: report errors of a library that computes a frame."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        library = type(edges).__module__.partition(".")[0].lstrip("_")
-        message = f"{argument} could not be computed: {library} says {type(error).__name__}: {error}"
-        raise UnsupportedFrameError(message, f"compute it with {library} to see where it fails") from error
-
-
-def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
-    """Recognize a frame, and copy a frame on a GPU to the host."""
-    view = open_frame(edges, argument)
-    return FrameView(view.to_arrow()) if isinstance(view, DeviceView) else view
-
-
-def host_only(edges: Frame, argument: str, why: str) -> FrameView:
-    """Recognize a frame; raise an error, with the reason, if it is on a GPU."""
-    view = open_frame(edges, argument)
-    if isinstance(view, DeviceView):
-        raise UnsupportedFrameError(f"{argument} is on a GPU, and {why}", f"pass {argument}.to_arrow()")
-    return view
-
-
-def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
-    """Return a frame that Narwhals or Arrow reads, and a function that converts results to the user's kind of frame.
-
-    Results for a relation of DuckDB, whose connection is not public, are Arrow tables.
-    """
-    narwhals = sys.modules.get("narwhals")  # a frame of it exists only if it is imported
-    if narwhals is not None and isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
-        native, inner = unwrap(edges.to_native())
-        wrap: AsUser = getattr(sys.modules[type(edges).__module__], "from_native", narwhals.from_native)
-        return native, (wrap if inner is None else lambda frame: wrap(inner(frame)))
-    if isinstance(edges, pa.RecordBatch):
-        return pa.Table.from_batches([edges]), _as_batch
-    kind = type(edges).__module__
-    if kind.startswith("pyarrow._dataset"):
-        return edges.to_table(), None
-    if kind.startswith("ibis.") and hasattr(edges, "__arrow_c_stream__"):
-        return edges, sys.modules["ibis"].memtable
-    return edges, None
-
-
-def _as_batch(table: pa.Table) -> pa.RecordBatch:
-    columns = [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
-
-
-def check_names(edges: Any, argument: str) -> None:
-    """Raise an error if two columns of a frame share a name."""
-    if is_plain_pandas(edges):
-        if getattr(edges.columns, "is_unique", False):  # pandas caches it; proxies of cuDF may lack it
-            return
-    elif is_plain_polars(edges) or hasattr(edges, "collect_schema"):  # of polars, in which names are unique
-        return
-    # The .columns of a pyarrow table are its data.
-    names: Any = getattr(edges, "column_names", None)
-    names = list(getattr(edges, "columns", ()) if names is None else names)
-    if len(set(names)) == len(names):
-        return
-    for name, count in Counter(names).items():
-        if count > 1:
-            message = f"{argument} has {count} columns named {name!r}"
-            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")

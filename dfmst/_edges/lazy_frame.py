@@ -19,12 +19,11 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import to_arrow
-from dfmst._edges.device_frame import NAMES_HINT, DeviceView
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.lazy_tables import DuckDbTables, Tables, as_lazy, collected, open_tables, with_positions
 from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import different_ids, unsuitable_ids
+from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import unsupported_weights
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -92,7 +91,6 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
 
 
 def _by_position(edges: Frame, frame: nw.LazyFrame[Any], tables: Tables) -> nw.LazyFrame[Any]:
-    """Number the rows in the engine's own order."""
     if isinstance(tables, DuckDbTables):
         preserved = edges.query("dfmst_rows", "SELECT current_setting('preserve_insertion_order')").fetchall()
         if preserved[0][0]:
@@ -116,7 +114,6 @@ def _rows_at(part: Any, positions: Array) -> Any:
 
 
 def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
-    """Check columns that give the rows an order."""
     types = frame.collect_schema()
     for name in order:
         if name not in types:
@@ -136,7 +133,7 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
         raise InvalidEdgesError(message, "order the rows by columns that tell them apart")
 
 
-def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
+def rows_in_order(view: View, order: Sequence[Any]) -> Array:
     """Return the row positions of a frame in memory, ascending by columns; ``int64``, in the frame's memory."""
     frame: nw.DataFrame[Any] = nw.from_native(view.frame, eager_only=True)
     check_order(as_lazy(view.frame), order)
@@ -203,7 +200,6 @@ def _object_kind(series: Any, name: Any) -> Any:
 
 
 def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
-    """Return a partition with its columns of objects as Arrow columns."""
     import pandas as pd
 
     typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}

@@ -18,9 +18,7 @@ from dfmst._common.arguments import real_number, whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
-from dfmst._edges.device_columns import device_moments
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.view import View
 from dfmst._edges.weights import weight_column
 from dfmst.errors import InvalidEdgesError
 
@@ -91,7 +89,6 @@ class Moments:
         return length
 
     def tick(self, argument: str, value: Any) -> Any:
-        """Return a moment in ticks."""
         if self.per_second is None:
             return self._number(argument, value)
         plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
@@ -129,7 +126,6 @@ class Moments:
             return borders.astype(kind).astype(np.float64)  # type: ignore[no-any-return]
 
     def raise_missing(self) -> None:
-        """Raise the error for nulls, or for infinite numbers."""
         assert self.missing is not None
         endless = (self.values == np.inf) | (self.values == -np.inf)
         wrong, which = self.missing & ~endless, "nulls"
@@ -139,14 +135,14 @@ class Moments:
         message = f"column {self.name!r} has {int(wrong.sum()):,} {which}, the first in row {row}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=row)
 
-    def moment(self, view: FrameView | DeviceView, tick: Any) -> Any:
+    def moment(self, view: View, tick: Any) -> Any:
         """Return ticks as a value of the frame's library."""
         if self.per_second is None:
             return Decimal(tick).scaleb(-self.kind.scale) if pa.types.is_decimal(self.kind) else tick
         if pa.types.is_date(self.kind):
             return dt.date.fromordinal(_EPOCH + int(tick) // (_DAY * self.per_second))
         value = pa.scalar(int(tick), pa.int64()).cast(self.kind)
-        if view.on_device or view.frame.implementation.is_pandas():  # cuDF has the moments of pandas
+        if view.library in ("cudf", "pandas"):  # cuDF has the moments of pandas
             pandas = sys.modules["pandas"]
             if pa.types.is_duration(self.kind):
                 return pandas.Timedelta(int(tick), unit=self.kind.unit)
@@ -158,17 +154,18 @@ class Moments:
         return value.as_py()
 
 
-def moments(view: FrameView | DeviceView, name: Any) -> Moments:
-    """Read a column of times or numbers, in the frame's memory."""
-    if isinstance(view, DeviceView):
-        values, missing, kind = device_moments(name, view.column(name))
-        per_second = ticks(pa.array([], kind))[1] if pa.types.is_temporal(kind) else None
-        return Moments(name, values, missing if missing is not None and bool(missing.any()) else None, kind, per_second)
-    column = plain_ids(arrow_column(name, view.column(name)))
-    kind, per_second = column.type, None
-    missing = np.asarray(column.is_null())
+def moments(view: View, name: Any) -> Moments:
+    values, missing, kind = view.ticks(name)
+    per_second = ticks(pa.array([], kind))[1] if pa.types.is_temporal(kind) else None
+    return Moments(name, values, missing if missing is not None and bool(missing.any()) else None, kind, per_second)
+
+
+def host_ticks(name: Any, column: Any) -> tuple[Array, Array | None, pa.DataType]:
+    """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
+    column = plain_ids(arrow_column(name, column))
+    kind, missing = column.type, np.asarray(column.is_null())
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        column, per_second = ticks(column)
+        column, _ = ticks(column)
     elif pa.types.is_floating(kind):
         column = column.cast(pa.float64())
     elif pa.types.is_integer(kind):
@@ -185,8 +182,7 @@ def moments(view: FrameView | DeviceView, name: Any) -> Moments:
     plain: Array = (
         values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
     )
-    missing = missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing
-    return Moments(name, plain, missing if missing.any() else None, kind, per_second)
+    return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
 
 def simple_ratio(value: Any) -> Fraction:
@@ -197,7 +193,6 @@ def simple_ratio(value: Any) -> Fraction:
 
 
 def _seconds(argument: str, value: Any) -> Fraction:
-    """Return a span of time in seconds."""
     if isinstance(value, str):
         parts = _PART.findall(value.strip())
         if not parts or "".join(number + unit for number, unit in parts) != re.sub(r"\s", "", value):

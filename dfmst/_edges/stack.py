@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date, time
 from typing import Any, NamedTuple
 
@@ -15,26 +14,23 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, ticks
-from dfmst._edges.device_columns import device_differs
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.results import decoded
+from dfmst._edges.take_rows import decoded
 from dfmst._edges.unify import CommonSchema, common_id_type, family_of, native_type, wide_integers
-from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError
+from dfmst._edges.view import View
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
-def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.DataFrame[Any] | Any:
+def stack_frames(named: Sequence[tuple[str, View]]) -> nw.DataFrame[Any] | Any:
     """Stack frames, each with a name for messages; frames of cuDF on the GPU, with their labels."""
     on_device = any(view.on_device for _, view in named)
     for other in named[1:]:
         check_stackable(named[0], other, types=on_device)
     if on_device:
-        names = list(named[0][1].frame.columns)
-        return sys.modules["cudf"].concat([view.frame[names] for _, view in named])
-    return _stack_on_host([(name, view) for name, view in named if isinstance(view, FrameView)])
+        return sys.modules["cudf"].concat([view.frame[named[0][1].names] for _, view in named])
+    return _stack_on_host(named)
 
 
-def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
+def _stack_on_host(named: Sequence[tuple[str, View]]) -> nw.DataFrame[Any]:
     first = named[0][1].frame
     # Types of Narwhals are less exact than those of the library.
     types = [[(name, native_type(view.frame[name])) for name in view.frame.columns] for _, view in named]
@@ -44,7 +40,7 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     if unlike:
         named = _in_exact_types(named, types)
     try:
-        stacked = nw.concat([view.frame for _, view in named], how="vertical")
+        stacked: nw.DataFrame[Any] = nw.concat([view.frame for _, view in named], how="vertical")
     except Exception as error:  # libraries raise many classes for frames that they cannot stack
         for other in named[1:]:
             check_stackable(named[0], other)
@@ -55,7 +51,7 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     return stacked
 
 
-def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
+def _stack_as_arrow(named: Sequence[tuple[str, View]]) -> nw.DataFrame[Any]:
     """Stack frames of pyarrow or polars in the types that hold the values of all."""
     tables = [(name, view.to_arrow()) for name, view in named]
     common = CommonSchema([(name, table.schema) for name, table in tables])
@@ -70,7 +66,7 @@ def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     return nw.from_native(sys.modules["polars"].from_arrow(stacked) if polars else stacked, eager_only=True)
 
 
-def _in_exact_types(named: list[tuple[str, FrameView]], types: list[Any]) -> list[tuple[str, FrameView]]:
+def _in_exact_types(named: Sequence[tuple[str, View]], types: list[Any]) -> Sequence[tuple[str, View]]:
     """Return frames of pandas in which the columns of differing types have types that pandas stacks exactly."""
     frames = [view.frame for _, view in named]
     for name, kind in types[0]:
@@ -80,9 +76,7 @@ def _in_exact_types(named: list[tuple[str, FrameView]], types: list[Any]) -> lis
         wide = _integer_type(columns) if all(column.dtype.is_integer() for column in columns) else None
         exact = iter(columns if wide is None else [column.cast(wide) for column in columns])
         frames = [frame.with_columns(next(exact)) if name in frame.columns else frame for frame in frames]
-    return [
-        (name, replace(view, native=nw.to_native(frame))) for (name, view), frame in zip(named, frames, strict=True)
-    ]
+    return [(name, view.of(frame)) for (name, view), frame in zip(named, frames, strict=True)]
 
 
 def _integer_type(columns: list[nw.Series[Any]]) -> Any:
@@ -93,7 +87,7 @@ def _integer_type(columns: list[nw.Series[Any]]) -> Any:
     return nw.Object if any((column > np.iinfo(np.int64).max).any() for column in unsigned) else nw.Int64
 
 
-def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
+def _check_values(stacked: Any, named: Sequence[tuple[str, View]]) -> None:
     """Raise an error if pandas has changed a value to stack columns of different types."""
     begin = 0
     for name, view in named:
@@ -110,21 +104,19 @@ def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
                 raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
-def check_kinds(first: tuple[str, FrameView | DeviceView], second: tuple[str, FrameView | DeviceView]) -> None:
+def check_kinds(first: tuple[str, View], second: tuple[str, View]) -> None:
     """Raise an error if two frames, each with a name for messages, are of two libraries."""
-    kinds = [_kind(view) for _, view in (first, second)]
+    kinds = [view.library for _, view in (first, second)]
     if kinds[0] != kinds[1]:
         message = f"{first[0]} and {second[0]} are frames of two kinds: {kinds[0]} and {kinds[1]}"
         raise UnsupportedFrameError(message, "convert one of them first")
 
 
-def check_stackable(
-    first: tuple[str, FrameView | DeviceView], second: tuple[str, FrameView | DeviceView], *, types: bool = True
-) -> None:
+def check_stackable(first: tuple[str, View], second: tuple[str, View], *, types: bool = True) -> None:
     """Raise an error if two frames, each with a name for messages, differ in columns or (`types`) their types."""
     check_kinds(first, second)
     (name, view), (later, other) = first, second
-    names = [list(each.frame.columns) for each in (view, other)]
+    names = [view.names, other.names]
     for which, own, rival in ((later, names[1], names[0]), (name, names[0], names[1])):
         known = set(own)
         missing = [column for column in rival if column not in known]
@@ -132,13 +124,13 @@ def check_stackable(
             message = f"{which} has no column {missing[0]!r}, which the other frame has"
             raise InvalidEdgesError(message, "give both the same columns")
     for column in names[0] if types else ():
-        first_type, second_type = (_type(each, column) for each in (view, other))
+        first_type, second_type = (each.kind(column) for each in (view, other))
         if first_type != second_type and not _have_common_type(view, other, column):
             message = f"column {column!r} is {first_type} in {name} and {second_type} in {later}"
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
-def _have_common_type(view: FrameView | DeviceView, other: FrameView | DeviceView, column: Any) -> bool:
+def _have_common_type(view: View, other: View, column: Any) -> bool:
     """Whether the values of both columns compare as ids do; cuDF stacks columns of one type only."""
     if view.on_device or other.on_device:
         return False
@@ -149,52 +141,29 @@ def _have_common_type(view: FrameView | DeviceView, other: FrameView | DeviceVie
     return common_id_type(*kinds) is not None
 
 
-def _kind(view: FrameView | DeviceView) -> str:
-    return "cudf" if isinstance(view, DeviceView) else view.frame.implementation.name.lower()
-
-
-def _type(view: FrameView | DeviceView, column: Any) -> Any:
-    """Return the type of a column; cuDF stacks columns of different categories."""
-    series = view.frame[column]
-    if isinstance(view, DeviceView):
-        return "category" if hasattr(series.dtype, "categories") else series.dtype
-    unnamed = series.dtype == nw.Unknown and series.implementation.is_pyarrow()
-    return native_type(series) if unnamed else series.dtype
-
-
 _OBJECTS = {date: pa.date32(), time: pa.time64("us")}
 _TIMES = {"date": "naive", "naive": "naive", "aware": "aware", "time": "time", "duration": "duration"}
 
 
-def differences(first: FrameView | DeviceView, second: FrameView | DeviceView) -> Iterator[tuple[str, Array]]:
+def differences(first: View, second: View) -> Iterator[tuple[str, Array]]:
     """Compare the columns of both frames and their index: nulls are equal, and times of any unit by value."""
-    compare = _differs_on_device if second.on_device else _differs
-    for name in second.places:
-        if name in first.places:
-            yield f"column {name!r}", compare(_values(first, name), _values(second, name))
+    known = set(first.names)
+    for name in second.names:
+        if name in known:
+            yield f"column {name!r}", second.differs(_values(first, name), _values(second, name))
     labels = first.index(), second.index()
     if labels[0] is not None and labels[1] is not None:
-        yield "the index", compare(*labels)
+        yield "the index", second.differs(*labels)
 
 
-def _differs_on_device(first: Any, second: Any) -> Array:
-    """Compare columns on a GPU; those of types that cuDF does not compare, on the host."""
-    try:
-        return device_differs(first, second)
-    except (DfmstError, NotImplementedError, TypeError):
-        return sys.modules["cupy"].asarray(_differs(first.to_arrow(), second.to_arrow()))  # type: ignore[no-any-return]
-
-
-def _values(view: FrameView | DeviceView, name: Any) -> Any:
-    if isinstance(view, DeviceView):
-        return view.column(name)
+def _values(view: View, name: Any) -> Any:
     try:
         return view.column(name)
     except Exception:  # Arrow has no type for the values: compare them as Python objects
         return view.series(name).to_list()
 
 
-def _differs(first: Any, second: Any) -> Array:
+def host_differs(first: Any, second: Any) -> Array:
     plain = all(isinstance(values, np.ndarray) and values.dtype.kind != "O" for values in (first, second))
     if plain and first.dtype == second.dtype:
         unequal: Array = (first != second) & ~((first != first) & (second != second))

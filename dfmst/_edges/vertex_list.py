@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -13,13 +12,14 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
-from dfmst._edges.device_columns import device_ids, device_series, is_array, is_device_column
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.device_numbering import device_factorize
-from dfmst._edges.edge_table import Input
-from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
-from dfmst._edges.unify import native_type, series_type
-from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like
+from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
+from dfmst._edges.device_columns import device_ids, device_series, is_device_column
+from dfmst._edges.edge_table import Input, move_table
+from dfmst._edges.frames import open_frame, open_host_frame
+from dfmst._edges.host_frame import host_column
+from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like, is_array
+from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
@@ -35,11 +35,10 @@ class Groups(NamedTuple):
 
     @property
     def sizes(self) -> Array:
-        """Vertices of each group."""
         return self.begin[1:] - self.begin[:-1]
 
-    def columns(self, view: FrameView | DeviceView, groups: Array, others: Iterable[str]) -> dict[Any, Any]:
-        """Return columns of a result that name groups: each as a frame of Narwhals, on a GPU as ``cudf.Series``.
+    def columns(self, view: View, groups: Array, others: Iterable[str]) -> dict[Any, Any]:
+        """Return columns of a result that name groups.
 
         `others` are the names of the result's other columns.
         """
@@ -47,14 +46,7 @@ class Groups(NamedTuple):
         if both:
             message = f"by= names the column {both[0]!r}, and the result has a column of this name"
             raise InvalidEdgesError(message, "rename the column of the groups")
-        rows, parts = self.row[groups], {}
-        for name in self.names:
-            if isinstance(view, DeviceView):
-                parts[name] = view.column(name).take(rows).reset_index(drop=True)
-            else:
-                column = replace(view, native=nw.to_native(view.series(name).to_frame()))
-                parts[name] = nw.maybe_reset_index(column.rows(None, rows).frame)
-        return parts
+        return {name: view.entries(name, self.row[groups]) for name in self.names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +54,7 @@ class VertexList:
     """Vertices in the order of their ids, each with a place from 0; in the frame's memory."""
 
     engine: Engine  # of that memory
-    view: FrameView | DeviceView
+    view: View
     names: tuple[Any, Any]  # id columns
     input: Input  # its table numbers vertices in the order of their ids
     vertex: Array  # place -> vertex of the table, ``int64``; -1 if it is in no row
@@ -79,37 +71,19 @@ class VertexList:
         return None if self.groups is None else self.groups.sizes
 
     def group_called(self, group: int) -> str:
-        """Return the columns and values that name a group."""
         assert self.groups is not None
-        columns = self.groups.columns(self.view, self.engine.xp.array([group]), ())
-        entries = [column.to_arrow() for column in columns.values()]
-        return words_of_group(self.groups.names, [each[0] if isinstance(each, pa.Table) else each for each in entries])
+        row = int(self.groups.row[group])
+        return words_of_group({name: self.view.entry(name, row) for name in self.groups.names})
 
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Any] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
         vertices = {name: self.vertex[at] for name, at in places.items()} if self.ids is None else places
-        groups, others = self.groups, [*columns, *(numbers or ())]
-        named = {} if groups is None else groups.columns(self.view, groups.of_place, others)
-        if isinstance(self.view, DeviceView):
-            values = self.input.vertices.values if self.ids is None else self.ids
-            more = {
-                name: column if is_device_column(column) else self.engine.from_host(column)
-                for name, column in (numbers or {}).items()
-            }
-            return self.view.build_vertices(self.names, values, vertices, more, named)
-        further = bool(numbers) or bool(named)
-        view = replace(self.view, lazy=False, as_user=None) if further else self.view
-        if self.ids is None:
-            frame = vertex_frame(view, self.names, self.input, vertices)
-        else:
-            frame = _id_frame(view, self.names, {name: self.ids.take(pa.array(at)) for name, at in columns.items()})
-        if not further:
-            return frame
-        parts = [*named.values(), nw.from_native(frame, eager_only=True)]
-        if numbers:
-            parts.append(nw.from_dict(dict(numbers), backend=view.frame.implementation))
-        return self.view.finish(nw.concat(parts, how="horizontal"))
+        groups, numbers = self.groups, dict(numbers or {})
+        named = {} if groups is None else groups.columns(self.view, groups.of_place, [*columns, *numbers])
+        for name, column in numbers.items():
+            numbers[name] = self.engine.from_host(column) if isinstance(column, np.ndarray) else column
+        return self.view.build_vertices(self.names, self.input, self.ids, vertices, named, numbers)
 
     def values(self) -> Any:
         """Return the ids in ascending order: Arrow, and on a GPU CuPy or cuDF."""
@@ -125,21 +99,17 @@ class VertexList:
         return pa.array(self.engine.to_host(values)) if is_array(values) else values.to_arrow()
 
 
-def words_of_group(names: Iterable[Any], entries: Iterable[pa.Array | pa.ChunkedArray]) -> str:
-    """Return words for a group, from the columns that name it and their first entries."""
-    values = ((name, entry[0].as_py()) for name, entry in zip(names, entries, strict=True))
+def words_of_group(values: Mapping[Any, Any]) -> str:
     return ", ".join(
         f"{name} {'null' if value is None else repr(value) if isinstance(value, str) else value}"
-        for name, value in values
+        for name, value in values.items()
     )
 
 
-def list_vertices(
-    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, vertices: Any = None
-) -> VertexList:
+def list_vertices(engine: Engine, view: View, names: tuple[Any, Any], input: Input, vertices: Any = None) -> VertexList:
     """List the vertices that occur in a table, or those of `vertices`."""
     occurs = input.to_frame_memory(used_vertices(engine, input.table))
-    engine = engine if view.on_device else host_engine(engine)
+    engine = view.engine(engine)
     xp = engine.xp
     present: Array = xp.flatnonzero(occurs)
     if vertices is None:
@@ -190,7 +160,6 @@ def _listed_ids(engine: Engine, name: Any, input: Input, present: Array, argumen
 
 
 def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
-    """Ids of vertices of a table."""
     values = input.vertices.values
     if engine.on_host:
         return pa.array(vertices) if values is None else values.take(pa.array(vertices))
@@ -203,7 +172,7 @@ def in_one_type(engine: Engine, listed: tuple[object, Any], known: tuple[object,
 
 
 def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertices:
-    return (factorize if engine.on_host else device_factorize)(engine, ids.source, ids.target, in_order=in_order)
+    return factorize(engine, ids.source, ids.target, in_order=in_order)
 
 
 def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> Array:
@@ -290,7 +259,6 @@ def _check_different(engine: Engine, numbered: Vertices) -> None:
 
 
 def _entries(engine: Engine, column: Any, part: slice) -> Any:
-    """Return a range of a column of ids, in the engine's memory."""
     if engine.on_host or is_array(column):
         return column[part]
     return column.take(engine.xp.arange(*part.indices(len(column))))
@@ -305,7 +273,6 @@ def _entry(engine: Engine, values: Any, place: int) -> Any:
 
 
 def _check_ends(engine: Engine, input: Input, names: tuple[Any, Any], unlisted: Array) -> None:
-    """Raise an error if there are vertices of the table that are not listed."""
     if not len(unlisted):
         return
     xp, ends = engine.xp, (input.vertices.source, input.vertices.target)
@@ -321,38 +288,44 @@ def _check_ends(engine: Engine, input: Input, names: tuple[Any, Any], unlisted: 
     raise InvalidEdgesError(f"{message}: {value!r} in row {row}", "list all vertices, or drop the rows")
 
 
-def vertex_frame(
-    view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, columns: Mapping[str, Array]
-) -> Frame:
-    """Build a frame of the user's kind whose columns are vertices."""
-    if isinstance(view, DeviceView):
-        return view.build_vertices(names, input.vertices.values, columns, {}, {})
-    kind, values = _integer_type(view, names), input.vertices.values
-    if values is None and kind is not None:
-        return view.build({name: column.astype(kind) for name, column in columns.items()})
-    source, target = (view.series(name) for name in names)
-    if native_type(source) != native_type(target) and series_type(source, target) is None:
-        ids = {name: pa.array(column, pa.int64()) for name, column in columns.items()}
-        return view.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
-    positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
-    row = np.arange(len(input.table), dtype=np.int64) if input.kept is None else input.kept
-    for column, first in ((input.vertices.target, len(view)), (input.vertices.source, 0)):
-        positions[column[::-1]] = row[::-1] + first  # later assignments win
-    return view.build_from(names, {name: positions[column] for name, column in columns.items()})
+def check_one_graph(vertices: Any) -> None:
+    if vertices is not None:
+        raise ValueError("vertices= lists the vertices of one graph; leave it out with by=")
 
 
-def _id_frame(view: FrameView, names: tuple[Any, Any], columns: Mapping[str, Any]) -> Frame:
-    """Build a frame of the user's kind from Arrow ids; integers get the type of the id columns if it holds them."""
-    kind = _integer_type(view, names)
-    if kind is not None and all(pa.types.is_integer(column.type) for column in columns.values()):
-        exact = pa.from_numpy_dtype(kind.newbyteorder("="))
-        with contextlib.suppress(pa.ArrowInvalid):
-            return view.build({name: np.asarray(column.cast(exact)).astype(kind) for name, column in columns.items()})
-    return view.build_arrow(columns)
+def read_groups(engine: Engine, view: View, columns: EdgeColumns) -> tuple[Input, VertexList, Array]:
+    """Read a table whose vertices are pairs, and list them by group and id, both ascending; nulls are the last group.
+
+    The third entry is the table's vertex at each place.
+    """
+    reader = view.engine(engine)
+    xp = reader.xp
+    base = read_table(reader, view, replace(columns, conditions=NO_CONDITIONS), in_order=True)
+    code, row = _ranked_groups(reader, view, columns.conditions.by, base.kept)
+    total = base.table.vertices
+    pairs = pair_vertices(reader, code, base.table.source, base.table.target, total, in_order=True)
+    table = replace(base.table, source=pairs.source, target=pairs.target, vertices=pairs.total)
+    occurs = used_vertices(reader, table)
+    pair = value = xp.flatnonzero(occurs)
+    if pairs.values is not None:
+        values = pairs.values if view.on_device else np.asarray(pairs.values)
+        value = values[pair].astype(np.int64)
+    begin = xp.searchsorted(value, xp.arange(len(row) + 1) * total)
+    place = xp.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+    groups = Groups(columns.conditions.by, row, begin, value // max(total, 1))
+    names = columns.source, columns.target
+    listed = VertexList(reader, view, names, base, value % max(total, 1), place, None, groups)
+    input = replace(base, table=table, vertices=pairs)
+    moved = not engine.on_host and not view.on_device
+    return replace(input, table=move_table(engine, table), moved_by=engine) if moved else input, listed, pair
 
 
-def _integer_type(view: FrameView, names: tuple[Any, Any]) -> np.dtype | None:
-    """Return the type of both id columns if they are NumPy integers of one type."""
-    source, target = (view.column(name) for name in names)
-    plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
-    return source.dtype if plain and source.dtype.kind in "iu" else None
+def _ranked_groups(engine: Engine, view: View, names: tuple[Any, ...], kept: Array | None) -> tuple[Array, Array]:
+    """Number the rows' groups in ascending order, and return a row of each group."""
+    (code,) = group_codes(names, (view, kept))
+    row = engine.xp.unique(code, return_index=True)[1]
+    row = row if kept is None else kept[row]
+    order = view.order(engine, names, row)
+    rank = engine.xp.empty(len(row), np.uint64)
+    rank[order] = engine.xp.arange(len(row), dtype=np.uint64)
+    return rank[code], row[order]

@@ -13,8 +13,10 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import moments, readable
-from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
+from dfmst._edges.frames import open_host_frame
+from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.view import View
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
@@ -57,8 +59,7 @@ class ForestFacts:
         self.maximum = columns.maximum
 
     @property
-    def view(self) -> FrameView:
-        assert isinstance(self.ordered.view, FrameView)
+    def view(self) -> View:
         return self.ordered.view
 
     @cached_property

@@ -12,9 +12,10 @@ from dfmst._common.arguments import check_column_name, plural
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import readable
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.unify import family_of
+from dfmst._edges.view import View
 from dfmst._report.facts import ForestFacts
 from dfmst._report.words import clip, label
 from dfmst._trees.points.geometry import (
@@ -109,7 +110,7 @@ def _in_one_place(points: Points) -> Points:
     return points
 
 
-def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
+def edge_points(view: View, ends: tuple[Any, Any], coordinates: Any) -> Points:
     """Read coordinates of both ends from the edges' columns: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
     if len(names) == 1:
@@ -118,7 +119,7 @@ def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Poi
     return _of_columns(both_ends(view, ends), x, y, *map(str, names))
 
 
-def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
+def _of_lines(view: View, ends: tuple[Any, Any], name: Any) -> Points:
     """Coordinates of both ends of edges that have lines from source to target."""
     column = _geometries(view, name)
     lines = read_geometry(column, name)
@@ -132,7 +133,7 @@ def _of_lines(view: FrameView, ends: tuple[Any, Any], name: Any) -> Points:
     return Points(both_ends(view, ends), x, y, is_degrees(view.native, name), drawn if finite else None)
 
 
-def both_ends(view: FrameView, names: tuple[Any, ...]) -> pa.ChunkedArray:
+def both_ends(view: View, names: tuple[Any, ...]) -> pa.ChunkedArray:
     """Return the values of two columns, one after the other, in the type of the first."""
     columns = [column_of(view, name, "") for name in names]
     kind = columns[0].type
@@ -158,7 +159,7 @@ def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points
     return Points(ids, x, y, degrees)
 
 
-def column_of(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
+def column_of(view: View, name: Any, argument: str) -> pa.ChunkedArray:
     """Return a column as Arrow; `argument` named it."""
     check_column_name(argument or "id", name)
     if name not in view.frame.columns:
@@ -174,7 +175,7 @@ def column_of(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
         raise InvalidEdgesError(message, "convert them to one type, such as strings") from error
 
 
-def _numbers(view: FrameView, name: Any) -> Array:
+def _numbers(view: View, name: Any) -> Array:
     column: Any = column_of(view, name, "coordinates=")
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -184,7 +185,7 @@ def _numbers(view: FrameView, name: Any) -> Array:
         raise InvalidEdgesError(message, "name columns of numbers with coordinates=", option=option) from error
 
 
-def _geometries(view: FrameView, name: Any) -> pa.ChunkedArray:
+def _geometries(view: View, name: Any) -> pa.ChunkedArray:
     check_column_name("coordinates=", name)
     if name not in view.frame.columns:
         raise missing_column(name, view.frame.columns, "name the column with coordinates=")

@@ -13,10 +13,10 @@ from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._edges.device_columns import device_column, is_device_column
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.results import take_or_null
+from dfmst._edges.frames import open_frame
+from dfmst._edges.take_rows import take_or_null
 from dfmst._edges.vertex_list import find_places
+from dfmst._edges.view import View
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.request import Request, Solving, with_options
@@ -94,20 +94,18 @@ def bottlenecks(
         first, last = (find_places(ordered.listed, name, ids) for name, ids in ends)
         rank = _heaviest(ordered, first.astype(np.uint32), last.astype(np.uint32))
         places = {"start": first, "stop": last}
-        if isinstance(ordered.view, DeviceView):
-            return _frame_on_gpu(ordered, places, rank, weight, index)  # type: ignore[no-any-return]
-        return _frame_on_host(ordered, ordered.view, places, rank, weight, index)  # type: ignore[no-any-return]
+        build = _frame_on_gpu if ordered.view.on_device else _frame_on_host
+        return build(ordered, places, rank, weight, index)  # type: ignore[no-any-return]
 
 
-def _frame_on_host(
-    ordered: OrderedForest, view: FrameView, places: dict[str, Array], rank: Array, weight: Any, index: Any
-) -> Frame:
-    listed = replace(ordered.listed, view=replace(view, lazy=False, as_user=None))
+def _frame_on_host(ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: Any, index: Any) -> Frame:
+    view = ordered.view
+    listed = replace(ordered.listed, view=view.plain())
     joined = nw.from_native(listed.frame(places), eager_only=True)
     missing = rank == _NO_RANK
     found = [nw.new_series("edge", ordered.rows, backend=view.frame.implementation)]
     if weight is not None:
-        found.append(ordered.column(weight, "weight").get_column("weight"))
+        found.append(nw.from_native(ordered.column(weight), series_only=True).alias("weight"))
     added = [take_or_null(column, rank, missing).alias(column.name) for column in found]
     frame = joined.with_columns(*added)
     if index is not None and frame.implementation.is_pandas():
@@ -142,17 +140,15 @@ def _ends(pairs: Any, source: Any, target: Any) -> tuple[list[tuple[str, Any]], 
                 raise InvalidEdgesError(message, "pass a list of pairs, or a frame with two columns", row=place)
         return [("start", [pair[0] for pair in listed]), ("stop", [pair[1] for pair in listed])], None
     view = open_frame(pairs, "pairs")
-    names = (source, target) if source in view.places and target in view.places else tuple(view.places)
+    names = (source, target) if source in view.names and target in view.names else tuple(view.names)
     if len(names) != 2:
         message = f"pairs has {len(names)} columns, and not the two columns {source!r} and {target!r}"
         raise InvalidEdgesError(message, "select the two columns of the pairs")
     return [(f"column {name!r} of pairs", view.column(name)) for name in names], _index(view)
 
 
-def _index(view: FrameView | DeviceView) -> Any:
-    if isinstance(view, DeviceView):
-        return view.frame.index
-    return view.native.index if view.frame.implementation.is_pandas() else None
+def _index(view: View) -> Any:
+    return view.native.index if view.library in ("cudf", "pandas") else None
 
 
 def _heaviest(forest: OrderedForest, first: Array, last: Array) -> Array:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame
-from dfmst._edges.arrow_values import arrow_column, readable
+from dfmst._edges.composed import compose_both
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.device_columns import device_weights, sum_column
-from dfmst._edges.device_frame import DeviceView, device_view
+from dfmst._edges.device_columns import sum_column
 from dfmst._edges.edge_table import Input, move_table
-from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
-from dfmst._edges.joint import compose_both
+from dfmst._edges.frames import in_memory_of, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.weights import Total, total_weight, weight_column
-from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._edges.view import View
+from dfmst._edges.weights import Total, total_weight
+from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.match import ForestMatch, match_rows
@@ -130,32 +129,29 @@ def verify(
     view, claimed = _in_one_memory(edges, forest, keys=columns.keys is not None)
     runner = select_engine(request.solver.engine, request.solver.threads, on_device=view.on_device)
     with runner.guard():
-        if isinstance(view, FrameView) and isinstance(claimed, FrameView):
-            view, claimed = compose_both(runner, view, columns, claimed)
+        view, claimed = compose_both(runner, view, columns, claimed)
         return _verified(runner, view, claimed.without_default_index(), columns, conditions)
 
 
-def _in_one_memory(edges: Frame, forest: Frame, keys: bool) -> tuple[FrameView | DeviceView, FrameView | DeviceView]:
+def _in_one_memory(edges: Frame, forest: Frame, keys: bool) -> tuple[View, View]:
     """Open both frames: a forest in the memory of the edges, and both on the host if `keys` have several columns."""
     if keys:
         return open_host_frame(edges), open_host_frame(forest, "forest")
-    view, claimed = open_frame(edges), open_frame(forest, "forest")
-    if view.on_device and isinstance(claimed, FrameView):
-        return view, device_view(claimed.to_arrow())
-    return view, FrameView(claimed.to_arrow()) if claimed.on_device and not view.on_device else claimed
+    view = open_frame(edges)
+    return view, in_memory_of(view, open_frame(forest, "forest"))
 
 
 def _verified(
     runner: Engine,
-    view: FrameView | DeviceView,
-    claimed: FrameView | DeviceView,
+    view: View,
+    claimed: View,
     columns: EdgeColumns,
     conditions: Conditions,
 ) -> Certificate:
     """Match the forest's rows to rows of the table, and certify these."""
-    reader, weight = runner if view.on_device else host_engine(runner), columns.weight
+    reader, weight = view.engine(runner), columns.weight
     if weight is not None and len(claimed):  # refuses types without an order
-        (device_weights if claimed.on_device else weight_column)(weight, claimed.column(weight))
+        claimed.readers.weights(weight, claimed.column(weight))
     input = read_table(reader, view, columns)
     describe = _describer(reader, view, input, columns)
     match = ForestMatch(reader, view, input, claimed, columns.names, describe, conditions.columns)
@@ -202,31 +198,18 @@ def _frame_row(engine: Engine, input: Input, row: int) -> int:
     return int(input.frame_rows(engine.from_host(np.array([row])))[0])
 
 
-def _describer(
-    engine: Engine, view: FrameView | DeviceView, input: Input, columns: EdgeColumns
-) -> Callable[[int], str]:
+def _describer(engine: Engine, view: View, input: Input, columns: EdgeColumns) -> Callable[[int], str]:
     """Return a function that names a row of the table by its row, ids and weight in the frame."""
     ends = [list(parts) for parts in zip(*columns.end_parts, strict=True)]
 
     def describe(row: int) -> str:
         at = _frame_row(engine, input, row)
         ids, weight = (
-            [" ".join(_shown(view, name, at) for name in parts) for parts in key] for key in (ends, [columns.weights])
+            [" ".join(view.text(name, at) for name in parts) for parts in key] for key in (ends, [columns.weights])
         )
         return f"row {at} ({', '.join(ids)}{', weight ' if columns.weights else ''}{weight[0]})"
 
     return describe
-
-
-def _shown(view: FrameView | DeviceView, name: Any, row: int) -> str:
-    """An entry of a frame as text."""
-    column: Any = view.part(row, row + 1).column(name)
-    if isinstance(view, DeviceView):
-        return str(readable(arrow_column(name, column.to_arrow()))[0])
-    try:
-        return str(view.series(name)[row])
-    except (OverflowError, ValueError):  # a time that Python's types do not hold
-        return str(readable(arrow_column(name, column))[0])
 
 
 def _components(engine: Engine, input: Input, forest: int | None) -> int:

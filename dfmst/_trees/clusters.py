@@ -13,7 +13,6 @@ import pyarrow as pa
 from dfmst._common.arguments import real_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Scalar, Vertices
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.constrained import constrained
@@ -135,10 +134,10 @@ def clusters(
 
 def _with_old_names(listed: VertexList, labels: dict[str, Array], previous: Frame) -> Any:
     """Build the frame of labels, with the names of earlier clusters."""
-    if not isinstance(listed.view, FrameView):
+    if listed.view.on_device:
         message = "clusters are compared with previous ones on the host, and this frame is on a GPU"
         raise UnsupportedFrameError(message, "leave previous= out, and pass .to_arrow() of both to dfmst.relabel")
-    plain = replace(listed, view=replace(listed.view, lazy=False, as_user=None))
+    plain = replace(listed, view=listed.view.plain())
     named = nw.from_native(plain.frame(labels), eager_only=True)
     for name in list(labels)[1:]:
         named = with_old_names(named, previous, name)

@@ -7,12 +7,10 @@ from typing import Any, Unpack
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.groups import check_one_graph, read_groups
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertex_list import list_vertices, vertex_frame
+from dfmst._edges.vertex_list import check_one_graph, list_vertices, read_groups
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
@@ -87,7 +85,7 @@ def connected_components(
 
 def _labels(
     engine: Engine,
-    view: FrameView | DeviceView,
+    view: View,
     columns: EdgeColumns,
     label: Callable[[Engine, EdgeTable], Array],
     vertices: Any,
@@ -103,7 +101,7 @@ def _labels(
             present = engine.xp.flatnonzero(used_vertices(engine, input.table))
             found = {"vertex": present, "component": labels[present]}
             found = {name: input.to_frame_memory(column) for name, column in found.items()}
-            return vertex_frame(view, columns.names[:2], input, found)
+            return view.build_vertices(columns.names[:2], input, None, found)
         listed = list_vertices(engine, view, columns.names[:2], input, vertices)
         component = listed.engine.xp.arange(len(listed))
         known = listed.engine.xp.flatnonzero(listed.vertex >= 0)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
 from dfmst._common.types import Array
-from dfmst._edges.conditions import group_entries, value_codes
-from dfmst._edges.device_columns import DeviceEntries, device_codes
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.vertex_list import find_places
+from dfmst._edges.view import View
 from dfmst._engines.primitives.contract import flatten
-from dfmst._trees.cut import SortedForest, VertexOrder
+from dfmst._trees.cut import SortedForest, VertexOrder, Weights
 from dfmst._trees.ordered import OrderedForest
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -49,7 +46,7 @@ class ConstrainedMerges(SortedForest[Array]):
     def __len__(self) -> int:
         return len(self._ordered)
 
-    def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
+    def weights(self, name: Any) -> Weights:
         return self._ordered.weights(name)
 
     def labels(self, edges: int | Array) -> Array:
@@ -96,14 +93,11 @@ def _read_marks(ordered: OrderedForest, vertices: Any, one_per: Any) -> Array | 
     return mark
 
 
-def _codes(ordered: OrderedForest, view: FrameView | DeviceView, names: list[Any]) -> tuple[Array, Array]:
+def _codes(ordered: OrderedForest, view: View, names: list[Any]) -> tuple[Array, Array]:
     """Number the values of columns alike, and flag nulls; on the host."""
-    if isinstance(view, DeviceView):
-        columns, to_host = [view.column(name) for name in names], ordered.listed.engine.to_host
-        codes = to_host(device_codes(*columns)).astype(np.uint32)
-        return codes, np.concatenate([to_host(column.isnull().values) for column in columns])
-    entries = [group_entries(name, view.column(name)) for name in names]
-    return value_codes(names[0], entries).astype(np.uint32), np.concatenate([np.asarray(e.is_null()) for e in entries])
+    to_host = ordered.listed.engine.to_host
+    codes = to_host(view.codes(*((view, name, None) for name in names))).astype(np.uint32)
+    return codes, np.concatenate([to_host(view.nulls(name)) for name in names])
 
 
 def _marks_of_rows(ordered: OrderedForest, names: list[Any]) -> Array:

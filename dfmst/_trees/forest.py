@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame, FrameT
+from dfmst._edges.composed import compose
 from dfmst._edges.device_columns import sum_column
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
-from dfmst._edges.joint import compose
+from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.view import View
 from dfmst._edges.weights import Total, total_weight
-from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.request import Request
 from dfmst._trees.result import Forest, ForestRows, Progress
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class FrameRows(ForestRows):
     """Rows of a frame in memory, by their positions."""
 
-    view: FrameView | DeviceView
+    view: View
     runner: Engine
     columns: EdgeColumns
     solved: Solved
@@ -61,7 +61,7 @@ class FrameRows(ForestRows):
         with self.runner.guard():
             if input.forced is None:
                 return int(used_vertices(self.runner, input.table).sum())
-            reader = self.runner if self.view.on_device else host_engine(self.runner)
+            reader = self.view.engine(self.runner)
             return int(used_vertices(reader, input.whole()).sum())
 
     @cached_property
@@ -85,9 +85,7 @@ class FrameRows(ForestRows):
         return table.replace_schema_metadata(with_provenance(table.schema, record, len(locator)).metadata)
 
 
-def open_edges(
-    edges: Frame, engine: str, threads: int | None, argument: str = "edges"
-) -> tuple[FrameView | DeviceView, Engine]:
+def open_edges(edges: Frame, engine: str, threads: int | None, argument: str = "edges") -> tuple[View, Engine]:
     """Recognise a frame, and select the engine for it."""
     view = open_frame(edges, argument)
     return view, select_engine(engine, threads, on_device=view.on_device, rows=len(view))

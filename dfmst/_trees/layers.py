@@ -13,7 +13,7 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.edge_table import EdgeTable, move_table
-from dfmst._edges.results import result_column
+from dfmst._edges.take_rows import result_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import compact, flag_words, numbered
@@ -88,8 +88,7 @@ def in_forest(
     found = find_rows(edges, Request.of(source, target, weight, maximum=maximum, **options))
     with found.runner.guard():
         rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.runner, found.solved, layers)]
-        xp = found.runner.xp if found.view.on_device else np
-        marks = xp.zeros(len(found.view), bool if layers == 1 else np.min_scalar_type(layers))
+        marks = found.view.xp.zeros(len(found.view), bool if layers == 1 else np.min_scalar_type(layers))
         for number, each in enumerate(rows, 1):
             marks[each] = number
     return result_column(edges, found.view, "in_forest" if layers == 1 else "layer", marks)

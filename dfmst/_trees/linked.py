@@ -13,11 +13,11 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT
 from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import flip_bits
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.key_codes import NO_CODE, Entries, KeyEncoder
 from dfmst._edges.vertices import check_capacity
 from dfmst._edges.weights import missing_weights, weight_column
-from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import flatten, unite
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
@@ -103,7 +103,7 @@ def linked_rows(
         hint = "leave engine='auto', or copy the frame yourself: table.to_pandas() or table.to_arrow()"
         raise UnsupportedFrameError("the table is on a GPU, and engine='cpu' works on the host", hint)
     runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
-    reader = runner if view.on_device else host_engine(runner)
+    reader = view.engine(runner)
     with runner.guard():
         links = Links(runner, options, len(view))
         encoders = [KeyEncoder(reader, key, blanks=options.blanks) for key in options.keys]
@@ -116,9 +116,9 @@ def linked_rows(
         if keep is not None:
             rows = links.kept(group, lambda name: order_keys(reader, name, view.column(name), options))
             group = group[rows]
-            view = view.rows(reader, rows if view.on_device else runner.to_host(rows))
-        values = group if view.on_device else runner.to_host(group)
-        return view.with_column(GROUP, values.astype(np.int64), ATTRIBUTE, attributes)  # type: ignore[no-any-return]
+            view = view.rows(reader, view.moved(runner, rows))
+        values = view.moved(runner, group).astype(np.int64)
+        return view.with_column(GROUP, values, ATTRIBUTE, attributes)  # type: ignore[no-any-return]
 
 
 class LinkOptions(NamedTuple):

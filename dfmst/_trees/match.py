@@ -23,11 +23,10 @@ from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_codes, pair_vertices
 from dfmst._edges.device_columns import device_weights, stack_weights
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
 from dfmst._edges.vertex_list import find_ids, in_one_type
+from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, stacked_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
@@ -194,14 +193,14 @@ class ForestMatch:
     """A frame of edges, its edge table, and the frame to check as its forest."""
 
     engine: Engine  # of the frames' memory
-    edges: FrameView | DeviceView
+    edges: View
     input: Input
-    forest: FrameView | DeviceView
+    forest: View
     names: tuple[Any, Any, Any]  # columns of ids and weights
     describe: Callable[[int], str]  # names a row of the table in messages
     groups: tuple[Any, ...] = ()  # further columns in which matching rows must agree
 
-    def rows(self, rows: Array) -> FrameView | DeviceView:
+    def rows(self, rows: Array) -> View:
         return self.edges.rows(self.engine, self.input.frame_rows(rows))
 
 

@@ -7,7 +7,6 @@ from decimal import Decimal, localcontext
 from itertools import pairwise
 from typing import Any, Unpack
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
@@ -16,8 +15,8 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame, Vertex, Vertices
 from dfmst._edges.arrow_values import is_missing, readable, seconds
 from dfmst._edges.device_columns import DeviceEntries
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, host_column, open_frame, open_host_frame
+from dfmst._edges.frames import open_frame, open_host_frame
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines.primitives.tour import root_trees
@@ -123,10 +122,7 @@ def newick(
     ends = np.searchsorted(of_place[ordered], np.arange(len(groups.row) + 1))
     joined = ["\n".join(texts[begin:end]) for begin, end in pairwise(ends)]
     named = groups.columns(edges.view, edges.listed.engine.xp.arange(len(groups.row)), ["newick"])
-    if isinstance(edges.view, DeviceView):
-        return edges.view.build({**named, "newick": joined})
-    frame = nw.from_dict({"newick": joined}, backend=edges.view.frame.implementation)
-    return edges.view.finish(nw.concat([*named.values(), frame], how="horizontal"))
+    return edges.view.build({**named, "newick": joined})
 
 
 def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
@@ -134,7 +130,7 @@ def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
         refuse_masked("forest", forest)
         return forest[:, 0].astype(np.int64), forest[:, 1].astype(np.int64), forest[:, 2].tolist()
-    if not set(_MERGES) <= set(open_frame(forest, "forest").frame.columns):
+    if not set(_MERGES) <= set(open_frame(forest, "forest").names):
         return None
     view = open_host_frame(forest, "forest")
     left, right = (_clusters(view, name) for name in _MERGES[:2])
@@ -142,7 +138,7 @@ def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
 
 
 def _clusters(view: FrameView, name: str) -> Array:
-    column = host_column(name, view.series(name))
+    column = view.column(name)
     column = pa.array(column) if isinstance(column, np.ndarray) else column
     if not pa.types.is_integer(column.type) or column.null_count:
         raise InvalidEdgesError(f"column {name!r} holds {column.type} values, not numbers of clusters", _HINT)

@@ -6,19 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_columns import DeviceEntries
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
-from dfmst._edges.groups import check_one_graph, read_groups
-from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertex_list import VertexList, list_vertices
-from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._edges.vertex_list import VertexList, check_one_graph, list_vertices, read_groups
+from dfmst._edges.view import View
+from dfmst._edges.weights import weight_floats
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import gather_keys
@@ -37,7 +34,7 @@ class OrderedForest(SortedForest[Array]):
     """The forest of a frame, lightest edge first (heaviest, for a maximum forest); in the frame's memory."""
 
     engine: Engine  # of that memory
-    view: FrameView | DeviceView
+    view: View
     listed: VertexList
     rows: Array  # the edges' rows of the frame, in order, ``int64``
     source: Array  # their ends, as places in the list, ``uint32``
@@ -82,36 +79,21 @@ class OrderedForest(SortedForest[Array]):
         assert self.listed.groups is not None
         return group, *places_in_groups(self.engine, group, len(self.listed.groups.row))
 
-    def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
-        """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
-        assert isinstance(self.view, FrameView)
-        view = replace(self.view, native=nw.to_native(self.view.series(name).alias(alias).to_frame()))
-        return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
+    def column(self, name: Any) -> Any:
+        """Return a column's entries of the edges, in order, without an index."""
+        return self.view.entries(name, self.rows, self.listed.engine)
 
     def build(self, weight: Any, columns: Mapping[str, Array | None], begin: Mapping[Any, Any]) -> Frame:
         """Return a frame of the user's kind; a column that is ``None`` holds the weights of the edges.
 
         `begin` are columns that come first, as of :meth:`dfmst._edges.vertex_list.Groups.columns`.
         """
-        weighed = [name for name, column in columns.items() if column is None]
-        given = {name: column for name, column in columns.items() if column is not None}
-        if isinstance(self.view, DeviceView):
-            taken = {name: self._taken(weight).reset_index(drop=True) for name in weighed}
-            return self.view.build({**begin, **columns, **taken})
-        parts = [self.column(weight, name) for name in weighed]
-        parts.append(nw.from_dict(given, backend=self.view.frame.implementation))
-        frame = nw.concat(parts, how="horizontal").select(*columns)
-        return self.view.finish(nw.concat([*begin.values(), frame], how="horizontal"))
-
-    def _taken(self, name: Any) -> Any:
-        """Entries of a column of a cuDF frame, in order."""
-        return self.view.column(name).take(self.listed.engine.from_host(self.rows))
+        given = {name: self.column(weight) if column is None else column for name, column in columns.items()}
+        return self.view.build({**begin, **given})
 
     def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
         """Return the weights of the edges, in order, as :func:`plain_weights` has them; on a GPU to read entries."""
-        if self.view.on_device:
-            return DeviceEntries(self._taken(name))
-        return plain_weights(name, host_column(name, self.column(name, "weight").get_column("weight")))
+        return self.view.weights(name, self.listed.engine.from_host(self.rows))
 
     def distances(self, weight: Any) -> Array:
         """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column."""
@@ -119,8 +101,7 @@ class OrderedForest(SortedForest[Array]):
             return self.weight
         if weight is None:
             return self.engine.xp.ones(len(self))  # type: ignore[no-any-return]
-        distances = _distances(weight, self.weights(weight))
-        return self.listed.engine.from_host(distances) if self.view.on_device else distances
+        return self.listed.engine.from_host(_distances(weight, self.weights(weight)))
 
 
 def _distances(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
@@ -166,9 +147,7 @@ def order_forest(
     return OrderedForest(reader, view, listed, frame_rows, source, target, weight)
 
 
-def _read(
-    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, vertices: Any
-) -> tuple[Input, VertexList]:
+def _read(engine: Engine, view: View, columns: EdgeColumns, vertices: Any) -> tuple[Input, VertexList]:
     """Read a table, and list its vertices."""
     if columns.conditions.by:
         check_one_graph(vertices)
@@ -177,16 +156,11 @@ def _read(
     return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)
 
 
-def _row_distances(engine: Engine, view: FrameView | DeviceView, name: Any, input: Input) -> Array:
+def _row_distances(engine: Engine, view: View, name: Any, input: Input) -> Array:
     """Weights of the rows of a table as the nearest ``float64``, in the frame's memory."""
     if name is None:
-        return (engine.xp if view.on_device else np).ones(len(input.table))  # type: ignore[no-any-return]
-    column = view.column(name)
-    if view.on_device:
-        kept = column if input.kept is None else column.take(input.kept)
-        return engine.from_host(_distances(name, DeviceEntries(kept)))
-    distance = _distances(name, plain_weights(name, column))
-    return distance if input.kept is None else distance[input.kept]
+        return view.xp.ones(len(input.table))  # type: ignore[no-any-return]
+    return view.engine(engine).from_host(_distances(name, view.weights(name, input.kept)))
 
 
 def summable(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:

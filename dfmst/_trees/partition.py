@@ -15,7 +15,8 @@ from dfmst._common.deferred import pa
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertex, Vertices
 from dfmst._edges.arrow_values import numbers_of_arrow
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.frames import open_host_frame
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines.primitives.tour import RootedTrees, root_trees

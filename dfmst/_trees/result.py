@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.arguments import plural
 from dfmst._common.progress import Tell, peak_memory
 from dfmst._common.types import Array
-from dfmst._edges.host_frame import open_host_frame
+from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst.errors import UnsupportedFrameError

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, FrameT, Vertices
-from dfmst._edges.device_columns import DeviceEntries
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable, Input
-from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import read_table
 from dfmst._edges.vertex_list import find_vertices
-from dfmst._edges.weights import plain_weights
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels, crossing_flags, flatten
 from dfmst._engines.primitives.edges import adjacency, key_edges
@@ -99,18 +95,11 @@ def steiner_tree(
         return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))  # type: ignore[no-any-return]
 
 
-def _lengths(engine: Engine, view: FrameView | DeviceView, input: Input, weight: Any) -> Array:
+def _lengths(engine: Engine, view: View, input: Input, weight: Any) -> Array:
     """Weights as distances: ``uint64``, or ``float64``."""
     if weight is None:
         return engine.xp.ones(len(input.table), np.uint64)  # type: ignore[no-any-return]
-    weights: Any = view.column(weight)
-    if isinstance(view, FrameView):
-        weights = plain_weights(weight, weights)
-        if input.kept is not None:
-            weights = weights.take(pa.array(input.kept)) if isinstance(weights, pa.Array) else weights[input.kept]
-    else:
-        weights = DeviceEntries(weights if input.kept is None else weights.take(input.kept))
-    lengths = summable(weight, weights)
+    lengths = summable(weight, view.weights(weight, input.kept))
     if lengths.dtype == object:
         message = f"column {weight!r} holds integers whose sum is above 2^62"
         raise InvalidEdgesError(message, "divide the weights, or cast them to float64 if rounding is meant")

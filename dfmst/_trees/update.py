@@ -13,11 +13,8 @@ dynamic graph algorithms. Journal of the ACM 44 (1997).
 
 from __future__ import annotations
 
-import sys
-from dataclasses import replace
 from typing import Any, Unpack
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
@@ -25,14 +22,14 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame, FrameT
+from dfmst._edges.composed import compose
 from dfmst._edges.conditions import group_codes, group_entries
-from dfmst._edges.device_frame import DeviceView, device_view
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import FrameView, host_only, open_frame
-from dfmst._edges.joint import compose
+from dfmst._edges.frames import host_only, in_memory_of, open_frame
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._edges.unify import common_id_type
+from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
@@ -133,7 +130,7 @@ def update(
     new = None if new_edges is None else open_frame(new_edges, "new_edges")
     engine, threads = request.solver.engine, request.solver.threads
     runner = select_engine(engine, threads, on_device=old.on_device and (new is None or new.on_device))
-    native = old.native if isinstance(old, FrameView) else None
+    native = old.native
     record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
     if record is not None:
         record.require("the forest", columns.given, columns.maximum)
@@ -161,38 +158,31 @@ def update(
 def _anew(
     engine: Engine,
     edges: Frame,
-    gone: FrameView | DeviceView,
-    forest: FrameView | DeviceView,
-    new: FrameView | DeviceView | None,
+    gone: View,
+    forest: View,
+    new: View | None,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
 ) -> Any:
     """Find the forest of all rows, a frame of the forest's kind."""
     old = _in_memory_of(forest, edges, "edges")
-    view: Any = old
     check_stackable(("forest", forest), ("edges", old))
-    if isinstance(forest, FrameView) and isinstance(old, FrameView):
-        view = replace(old, lazy=forest.lazy, as_user=forest.as_user)
+    view = forest.of(old.frame)
     view = compose(engine, view if new is None else _stacked(view, new), columns)
-    rows = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
+    rows: Any = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
     return view.take(engine, rows)
 
 
-def _in_memory_of(forest: FrameView | DeviceView, frame: Frame, argument: str) -> FrameView | DeviceView:
+def _in_memory_of(forest: View, frame: Frame, argument: str) -> View:
     """Open a frame in the memory of the forest; one on the host is copied to a GPU, and none is copied back."""
     if not forest.on_device:
         return host_only(frame, argument, "the forest is on the host")
-    view = open_frame(frame, argument)
-    return device_view(view.to_arrow()) if isinstance(view, FrameView) else view
+    return in_memory_of(forest, open_frame(frame, argument))
 
 
-def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
-    if isinstance(old, DeviceView) or isinstance(new, DeviceView):
-        return DeviceView(stack_frames([("forest", old), ("new_edges", new)]), getattr(old, "proxied", False))
+def _stacked(old: View, new: View) -> View:
     check_stackable(("forest", old), ("new_edges", new))
-    aligned = FrameView(nw.to_native(new.frame.select(old.frame.columns)))
-    stacked = nw.to_native(stack_frames([("forest", old), ("new_edges", aligned)]))
-    return FrameView(stacked, lazy=old.lazy, as_user=old.as_user)
+    return old.of(stack_frames([("forest", old), ("new_edges", new.select(old.names))]))
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
@@ -204,17 +194,17 @@ def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
     return np.concatenate([record.locator[kept], added])
 
 
-def removed_rows(view: FrameView | DeviceView, gone: FrameView | DeviceView) -> Array:
+def removed_rows(view: View, gone: View) -> Array:
     """Flag the rows that agree with one of `gone` in all columns of it, in the frame's memory."""
-    names = tuple(gone.places)
+    names = tuple(gone.names)
     for name in names:
-        if name not in view.places:
-            raise missing_column(name, view.places, "removed= has columns of the forest, or some of them")
+        if name not in view.names:
+            raise missing_column(name, view.names, "removed= has columns of the forest, or some of them")
     if not names:
         raise InvalidEdgesError("removed has no column", "pass the removed rows with the columns that name them")
-    if isinstance(view, DeviceView):
+    if view.on_device:
         own, removed = group_codes(names, (view, None), (gone, None))
-        among = sys.modules["cupy"].zeros(len(own) + len(removed), bool)
+        among = view.xp.zeros(len(own) + len(removed), bool)
         among[removed] = True
         return among[own]  # type: ignore[no-any-return]
     rows = np.arange(len(view))
@@ -241,9 +231,9 @@ def _may_be_among(name: Any, column: Any, values: Any, rows: Array) -> Array:
 
 def rows_after_removal(
     engine: Engine,
-    view: FrameView | DeviceView,
+    view: View,
     old: int,
-    gone: FrameView | DeviceView,
+    gone: View,
     columns: EdgeColumns,
     algorithm: str | Algorithm,
     *,

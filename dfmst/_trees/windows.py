@@ -24,14 +24,13 @@ import numpy as np
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
+from dfmst._edges.composed import compose
 from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.joint import compose
 from dfmst._edges.moments import Moments, moments, simple_ratio
 from dfmst._edges.read import EdgeColumns, names_missing_columns, read_table
-from dfmst._engines import Engine, host_engine
+from dfmst._edges.view import View
+from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, key_edges
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.forest import open_edges
@@ -178,7 +177,7 @@ class _Series:
 
     engine: Engine
     reader: Engine  # of the frame's memory
-    view: FrameView | DeviceView
+    view: View
     edges: Edges  # by time, with ordered keys and the row of the table if that is another one
     times: Array  # ascending, in the frame's memory
     vertices: int
@@ -189,7 +188,7 @@ class _Series:
 
     def frame_rows(self, rows: Array) -> Array:
         """Return ascending rows of the frame."""
-        rows = rows if self.view.on_device else self.engine.to_host(rows)
+        rows = self.view.moved(self.engine, rows)
         rows = rows.astype(np.int64) if self.kept is None else self.kept[rows]
         return self.reader.xp.sort(rows)  # type: ignore[no-any-return]
 
@@ -269,9 +268,7 @@ def folds(low: list[int], high: list[int], vertices: int) -> bool:
 
 
 @names_missing_columns
-def _read(
-    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, times: Moments, algorithm: Algorithm
-) -> _Series:
+def _read(engine: Engine, view: View, columns: EdgeColumns, times: Moments, algorithm: Algorithm) -> _Series:
     """Read a frame's columns, and sort the rows by time."""
     conditions = columns.conditions
     plain = replace(columns, conditions=Conditions(conditions.by))
@@ -279,9 +276,9 @@ def _read(
     table, kept, missing = input.table, input.kept, times.missing
     if missing is not None and columns.invalid == "raise":
         times.raise_missing()
-    reader = engine if view.on_device else host_engine(engine)
+    reader = view.engine(engine)
     forced, barred = condition_masks(conditions, view.column, kept)
-    forced = forced if forced is None or view.on_device else engine.from_host(forced)
+    forced = None if forced is None else engine.from_host(forced)
     edges = key_edges(engine, table.edges(), table.flip)
     at = times.values if kept is None else times.values[kept]
     missing = missing if missing is None or kept is None else missing[kept]

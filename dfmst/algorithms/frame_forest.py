@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -14,13 +13,14 @@ import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
 from dfmst._common.types import Array, Frame
-from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.dictionary import plain
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import FrameView, open_frame, unwrap
+from dfmst._edges.frames import open_frame, unwrap
 from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
 from dfmst._edges.lazy_tables import Tables, as_lazy, collected, open_tables, ordered_integers
-from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns, names_missing_columns
+from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
+from dfmst._edges.vertices import factorize
+from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.frame_bsp import bsp_ranks
@@ -57,20 +57,23 @@ def frame_forest(
     trace = Trace() if return_trace else None
     names = [name for name in columns.names if name is not None]
     native, as_user = unwrap(edges)
+    as_user = as_user or _unchanged
     with _supported(native, "numbering the rows"):
         lazy = open_lazy_frame(native, order, names)
     if lazy is not None:
         _same_place(select_engine(engine, threads), on_host=True)
         forest = _solve_lazy(lazy, columns, steps.form, trace)
-        forest = forest if as_user is None else as_user(forest)
-        return forest, None if trace is None else pa.table(trace.columns())
+        return as_user(forest), None if trace is None else pa.table(trace.columns())
     view = open_frame(native)
-    view = replace(view, as_user=as_user) if isinstance(view, FrameView) else view
     runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     _same_place(runner, on_host=not view.on_device)
     with runner.guard(), _supported(edges, "a round"):
         forest = _solve_view(runner, view, columns, steps, trace)
-        return forest, None if trace is None else view.build(trace.columns())
+        return as_user(forest), None if trace is None else as_user(view.build(trace.columns()))
+
+
+def _unchanged(frame: Frame) -> Frame:
+    return frame
 
 
 def _solve_lazy(view: LazyView, columns: EdgeColumns, form: str, trace: Trace | None) -> Frame:
@@ -85,13 +88,10 @@ def _solve_lazy(view: LazyView, columns: EdgeColumns, form: str, trace: Trace | 
 
 
 @names_missing_columns
-def _solve_view(
-    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, steps: Steps, trace: Trace | None
-) -> Frame:
+def _solve_view(engine: Engine, view: View, columns: EdgeColumns, steps: Steps, trace: Trace | None) -> Frame:
     """The forest of a frame in memory."""
     order = steps.order_columns
-    read = DEVICE if view.on_device else IN_MEMORY
-    checked = check_columns(engine, read, view.column, len(view), columns.names, columns.invalid)
+    checked = check_columns(engine, view.readers, view.column, len(view), columns.names, columns.invalid)
     source, target = checked.ids.source, checked.ids.target
     if not isinstance(source, engine.xp.ndarray):
         source, target = _numbered(engine, source, target)
@@ -101,8 +101,7 @@ def _solve_view(
         row = engine.xp.empty(len(view), np.int64)
         row[in_order] = engine.xp.arange(len(view))
         row = row if checked.kept is None else row[checked.kept]
-    plain = replace(view, as_user=None) if isinstance(view, FrameView) else view
-    native = plain.build(_edge_columns(engine, source, target, checked.weights.values, row, columns.maximum))
+    native = view.plain().build(_edge_columns(engine, source, target, checked.weights.values, row, columns.maximum))
     rows = _rows(engine, _forest(as_lazy(native), None, steps.form, trace, None))
     rows = rows if in_order is None else in_order[rows]
     return view.take(None, engine.xp.sort(rows))
@@ -111,7 +110,7 @@ def _solve_view(
 def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
     """Number ids without a kernel: on the host by Arrow, on a GPU by cuDF."""
     if not engine.on_host:
-        numbered = DEVICE.number(engine, source, target, in_order=False)
+        numbered = factorize(engine, source, target, in_order=False)
         return numbered.source, numbered.target
     encoded = pa.chunked_array(
         [plain(source), plain(target)]

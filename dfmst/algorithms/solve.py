@@ -16,9 +16,8 @@ from dfmst.algorithms.base import Trace
 from dfmst.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from dfmst._edges.device_frame import DeviceView
-    from dfmst._edges.host_frame import FrameView
     from dfmst._edges.read import EdgeColumns
+    from dfmst._edges.view import View
 
 _SLICE = 1 << 31  # rows of a table that has more of them than positions of 32 bits number
 
@@ -97,7 +96,7 @@ def _find_rows(engine: Engine, table: EdgeTable, algorithm: Algorithm, trace: Tr
 
 def solve_frame(
     engine: Engine,
-    view: FrameView | DeviceView,
+    view: View,
     columns: EdgeColumns,
     algorithm: str | Algorithm = "auto",
     trace: Trace | None = None,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Frame
 from dfmst._edges.arrow_values import arrow_column, readable
-from dfmst._edges.host_frame import open_host_frame
+from dfmst._edges.frames import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import in_one_type, labels_of, named, places_of
 

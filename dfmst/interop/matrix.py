@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.frames import open_host_frame
+from dfmst._edges.host_frame import FrameView
 from dfmst._trees.points.read import rounding
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named

@@ -10,7 +10,8 @@ import pyarrow as pa
 from dfmst._common.arguments import one_name, stored_entries, whole_number, yes_or_no
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to_arrow
-from dfmst._edges.host_frame import FrameView, open_host_frame
+from dfmst._edges.frames import open_host_frame
+from dfmst._edges.host_frame import FrameView
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named, places_of

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._edges import device_numbering
+from dfmst._edges import vertices
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._engines.primitives.contract import component_labels
@@ -120,7 +120,7 @@ def test_a_table_of_ids(device, texts):
 @pytest.mark.parametrize("kind", ["int32", "uint32", "int64", "uint64"])
 def test_numbers_of_integers(device, monkeypatch, kind):
     """By a sort and by a table; in the order of the ids if asked for."""
-    monkeypatch.setattr(device_numbering, "_BLOCKS", (1 << 8, 1 << 10))
+    monkeypatch.setattr(vertices, "_BLOCKS", (1 << 8, 1 << 10))
     rng, limits = np.random.default_rng(5), np.iinfo(kind)
     ids = rng.integers(limits.min, limits.max, 3000, kind, endpoint=True)
     ids[:2] = limits.min, limits.max
@@ -130,9 +130,9 @@ def test_numbers_of_integers(device, monkeypatch, kind):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
         columns = [device.engine.from_host(column) for column in own]
         for many in (0, 1 << 18):
-            monkeypatch.setattr(device_numbering, "_MANY", many)
+            monkeypatch.setattr(vertices, "_MANY", many)
             for in_order in (True, False):
-                found = device_numbering.device_factorize(device.engine, *columns, in_order=in_order)
+                found = vertices.factorize(device.engine, *columns, in_order=in_order)
                 numbers = np.concatenate([device.engine.to_host(column) for column in found[:2]])
                 assert numbers.dtype == np.uint32
                 assert (found.total, found.values.dtype) == (len(values), kind)

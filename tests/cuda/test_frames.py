@@ -376,7 +376,7 @@ def test_missing_column():
 
 
 def test_text_of_more_rows_than_cudf_numbers(monkeypatch):
-    monkeypatch.setattr("dfmst._edges.device_numbering._CUDF_ROWS", 5)
+    monkeypatch.setattr("dfmst._edges.vertices._CUDF_ROWS", 5)
     columns = {**TRIANGLE, "u": ["a", "b", "a"], "v": ["b", "c", "c"], "w": [3, 1, 2]}
     with pytest.raises(CapacityError, match="3 rows of ids that are not integers; cuDF numbers at most 2"):
         forest_of(columns)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dfmst
-from dfmst._edges.checked import edge_statistics
+from dfmst._edges.edge_table import edge_statistics
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.weights import WeightColumn
 from dfmst._engines import CpuEngine

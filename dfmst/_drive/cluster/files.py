@@ -104,7 +104,7 @@ class WrittenRows(ForestRows):
 def _read_all(source: ParquetSource, names: Sequence[str] | None = None) -> pa.Table:
     names = source.schema.names if names is None else names
     schema = pa.schema([source.schema.field(name) for name in names])
-    return pa.Table.from_batches([batch.frame for batch in source.batches(names, _PIECE)], schema)
+    return pa.Table.from_batches([batch.frame.native for batch in source.batches(names, _PIECE)], schema)
 
 
 def write_forest(

@@ -17,9 +17,9 @@ from dfmst._drive.cluster.partitions import FileRows, frame_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.cluster.shuffle import no_records
-from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.results import result_column
+from dfmst._edges.frames import open_frame
 from dfmst._edges.stack import check_stackable
+from dfmst._edges.take_rows import result_column
 from dfmst._trees.forest import forest_rows, in_frame_steps
 from dfmst._trees.request import ClusterOptions, Planned, Request, typed_as, with_options
 from dfmst.errors import UnsupportedFrameError
@@ -61,19 +61,18 @@ def stacked(forest: Any, new_edges: Any) -> Any:
     if not isinstance(forest, dd.DataFrame) and not isinstance(new_edges, dd.DataFrame):
         message = f"forest is a {type(forest).__name__} and new_edges a {type(new_edges).__name__}, no Dask frames"
         raise UnsupportedFrameError(message, "call dfmst.update for frames in memory")
-    frames = [_on_dask(name, frame) for name, frame in (("forest", forest), ("new_edges", new_edges))]
+    frames = []
+    for name, frame in (("forest", forest), ("new_edges", new_edges)):
+        if not isinstance(frame, (dd.DataFrame, pd.DataFrame)):
+            raise UnsupportedFrameError(
+                f"{name} is a {type(frame).__name__}", "pass a Dask frame, or a frame of pandas"
+            )
+        in_memory = isinstance(frame, pd.DataFrame)
+        frames.append(dd.from_pandas(frame, npartitions=1, sort=False) if in_memory else frame)
     views = [open_frame(make_meta(frame)) for frame in frames]
-    if all(isinstance(view, FrameView) for view in views):
+    if not any(view.on_device for view in views):
         check_stackable(("forest", views[0]), ("new_edges", views[1]))
     return dd.concat([frames[0], frames[1][list(frames[0].columns)]])
-
-
-def _on_dask(name: str, frame: Any) -> Any:
-    if isinstance(frame, dd.DataFrame):
-        return frame
-    if isinstance(frame, pd.DataFrame):
-        return dd.from_pandas(frame, npartitions=1, sort=False)
-    raise UnsupportedFrameError(f"{name} is a {type(frame).__name__}", "pass a Dask frame, or a frame of pandas")
 
 
 def _forest(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tuple[FrameT, FrameT]:

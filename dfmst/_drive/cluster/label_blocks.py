@@ -27,7 +27,7 @@ from dfmst._drive.cluster.tables import Table, columns_of, host_table
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._edges.dictionary import concat_ids, plain
 from dfmst._edges.encode import are_integers
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns, dense_vertices, id_columns
 from dfmst._edges.weights import plain_weights

@@ -23,7 +23,7 @@ from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.plan.terms import Plan
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
 from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted

@@ -27,17 +27,15 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
-from dfmst._edges.checked import HOST
 from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_columns import device_ids, device_weights
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import flip_bits
+from dfmst._edges.edge_table import HOST, flip_bits
 from dfmst._edges.encode import are_integers
-from dfmst._edges.host_frame import FrameView, open_frame
-from dfmst._edges.joint import check_joint
-from dfmst._edges.read import EdgeColumns, check_columns, on_gpu, take_rows
+from dfmst._edges.frames import open_frame, open_host_frame
+from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns, check_capacity
+from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
@@ -46,7 +44,7 @@ from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.formats.parquet import parquet_footer
 
 
-def _device_table(engine: Engine, view: DeviceView, columns: EdgeColumns, row: Array) -> DeviceTable | None:
+def _device_table(engine: Engine, view: View, columns: EdgeColumns, row: Array) -> DeviceTable | None:
     """Make the table of all rows of a frame on a GPU; ``None`` if ids or weights have types for the host alone."""
     source, target, weight = columns.names
     ids = device_ids((source, view.column(source)), (target, view.column(target)))
@@ -118,7 +116,7 @@ def _reads_on_gpu(part: FileRows, columns: EdgeColumns) -> bool:
 def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns, first: int = 0) -> Table:
     """Return the edges of a partition's rows from `first` on; of a frame on a GPU, those of its forest."""
     view = open_frame(frame)
-    if isinstance(view, DeviceView):
+    if view.on_device:
         if columns.joint:
             raise on_gpu(columns)
         return _device_forest(view, number, columns, first)
@@ -126,28 +124,28 @@ def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns, fi
     return _table(engine, edges, (number << POSITION_BITS) + first, columns.heavy_first)
 
 
-def closing_rows(engine: Engine, view: FrameView, columns: EdgeColumns, position: Array) -> list[int]:
+def closing_rows(engine: Engine, view: View, columns: EdgeColumns, position: Array) -> list[int]:
     """Return the positions of rows to keep that are not among those of the forest: they close cycles."""
     keep = columns.conditions.keep
     forced, _ = condition_masks(Conditions(keep=keep), view.column, None)
     rest: Array = np.setdiff1d(np.flatnonzero(forced), position) if forced is not None else position[:0]
     if not len(rest):
         return []
-    valid = _host_edges(engine, FrameView(view.take(engine, rest)), columns).position
+    valid = _host_edges(engine, view.rows(engine, rest), columns).position
     closing: list[int] = (rest if valid is None else rest[valid]).tolist()
     return closing
 
 
 def taken_edges(
     engine: Engine,
-    view: FrameView | DeviceView,
+    view: View,
     columns: EdgeColumns,
     source: pa.DataType,
     target: pa.DataType,
     kind: str,
 ) -> Table:
     """Return rows of the forest as a table with ids of these types and weights of this kind."""
-    if isinstance(view, DeviceView):
+    if view.on_device:
         if pa.types.is_integer(source) and pa.types.is_integer(target):
             same = _device_table(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
             if same is not None and weight_kind(same) == kind:
@@ -176,7 +174,7 @@ def _table(engine: Engine, edges: _Edges, first: int, maximum: bool) -> pa.Table
     return travelling_table(*travelling_ids(edges.ids), key, row, edges.kind)
 
 
-def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns, first: int = 0) -> _Edges:
+def _host_edges(engine: Engine, view: View, columns: EdgeColumns, first: int = 0) -> _Edges:
     rows = len(view)
     check_capacity(first + rows)
     types, weights = columns.types, columns.weights if rows else []
@@ -201,7 +199,7 @@ def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns, first: in
     return _Edges(ids, values, f"keys of {kind}" if columns.keyed else kind, position)
 
 
-def column_types(view: FrameView | DeviceView, names: list[Any]) -> dict[Any, Any]:
+def column_types(view: View, names: list[Any]) -> dict[Any, Any]:
     """Return the types of the columns of an empty frame, for :attr:`EdgeColumns.types`."""
     return {name: _type_of(view.column(name)) for name in names}
 
@@ -241,7 +239,7 @@ def _weights(name: object, column: Any, kind: pa.DataType | None) -> Any:
         return column
 
 
-def _device_forest(view: DeviceView, number: int, columns: EdgeColumns, first: int = 0) -> Table:
+def _device_forest(view: View, number: int, columns: EdgeColumns, first: int = 0) -> Table:
     """The forest of a partition on a GPU, whose rows are those from `first` on.
 
     It stays there if the worker's tasks run there and ids are integers.
@@ -264,10 +262,10 @@ def _copied_edges(engine: Engine, frame: Any, columns: EdgeColumns, position: Ar
     """Copy rows of a forest from a GPU to the host."""
     source, target, weight = (None if name is None else str(name) for name in columns.names)  # as Arrow has them
     named = replace(columns, source=source, target=target, weight=weight, types={})
-    return _host_edges(engine, FrameView(DeviceView(frame).to_arrow()), named)._replace(position=position)
+    return _host_edges(engine, open_host_frame(frame), named)._replace(position=position)
 
 
-def _plain_column(view: FrameView, name: Any) -> Any:
+def _plain_column(view: View, name: Any) -> Any:
     """A column of weights; objects in their Arrow type."""
     column = view.column(name)
     if not isinstance(column, np.ndarray) or column.dtype.kind != "O":

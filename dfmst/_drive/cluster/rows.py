@@ -29,10 +29,10 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.conditions import cycles_of_kept
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.results import result_column
+from dfmst._edges.take_rows import result_column
+from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below
 from dfmst.errors import ClusterError, DfmstError
@@ -125,7 +125,7 @@ def gather(
     with engine.guard():
         if len(rows.position) and int(rows.position[-1]) >= len(view):
             raise changed(number, part)
-        if isinstance(view, FrameView):
+        if not view.on_device:
             closing = closing_rows(engine, view, columns, rows.position)
             if closing:
                 raise cycles_of_kept(columns.conditions.keep, closing).at(called(number, part))
@@ -134,12 +134,12 @@ def gather(
             raise changed(number, part)
         if not marks:
             return taken
-        flags = (engine.xp if view.on_device else np).zeros(len(view), bool)
+        flags = view.xp.zeros(len(view), bool)
         flags[engine.from_host(rows.position.astype(np.int64))] = True
         return result_column(frame, view, "in_forest", flags)
 
 
-def _is_same(engine: Engine, taken: FrameView | DeviceView, rows: PartRows, columns: EdgeColumns) -> bool:
+def _is_same(engine: Engine, taken: View, rows: PartRows, columns: EdgeColumns) -> bool:
     """Whether rows are those in which the forest was found."""
     assert rows.types is not None
     try:

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._edges.checked import HOST, CheckedColumns
-from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.device_frame import DEVICE
+from dfmst._edges.edge_table import HOST, CheckedColumns
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.joint import check_joint
-from dfmst._edges.read import DEVICE, EdgeColumns, check_columns, on_gpu
+from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
+from dfmst._edges.view import View
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, current_place, host_engine
 from dfmst._fold.buffer import Rows
@@ -30,13 +30,11 @@ from dfmst.formats.directories import SpillDirectory
 
 T = TypeVar("T")
 
-_VIEWS = (FrameView, DeviceView)
-
 
 class Batch(NamedTuple):
     """Consecutive rows of a source."""
 
-    frame: pa.RecordBatch | pa.Table | FrameView | DeviceView
+    frame: View
     first: int  # number of the first row in the source
     place: str  # the file or frame that errors name
     row: int  # number of the first row in that file or frame
@@ -44,40 +42,28 @@ class Batch(NamedTuple):
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
-
-    @property
-    def names(self) -> Sequence[Any]:
-        """Names of the columns."""
-        return self.frame.names if isinstance(self.frame, _VIEWS) else self.frame.schema.names
-
-    @property
-    def on_device(self) -> bool:
-        """Whether the rows are in the memory of a GPU."""
-        return isinstance(self.frame, DeviceView)
+        return len(self.frame)
 
     def column(self, name: Any) -> Any:
         """Return a column by its name."""
-        if isinstance(self.frame, _VIEWS):
-            return self.frame.column(name)
-        return self.frame.column(self.frame.schema.get_field_index(name))
+        return self.frame.column(name)
 
     def part(self, begin: int, end: int) -> Batch:
         """Return a span of the rows."""
-        frame = self.frame
-        part = frame.part(begin, end) if isinstance(frame, _VIEWS) else frame.slice(begin, end - begin)
-        return Batch(part, self.first + begin, self.place, self.row + begin)
+        return Batch(self.frame.part(begin, end), self.first + begin, self.place, self.row + begin)
 
     def on_host(self, names: Sequence[Any]) -> Batch:
         """Return these columns on the host."""
-        if not isinstance(self.frame, DeviceView):
+        if not self.frame.on_device:
             return self
         columns = {name: self.frame.column(name) for name in names}
-        return self._replace(frame=pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
+        return self._replace(
+            frame=FrameView(pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
+        )
 
     def readable_on_device(self, ids: Sequence[Any], weight: Any) -> bool:
         """Whether kernels of a GPU read the rows: they are in its memory, ids are integers, weights no decimals."""
-        if not isinstance(self.frame, DeviceView):
+        if not self.frame.on_device:
             return False
         kinds = [getattr(self.frame.column(name).dtype, "kind", "") for name in ids]
         plain = weight is None or getattr(self.frame.column(weight).dtype, "kind", "O") in "biufmM"
@@ -128,7 +114,7 @@ class Job:
 def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
     """Check a batch's ids and weights, which are in the type of those before."""
     columns = job.columns
-    if columns.joint and isinstance(batch.frame, DeviceView):
+    if columns.joint and batch.frame.on_device:
         raise on_gpu(columns)
     if batch.readable_on_device(columns.names[:2], columns.weight) and not job.engine.on_host:
         engine, readers = job.engine, DEVICE

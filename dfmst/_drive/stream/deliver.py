@@ -18,7 +18,7 @@ from dfmst._common.progress import showing
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import EdgeSource, input_names, on_device, open_source
-from dfmst._edges.host_frame import open_frame
+from dfmst._edges.frames import open_frame
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Checkpoint

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
 from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
-from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.unify import native_type
+from dfmst._edges.view import View
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # in the words of all libraries
 
@@ -22,16 +21,14 @@ class IdKinds:
     """Types of id columns, in the order in which they came, and a frame without rows of the user's kind."""
 
     types: dict[Any, None] = field(default_factory=dict)  # of the frames' library
-    view: FrameView | DeviceView | None = None  # None: the source is files
+    view: View | None = None  # None: the source is files
 
-    def note(self, view: FrameView | DeviceView, names: Sequence[Any]) -> None:
+    def note(self, view: View, names: Sequence[Any]) -> None:
         """Note the types of another frame."""
         if self.view is None:
-            empty = view.part(0, 0)
-            self.view = replace(view, native=empty.native) if isinstance(empty, FrameView) else empty
+            self.view = view.part(0, 0)
         for name in names:
-            column = view.column(name) if isinstance(view, DeviceView) else nw.to_native(view.series(name))
-            self.types[column.type if hasattr(column, "type") else column.dtype] = None
+            self.types[native_type(view.series(name))] = None
 
     def arrow(self, encoded: pa.DataType | None) -> pa.DataType:
         """Return the Arrow type of ids in a result; `encoded` is that of a dictionary."""
@@ -71,26 +68,22 @@ class IdKinds:
         if view is None:
             return table
         if named:
-            return self._in_groups(view, table, named) if isinstance(view, FrameView) else table
+            return table if view.on_device else self._in_groups(view, table, named)
         kind: Any = next(iter(self.types)) if len(self.types) == 1 else None
-        if isinstance(view, DeviceView):
-            frame = sys.modules["cudf"].DataFrame.from_arrow(table)
-            columns = {name: frame[name] for name in table.column_names}
-            for name, ids in columns.items():
-                columns[name] = ids if kind is None or ids.dtype == kind else ids.astype(kind)
-            return view.build(columns)
-        implementation = view.frame.implementation
         if hasattr(kind, "pyarrow_dtype"):  # pandas itself does not cast to all of its Arrow types
             cast = pa.table({name: self.cast(table[name], kind.pyarrow_dtype) for name in table.column_names})
             return view.finish(nw.from_native(cast.to_pandas(types_mapper=type(kind)), eager_only=True))
-        native = replace(view, lazy=False, as_user=None).build_arrow(dict(zip(table.column_names, table, strict=True)))
-        if kind is not None and implementation.is_pandas():
+        native = view.plain().build_arrow(dict(zip(table.column_names, table, strict=True)))
+        if view.on_device:
+            kinds = {name: native[name].dtype if kind is None else kind for name in table.column_names}
+            return view.build({name: native[name].astype(each) for name, each in kinds.items()})
+        if kind is not None and view.library == "pandas":
             native = native.astype(kind)
-        elif kind is not None and implementation.is_polars():
+        elif kind is not None and view.library == "polars":
             native = native.cast(kind)
         return view.finish(nw.from_native(native, eager_only=True))
 
-    def _in_groups(self, view: FrameView, table: pa.Table, named: Mapping[Any, pa.DataType]) -> Any:
+    def _in_groups(self, view: View, table: pa.Table, named: Mapping[Any, pa.DataType]) -> Any:
         """Return a table of groups, then ids, in the types of their columns."""
         native = view.build_arrow({name: table.column(name) for name in table.column_names})
         frame = nw.from_native(native, eager_only=True)

@@ -18,7 +18,7 @@ from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
-from dfmst._edges.joint import split_ids
+from dfmst._edges.id_bytes import split_ids
 from dfmst._edges.vertex_list import ascending_ids, id_column, words_of_group
 from dfmst._edges.vertices import IdColumns, ids_like
 from dfmst._engines import Engine
@@ -115,7 +115,9 @@ class Numbered:
         assert self.order is not None
         first = self.order[np.argmax(self.groups[self.order] == group)]
         names = list(self.types)[:-1]
-        return words_of_group(names, self._parts(np.array([first]))[:-1])
+        return words_of_group(
+            {name: part[0].as_py() for name, part in zip(names, self._parts(np.array([first]))[:-1], strict=True)}
+        )
 
 
 def number_vertices(

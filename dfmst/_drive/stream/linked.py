@@ -151,10 +151,10 @@ class _Run:
         batches = prefetch(self._source.batches(self._options.columns, _ROWS), AHEAD)
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
-                if batch.on_device:
+                if batch.frame.on_device:
                     message = f"{batch.place} is on a GPU, and streams of records run on the host"
                     raise UnsupportedFrameError(message, "call dfmst.linked_rows on the whole frame")
-                self._options.check_columns(batch.names)
+                self._options.check_columns(batch.frame.names)
                 self._tell(batch.first, self._source.rows)
                 self._rows = batch.first + batch.rows
                 yield batch

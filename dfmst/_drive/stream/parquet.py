@@ -21,6 +21,7 @@ from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.files import existing_path, open_native, problem
@@ -126,7 +127,7 @@ class ParquetSource:
                 skipped -= batch.num_rows - rest.num_rows
                 row += batch.num_rows
                 if rest.num_rows:
-                    yield Batch(rest, file.first + at, str(file.path), at)
+                    yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
     def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
@@ -149,7 +150,7 @@ class ParquetSource:
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in self.batches(self.schema.names, _ROWS):
-                frame: Any = batch.frame
+                frame = batch.frame.native
                 own = slice(batch.first, batch.first + batch.rows)
                 rows = pa.record_batch([*frame.columns, arrow_numbers(values[own].astype(np.int64))], schema=schema)
                 yield rows if kept is None else rows.filter(pa.array(kept[own]))

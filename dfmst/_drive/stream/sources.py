@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -15,9 +15,10 @@ from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
-from dfmst._edges.device_frame import DeviceView, open_device_frame
-from dfmst._edges.host_frame import FrameView, open_frame
+from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frames import open_frame
 from dfmst._edges.stack import stack_frames
+from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -87,55 +88,64 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
 
 
 class EdgeSource(Protocol):
-    """Edges that can be read twice, in the same order."""
+    """Edges that can be read twice, in the same order. Nothing is known of frames before they are read."""
 
     @property
     def rows(self) -> int | None:
-        """Number of rows; ``None``: unknown before they are read."""
+        """Number of rows; ``None``: unknown."""
+        return None
 
     @property
     def schema(self) -> pa.Schema | None:
         """Columns of files, whose rows are read in pieces; ``None``: frames."""
+        return None
 
     @property
     def paths(self) -> Sequence[Path]:
         """The files that are read."""
+        return ()
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """State of the files, by which a checkpoint knows them."""
+        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
+        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
 
     def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
-        """Raise if a column that an argument names is missing, as far as columns are known."""
+        """Raise if a column that an argument names is missing; columns of frames are looked up frame by frame."""
+        return
 
     def integers(self, names: Sequence[Any]) -> bool:
-        """Whether columns may hold integers."""
+        """Whether columns may hold integers: until other ids come."""
+        return True
 
     def vertices(self, names: tuple[Any, Any]) -> int | None:
         """Exclusive upper bound of two columns of integers; ``None``: unknown."""
+        return None
 
+    @abstractmethod
     def kinds_of(self, names: Sequence[Any]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""
 
+    @abstractmethod
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
 
+    @abstractmethod
     def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
         """Yield the named columns, or more, of rows by their ascending numbers."""
 
+    @abstractmethod
     def gather(self, locators: Locators) -> Any:
         """Return these rows as one frame of the user's kind; ``None``: they are read in pieces."""
 
+    @abstractmethod
     def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
         """Return the rows, or the `kept` ones, with one more column, of integers, and facts about it under a key."""
 
 
-class FrameSource:
+class FrameSource(EdgeSource):
     """An iterable of frames that gives the same frames each time."""
-
-    #: Nothing is known of frames before they are read.
-    rows = schema = None
-    paths: Sequence[Path] = ()
 
     def __init__(
         self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]], argument: str, *, once: bool = False
@@ -150,26 +160,9 @@ class FrameSource:
         self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
         self._place = getattr(frames, "place", None)  # the files that a function reads
 
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        """Raise: only files have one."""
-        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
-        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
-
     def called(self, number: int) -> str:
         """Return how errors name a frame."""
         return f"frame {number} of {self.argument}"
-
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
-        """Columns are looked up frame by frame."""
-
-    def integers(self, names: Sequence[Any]) -> bool:
-        """Whether columns may hold integers: until other ids come."""
-        return True
-
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
-        """Return ``None``: frames have no footers."""
-        return None
 
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the frames from row `start` on, each cut into pieces."""
@@ -197,11 +190,11 @@ class FrameSource:
             named.append((self.called(number), view if rows is None else view.rows(self._engine, rows)))
         if not named:
             self._raise_empty()
-        whole = replace(named[0][1], native=stack_frames(named).to_native())
+        whole = named[0][1].of(stack_frames(named))
         values = values if kept is None else values[kept]
         return whole.with_column(name, values.astype(np.int64), key, facts)
 
-    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
+    def _take(self, locators: Locators) -> Iterator[tuple[int, View]]:
         """The rows, and the numbers of their frames."""
         view = None
         for number, first, view in self.views():
@@ -214,7 +207,7 @@ class FrameSource:
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
-    def views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
+    def views(self) -> Iterator[tuple[int, int, View]]:
         """Yield the frames, each with its number and the number of its first row."""
         first = 0
         for number, frame in enumerate(self._frames()):

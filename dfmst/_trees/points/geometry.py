@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.view import View
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.provenance import check_fields, read_record
 from dfmst.formats.wkt import extension_name, geometry_fields, is_wkb
@@ -165,7 +165,7 @@ def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(cells, pa.binary())])
 
 
-def geometry_column(view: FrameView, name: Any) -> pa.ChunkedArray | None:
+def geometry_column(view: View, name: Any) -> pa.ChunkedArray | None:
     """Return a column of geometries as WKB or as nested coordinates; ``None`` if it holds other values."""
     if view.frame.implementation.is_pandas() and _is_geopandas(view.native, name):
         cells = sys.modules["geopandas"].array.to_wkb(view.native[name].array)

@@ -11,7 +11,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
+from dfmst._edges.frames import open_host_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.points.metrics import Measured
@@ -189,11 +189,10 @@ def _from_array(neighbors: Array, points: Points) -> tuple[Array, Array]:
 
 
 def _from_frame(edges: Any, points: Points) -> tuple[Array, Array]:
-    assert isinstance(points.view, FrameView)
     view = open_host_frame(edges)
-    columns = [arrow_column(name, host_column(name, view.series(name))) for name in ("source", "target")]
+    columns = [arrow_column(name, view.column(name)) for name in ("source", "target")]
     if points.ids is not None:
-        ids: Any = arrow_column(points.ids, host_column(points.ids, points.view.series(points.ids)))
+        ids: Any = arrow_column(points.ids, points.view.column(points.ids))
         ids = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
         try:
             columns = [pc.index_in(column.cast(ids.type), value_set=ids) for column in columns]

@@ -133,9 +133,9 @@ def test_plans(tmp_path):
 
 
 def test_frames_in_memory_are_refused():
-    for function in (dfmst.dask.connected_components, dfmst.dask.single_linkage, dfmst.dask.rooted, dfmst.dask.plan):
-        with pytest.raises(dfmst.UnsupportedFrameError):
-            function(WHOLE, "a", "b")
+    for name in ("connected_components", "minimum_spanning_forest", "single_linkage", "rooted", "plan"):
+        with pytest.raises(dfmst.UnsupportedFrameError, match="is a DataFrame, not a Dask frame"):
+            getattr(dfmst.dask, name)(WHOLE, "a", "b")
     with pytest.raises(dfmst.UnsupportedFrameError, match=r"call dfmst\.verify"):
         dfmst.dask.verify(WHOLE, WHOLE, *NAMES)
 

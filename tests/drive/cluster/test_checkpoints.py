@@ -78,26 +78,6 @@ def edge_table(*keys: int) -> pa.Table:
     return travelling_table(ends, ends, np.array(keys, np.uint64), rows, "uint64")
 
 
-def test_any_bit_and_any_cut(tmp_path):
-    path = tmp_path / "fold.arrow"
-    table = edge_table(3, 1)
-    assert checkpointed(str(path), EDGE_TABLE, lambda: table).equals(table)
-    whole, made = path.read_bytes(), []
-
-    def make() -> pa.Table:
-        made.append(0)
-        return table
-
-    assert checkpointed(str(path), EDGE_TABLE, make).equals(table)
-    assert not made
-    harms = [whole[:size] for size in range(len(whole))] + [whole + b"\0"]
-    harms += [whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :] for at in range(len(whole))]
-    for number, harm in enumerate(harms, 1):
-        path.write_bytes(harm)
-        assert checkpointed(str(path), EDGE_TABLE, make).equals(table)
-        assert (len(made), path.read_bytes()) == (number, whole)
-
-
 def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
     checkpointed(str(tmp_path / "a"), EDGE_TABLE, lambda: edge_table(1))
     (tmp_path / "a").rename(tmp_path / "b")
@@ -270,7 +250,9 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     read.clear()
     with pytest.raises(Stopped):
         edges(kept, 5)
-    assert partitions_done(str(tmp_path / "kept")) == 5
+    assert partitions_done(kept) == 5
+    (tmp_path / "cut").write_bytes(b"1")
+    assert [partitions_done(str(tmp_path / name)) for name in ("cut", "none")] == [0, 0]
     again = edges(kept)
     assert len(read) == 8
     for after, before in zip(again.hashes, expected.hashes, strict=True):
@@ -281,11 +263,6 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     for one, other in zip(again.runs, expected.runs, strict=True):
         for column, same in zip(one.part(0, len(one)).arrays, other.part(0, len(other)).arrays, strict=True):
             np.testing.assert_array_equal(column, same)
-
-
-def test_what_a_file_says_that_holds_no_part_of_a_task(tmp_path):
-    (tmp_path / "cut").write_bytes(b"1")
-    assert [partitions_done(str(tmp_path / name)) for name in ("cut", "none")] == [0, 0]
 
 
 def test_samples_are_kept(tmp_path, monkeypatch):

@@ -297,22 +297,16 @@ def test_without_dask_the_error_says_what_to_install(folder):
         (["--workers", 2, "--scheduler", "tcp://x:1", "-o", "out"], 2, "cannot be combined"),
         (["--workers", 2, "-o", "edges"], 2, "cannot write edges: it exists"),
         (["--workers", 2, "-o", "no/out"], 2, "the directory no does not exist"),
+        (["--scheduler", "tcp://127.0.0.1:1", "-o", "out"], 1, "Error: there is no scheduler at tcp://127.0.0.1:1"),
     ],
 )
 def test_wrong_commands(folder, arguments, code, words):
     assert words in run("forest", "edges", *COLUMNS, *arguments, code=code).stderr
-
-
-def test_scheduler_that_is_not_there(folder):
-    result = run("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", "tcp://127.0.0.1:1", code=1)
-    assert "Error: there is no scheduler at tcp://127.0.0.1:1" in result.stderr
     assert not Path("out").exists()
 
 
 @pytest.mark.slow
-def test_scheduler_that_is_lost(folder, monkeypatch):
-    import time
-
+def test_scheduler_that_is_lost(folder):
     scheduler = subprocess.Popen(
         [sys.executable, "-m", "dask", "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", "where.json"],
         stdout=subprocess.DEVNULL,

@@ -158,11 +158,6 @@ def test_wrong_options(change, error, words):
         dfmst.dask.minimum_spanning_forest(parts, **{"source": "a", "target": "b", "weight": "w", **change})
 
 
-def test_a_frame_in_memory_is_refused():
-    with pytest.raises(dfmst.UnsupportedFrameError, match="is a DataFrame, not a Dask frame"):
-        dfmst.dask.minimum_spanning_forest(random_frame(34), "a", "b", "w")
-
-
 @pytest.mark.parametrize("name", [name for name in errors.__all__ if name.endswith("Error")])
 def test_errors_survive_a_pickle(name):
     importlib.import_module("tblib.pickling_support").install()  # as distributed does, at some time

@@ -20,20 +20,16 @@ from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import local_directory, task_engine
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
-from dfmst._drive.cluster.shuffle import cut, cuts, solve_slice
+from dfmst._drive.cluster.shuffle import solve_slice
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
 from dfmst._drive.cluster.shuffle_numbering import (
-    Numbering,
     all_statistics,
     group_statistics,
-    number_group,
-    number_ids,
     split_ids,
 )
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.vertices import id_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS
 from dfmst._fold.budget import RunBudget
@@ -43,27 +39,11 @@ from dfmst.formats.parquet import TableSize
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
 
-def columns(source, target):
-    return id_columns(("u", source), ("v", target))
-
-
 def group_of(tables: list[pa.Table], first: int, rows: int = 100, dense: int = 0) -> GroupEdges:
     """The edges of a group of tables with the columns u, v and w."""
     return distribute(
         Group(first, tables), tables[0], EdgeColumns("u", "v", "w", False, "raise"), GroupSizes(rows, dense)
     )
-
-
-def tables_of(ids: str, count: int, seed: int = 0) -> list[pa.Table]:
-    rng = np.random.default_rng(seed)
-    tables = []
-    for _ in range(count):
-        ends = rng.integers(0, 60, (2, 150))
-        columns = [pa.array([f"v{end}" for end in column]) if ids == "text" else pa.array(column) for column in ends]
-        if ids == "sparse":
-            columns = [pa.array(column.to_numpy() * 10**12 - 7) for column in columns]
-        tables.append(pa.table({"u": columns[0], "v": columns[1], "w": rng.integers(0, 9, 150)}))
-    return tables
 
 
 def test_ids_that_were_chosen_for_one_owner_have_several():
@@ -77,56 +57,6 @@ def test_ids_that_were_chosen_for_one_owner_have_several():
         shares = [len(share.load()) for share in split_ids(group, found, 4, PROCESS_KEYS)]
         assert sum(shares) == 4_000
         assert max(shares) < 1_300
-
-
-@pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
-@pytest.mark.parametrize("owners", [1, 3])
-def test_groups_number_their_vertices_alike(ids, owners):
-    tables = tables_of(ids, 3)
-    groups = [group_of([table], number) for number, table in enumerate(tables)]
-    found = all_statistics([group_statistics(group) for group in groups])
-    assert found.dense is None
-    asked = [split_ids(group, found, owners, PROCESS_KEYS) for group in groups]
-    answers = [number_ids([each[owner] for each in asked]) for owner in range(owners)]
-    counts = [answer[0] for answer in answers]
-    named: dict[object, set[int]] = {}
-    for place, group in enumerate(groups):
-        numbering = number_group(group, found, asked[place], counts, [answer[1 + place] for answer in answers])
-        assert numbering.total == sum(counts) == 60
-        for run in group.runs:
-            rows = run.part(0, len(run))
-            decoded = group.encoder.on(task_engine()).decode(rows.source).to_pylist()
-            for vertex, end in zip(decoded, numbering.numbers.load()[rows.source].tolist(), strict=True):
-                named.setdefault(vertex, set()).add(end)
-    assert all(len(numbers) == 1 for numbers in named.values())
-    assert len(set.union(*named.values())) == len(named)
-
-
-@pytest.mark.parametrize("slices", [1, 2, 5])
-def test_slices_cut_all_runs_at_the_same_places(slices):
-    groups = [group_of([table], number, dense=100) for number, table in enumerate(tables_of("dense", 3))]
-    found = all_statistics([group_statistics(group) for group in groups])
-    assert found.dense == 60
-    places = cuts(found, slices)
-    numbering = Numbering(None, 60)
-    pieces = [cut(group, number, found, places, numbering, range(slices)) for number, group in enumerate(groups)]
-    last_pieces = [
-        cut(group, number, found, places, numbering, range(1, slices)) for number, group in enumerate(groups)
-    ]
-    for each, last_ones in zip(pieces, last_pieces, strict=True):
-        assert [run and len(run) for run in each[1:]] == [run and len(run) for run in last_ones]
-    last = (-1, -1)
-    for slice_ in zip(*pieces, strict=True):
-        rows = [run.part(0, len(run)) for run in slice_ if run is not None]
-        order = sorted(
-            pair for part in rows for pair in zip(part.weight.tolist(), part.arrays[3].tolist(), strict=True)
-        )
-        assert order
-        assert last < order[0]
-        last = order[-1]
-    sizes = [sum(len(run) for run in slice_ if run is not None) for slice_ in zip(*pieces, strict=True)]
-    assert sum(sizes) == sum(len(run) for group in groups for run in group.runs)
-    assert max(sizes) < 2 * min(sizes) + 20
 
 
 def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_chooses():
@@ -161,8 +91,8 @@ def test_the_buffer_of_a_slice_is_no_longer_than_pays():
 
 
 def test_a_batch_drops_what_its_cycles_beat():
-    tables = tables_of("dense", 8)
-    (group,) = [group_of(tables[:1] * 8, 0, rows=600, dense=100)]
+    source, target, weight = np.random.default_rng(0).integers(0, 60, (3, 150))
+    group = group_of([pa.table({"u": source, "v": target, "w": weight})] * 8, 0, rows=600, dense=100)
     assert [len(run) for run in group.runs] == [59, 59]
     assert next(len(hashes.columns) for hashes in group.hashes if hashes is not None) == 150
 

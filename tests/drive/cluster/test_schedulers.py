@@ -68,8 +68,6 @@ def test_tasks_are_named_and_the_same_graph_has_the_same_names():
 
 
 def test_one_partition_of_the_forest_alone():
-    frame = random_frame(23)
-    forest = dd.from_pandas(frame, npartitions=4, sort=False).mst.minimum("a", "b", "w")
-    whole = forest.compute(scheduler="synchronous")
+    forest = dd.from_pandas(random_frame(23), npartitions=4, sort=False).mst.minimum("a", "b", "w")
     parts = [forest.partitions[number].compute(scheduler="synchronous") for number in range(4)]
-    pd.testing.assert_frame_equal(pd.concat(parts), whole)
+    pd.testing.assert_frame_equal(pd.concat(parts), forest.compute(scheduler="synchronous"))

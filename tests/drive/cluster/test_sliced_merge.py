@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import tracemalloc
 from typing import Any
 
@@ -18,8 +17,8 @@ from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
-from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
+from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
+from dfmst._drive.plan.formulas import BASE, fitting_vertices
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget
 from dfmst._fold.runs import Run
@@ -99,22 +98,6 @@ def test_auto_prefers_it_to_a_shuffle_that_moves_more():
     assert (chosen.strategy, chosen.fits, chosen.reads) == ("merge", True, 1)
     assert chosen.bytes_moved < dfmst.plan(**large, strategy="shuffle").bytes_moved / 3
     assert not dfmst.plan(**large, strategy="two-pass").fits
-
-
-def test_a_group_is_kept_and_travels():
-    table = pa.table({"u": np.arange(1000) % 90, "v": np.arange(1000) * 7 % 91, "w": np.arange(1000) % 13})
-    edges = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), GroupSizes(100, 0, 64 << 20, 100))
-    (run,) = edges.runs
-    whole = run.part(0, len(run))
-    assert (np.diff(whole.weight.astype(np.int64)) >= 0).all()
-    travelled = pickle.loads(pickle.dumps(run))
-    codec = edges_codec(0, 1, 0)
-    kept = codec.content(iter(list(codec.tables(edges)))).runs[0]
-    for other in (travelled, kept):
-        for column, same in zip(other.part(0, len(run)).arrays, whole.arrays, strict=True):
-            np.testing.assert_array_equal(column, same)
-        assert other.place(5, after_equal=False) == run.place(5, after_equal=False)
-    assert slice_memory(BASE) == 0
 
 
 @pytest.mark.parametrize("strategy", ["merge", "auto"])

@@ -181,14 +181,29 @@ def test_a_forest_is_not_written_over_its_input(tmp_path):
     assert forest.frame.num_rows == forest.rows
 
 
-def test_invalid_rows_are_named_by_file_and_row(tmp_path):
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "column 'weight' has 1 weight that is NaN or null, in row 210"),
+        ({"weight": ["wide", "payload"]}, r"column 'wide' holds \d+ in row 211, which takes more than 32 bits"),
+        ({"weight": "payload", "keep": "kept"}, "column 'kept' has 1 nulls, the first in row 212"),
+        ({"weight": "payload", "keep": "both", "drop": "both"}, "and dropped by 'both', the first is row 213"),
+    ],
+)
+def test_invalid_rows_are_named_by_file_and_row(tmp_path, monkeypatch, options, words):
+    tight(monkeypatch, 100)
+    row = np.arange(5_000)
     table = edges(300, 5_000)
-    weight = table["weight"].to_pylist()
-    weight[3_210] = float("nan")
-    table = table.set_column(2, "weight", pa.array(weight))
+    table = table.set_column(2, "weight", pa.array(table["weight"].to_pylist(), mask=row == 3_210))
+    more = {"wide": np.where(row == 3_211, 2**40, row), "both": row == 3_213}
+    table = pa.table(
+        {**{name: table[name] for name in table.column_names}, **more, "kept": pa.array(row < 0, mask=row == 3_212)}
+    )
     parts = write_parts(tmp_path / "parts", table, 5, 500)
-    with pytest.raises(InvalidEdgesError, match=r"part-003.parquet: column 'weight' has 1 weight .* in row 210"):
-        dfmst.stream.minimum_spanning_forest(parts)
+    with pytest.raises(InvalidEdgesError, match=f"part-003.parquet: .*{words}"):
+        dfmst.stream.minimum_spanning_forest(parts, **{"memory_limit": "4MiB", **options})
+    if options:
+        return
     forest = dfmst.stream.minimum_spanning_forest(parts, invalid="drop")
     assert forest.equals(dfmst.minimum_spanning_forest(table, invalid="drop"))
 

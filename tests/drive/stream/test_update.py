@@ -62,17 +62,14 @@ def test_the_record_goes_on():
     assert made.locator.tolist() == dfmst.minimum_spanning_forest(table)["payload"].to_pylist()
 
 
-def test_other_columns_or_another_order():
+def test_the_forest_of_other_rows():
     table = edges(50, 400)
     with pytest.raises(InvalidEdgesError, match="made with the columns 'source', 'target', 'weight', not 'source'"):
         dfmst.update(marked(table), table, weight="payload")
     with pytest.raises(InvalidEdgesError, match="is a minimum spanning forest, not a maximum one"):
         dfmst.update(marked(table), table, maximum=True)
-
-
-def test_a_forest_that_was_cut():
     with pytest.raises(InvalidEdgesError, match="counts 49 rows, but the file has 10"):
-        dfmst.update(marked(edges(50, 400)).slice(0, 10), edges(50, 400))
+        dfmst.update(marked(table).slice(0, 10), table)
 
 
 def packed(locators: np.ndarray, width: int = 8) -> str:

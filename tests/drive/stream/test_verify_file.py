@@ -42,27 +42,20 @@ def forest(tmp_path, monkeypatch) -> pa.Table:
     return pyarrow.parquet.read_table("forest.parquet")
 
 
-def test_a_damaged_page(forest):
-    column = pyarrow.parquet.read_metadata("forest.parquet").row_group(0).column(0)
-    content = bytearray(Path("forest.parquet").read_bytes())
+def test_a_broken_file(forest):
+    path = Path("forest.parquet")
+    column = pyarrow.parquet.read_metadata(path).row_group(0).column(0)
+    content = bytearray(path.read_bytes())
     content[column.data_page_offset : column.data_page_offset + 100] = bytes(100)
-    Path("forest.parquet").write_bytes(content)
+    path.write_bytes(content)
     with pytest.raises(FormatError, match=r"^forest\.parquet: row group 0 cannot be read"):
-        dfmst.stream.verify("edges.parquet", "forest.parquet")
-
-
-def test_no_parquet(forest):
-    Path("forest.parquet").write_bytes(b"hello" * 100)
+        dfmst.stream.verify("edges.parquet", path)
+    path.write_bytes(b"hello" * 100)
     with pytest.raises(FormatError, match=r"^forest\.parquet: not a Parquet file, .*(?s:\n).*that dfmst has written$"):
-        dfmst.stream.verify("edges.parquet", "forest.parquet")
-
-
-def test_no_file(forest):
-    with pytest.raises(FormatError, match=r"^wood\.parquet: no such graph file"):
-        dfmst.stream.verify("edges.parquet", "wood.parquet")
-
-
-def test_a_forest_without_its_weights(forest):
-    pyarrow.parquet.write_table(forest.drop_columns(["weight"]), "forest.parquet")
+        dfmst.stream.verify("edges.parquet", path)
+    pyarrow.parquet.write_table(forest.drop_columns(["weight"]), path)
     with pytest.raises(ColumnNotFoundError, match=r"^forest\.parquet has no column 'weight'"):
-        dfmst.stream.verify("edges.parquet", "forest.parquet")
+        dfmst.stream.verify("edges.parquet", path)
+    path.unlink()
+    with pytest.raises(FormatError, match=r"^forest\.parquet: no such graph file"):
+        dfmst.stream.verify("edges.parquet", path)
