@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.files import FileName, GraphFile, existing_path
-from dfmst.formats.snap import has_dictionary
+from dfmst.formats.node_files import has_dictionary
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")

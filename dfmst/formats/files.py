@@ -202,6 +202,13 @@ class Line:
         """The words as texts."""
         return [word.decode("utf-8", errors="replace") for word in self.words]
 
+    def decoded(self, file: GraphFile) -> str:
+        """Return the text; raise FormatError if it is not UTF-8."""
+        try:
+            return self.text.decode()
+        except UnicodeDecodeError as error:
+            raise file.problem("bytes that are not UTF-8", self, "save the file as UTF-8") from error
+
 
 LONGEST_QUOTE = 60  # characters
 

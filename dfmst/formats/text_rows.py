@@ -204,7 +204,7 @@ def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
 
 def _split_plain(block: Block, layout: Layout) -> Iterator[Row]:
     lines = (Line(text, number) for number, text in enumerate(block.data.split(b"\n"), block.line))
-    return ((line, _decode(line, block).split(layout.separator)) for line in lines if line.text)
+    return ((line, line.decoded(block.file).split(layout.separator)) for line in lines if line.text)
 
 
 class Quoted(str):
@@ -218,7 +218,7 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
     # Quotes enclose a value that starts with one; elsewhere they are letters.
     value = re.compile(rf'(?:"((?:[^"]++|"")*+)("?)|([^{mark}\n]*+))({mark}|\n|\Z|)')
     texts = block.data.split(b"\n")
-    decoded = [_decode(Line(text, number), block) for number, text in enumerate(texts, block.line)]
+    decoded = [Line(text, number).decoded(block.file) for number, text in enumerate(texts, block.line)]
     text = "\n".join(decoded).removesuffix("\n")
     words, place, row, line = list[str](), 0, 0, 0  # `row`: line of the row's first value
     while place <= len(text):
@@ -236,13 +236,6 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
                 yield Line(texts[row], block.line + row), words
             words, row, line = [], line + 1, line + 1
             place += not end
-
-
-def _decode(line: Line, block: Block) -> str:
-    try:
-        return line.text.decode()
-    except UnicodeDecodeError as error:
-        raise block.file.problem("bytes that are not UTF-8", line, "save the file as UTF-8") from error
 
 
 def _whole(word: str, kind: pa.DataType) -> int:
