@@ -237,6 +237,14 @@ def existing_path(name: str | os.PathLike[str]) -> Path:
     return path
 
 
+def is_parquet(path: Path) -> bool:
+    """Return whether a path is a directory, or a file that begins as Parquet does."""
+    if path.is_dir():
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
 def problem(
     path: Path, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] | None = None
 ) -> FormatError:

@@ -41,8 +41,8 @@ from dfmst._engines.primitives.id_table import PROCESS_KEYS
 from dfmst._fold.budget import parse_memory
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import resolve
+from dfmst.formats.columnar import TableSize
 from dfmst.formats.directories import private_directory
-from dfmst.formats.parquet import TableSize
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]

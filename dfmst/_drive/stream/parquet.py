@@ -20,8 +20,7 @@ from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.take_rows import take_batch
 from dfmst.errors import machine_fault, missing_columns
-from dfmst.formats.files import existing_path, open_native, problem
-from dfmst.formats.parquet import (
+from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
     open_buffered,
@@ -29,6 +28,7 @@ from dfmst.formats.parquet import (
     parquet_footer,
     refuse_unreadable,
 )
+from dfmst.formats.files import existing_path, open_native, problem
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
