@@ -79,7 +79,7 @@ def test_rows_pass_in_batches(dfmst, parquet, monkeypatch):
     def watch(rows, path, format_):
         sizes.extend(batch.num_rows for batch in rows)
 
-    monkeypatch.setattr(sys.modules["dfmst.cli.convert"], "write_rows", watch)
+    monkeypatch.setattr(sys.modules["dfmst.cli.tables"], "write_rows", watch)
     dfmst("convert", "in.parquet", "-o", "out.csv")
     assert sum(sizes) == 600_000
     assert len(sizes) > 1
