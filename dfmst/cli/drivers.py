@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 
-#: Arguments of every driver: the columns, and how they are read; and those of the drivers of one machine.
-_EDGES = ("source", "target", "weight", "by", "keep", "drop", "maximum", "invalid")
-_SOLVER = ("algorithm", "engine", "threads")
-
 
 def driver_of(job: Job) -> Callable[[Job, Run], Forest]:
     """Choose the driver of a forest: the function that finds it."""
@@ -161,7 +157,7 @@ def find_in_memory(job: Job, run: Run) -> Forest:
         table = read_inputs(job.inputs, job.format, run.progress, columns_of(job)) if table is None else table
     return dfmst.forest.solve(
         table,
-        **job.pick(*_EDGES, *_SOLVER),
+        **job.arguments(dfmst.forest.solve),
         return_trace=job.trace is not None or job.report is not None,
         step=lambda name: run.show(name, len(table)),
     )
@@ -188,14 +184,9 @@ def _find_as_stream(batches: Batches, job: Job, run: Run) -> Forest:
     run.reason = batches.reason
 
     def find(edges: Any, limit: int) -> Forest:
-        return dfmst.stream.fold(
-            edges,
-            **job.pick(*_EDGES, *_SOLVER, "checkpoint", "spill_dir"),
-            memory_limit=limit,
-            gpu_memory_limit=memory_bytes(job, "gpu_memory_limit"),
-            progress=run.progress.bar(),
-            on_checkpoint=run.show_checkpoint,
-        )
+        limits = {"memory_limit": limit, "gpu_memory_limit": memory_bytes(job, "gpu_memory_limit")}
+        shown = {"progress": run.progress.bar(), "on_checkpoint": run.show_checkpoint}
+        return dfmst.stream.fold(edges, **{**job.arguments(dfmst.stream.fold), **limits, **shown})
 
     with run.step("fold"):
         return batches.run(find, run.progress, partial(find_in_memory, job, run))
@@ -208,14 +199,11 @@ def _find_on_cluster(job: Job, run: Run) -> Forest:
     with run.step("solve"), warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # each once
         warnings.showwarning = lambda message, *_: progress.note(str(message))
-        return dfmst.dask.forest_of_files(
-            job.inputs,
-            job.output,
-            **job.pick(*_EDGES, "algorithm", "strategy", "checkpoint", "workers", "scheduler", "gpus"),
-            gpu_memory_limit=memory_bytes(job, "gpu_memory_limit"),
-            progress=progress.bar() or progress.show,
-            on_checkpoint=progress.note,
-        )
+        find: Any = dfmst.dask.forest_of_files
+        limits = {"memory_limit": None, "gpu_memory_limit": memory_bytes(job, "gpu_memory_limit")}
+        shown = {"progress": progress.bar() or progress.show, "on_checkpoint": progress.note}
+        found: Forest = find(**{**job.arguments(find), **limits, **shown})
+        return found
 
 
 def deliver(job: Job, forest: Forest, output: Any, run: Run) -> None:
@@ -280,15 +268,11 @@ def label_stream(
 ) -> None:
     """Label the vertices of files in batches, write the table, and print its figures."""
     with job.running() as run, run.explained():
-        fold = partial(
-            getattr(dfmst.stream, function),
-            **options,
-            **job.pick("source", "target", "weight", "maximum", "invalid", *_SOLVER, "checkpoint", "spill_dir"),
-            progress=run.progress.bar(),
-            on_checkpoint=run.show_checkpoint,
-        )
+        fold = getattr(dfmst.stream, function)
+        shown = {"progress": run.progress.bar(), "on_checkpoint": run.show_checkpoint}
+        chosen = {**job.arguments(fold), **options, **shown}
         with run.step("fold"):
-            labels = batches.run(lambda edges, limit: fold(edges, memory_limit=limit), run.progress)
+            labels = batches.run(lambda edges, limit: fold(edges, **{**chosen, "memory_limit": limit}), run.progress)
         with closing(labels):
             run.progress.show("writing")
             with run.step("write"):

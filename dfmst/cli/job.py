@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+import dfmst
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
 from dfmst.cli.options import DIRECTORIES, remembered, several
 from dfmst.cli.program import OWN_PROCESS, remember_rows
@@ -37,6 +39,10 @@ class Job(SimpleNamespace):
     def pick(self, *names: str) -> dict[str, Any]:
         """Return some of the options, those that the command has."""
         return {name: vars(self)[name] for name in names if name in vars(self)}
+
+    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the options that are arguments of a function, by their names there."""
+        return self.pick(*signature(function).parameters)
 
     def edge_columns(self, *more: str) -> dict[str, Any]:
         """Return the columns that the command needs by the argument that names them; `more` are other arguments."""
@@ -297,13 +303,12 @@ def _noting(compute: Callable[[pa.Table], Any], table: pa.Table, progress: Progr
     return result
 
 
-def call(function: str, *arguments: Any, **options: Any) -> Callable[[pa.Table], Any]:
-    """Return a function of a table that calls one of dfmst's functions, which is imported only then."""
+def call(function: str, job: Job, **options: Any) -> Callable[[pa.Table], Any]:
+    """Return a function of a table that calls one of dfmst's functions with the options of a job, and others."""
 
     def compute(table: pa.Table) -> Any:
-        import dfmst
-
-        return getattr(dfmst, function)(table, *arguments, **options)
+        called = getattr(dfmst, function)
+        return called(table, **{**job.arguments(called), **options})
 
     return compute
 

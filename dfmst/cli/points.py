@@ -14,8 +14,6 @@ from dfmst.errors import ColumnNotFoundError, or_points
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_POINTS = ("columns", "ids", "metric", "box")  # arguments of every function of points
-
 
 @command(
     "Write the minimum spanning tree of points.",
@@ -35,8 +33,7 @@ def points(job: Job) -> None:
       dfmst points cities.csv -c lat -c lon --metric haversine -o tree.parquet
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    span = call("points_forest", **job.pick(*_POINTS, "min_samples", "threads"))
-    job.run(job.pick("ids", "columns"), "finding the tree of", span, _tree_summary)
+    job.run(job.pick("ids", "columns"), "finding the tree of", call("points_forest", job), _tree_summary)
 
 
 def _tree_summary(tree: pa.Table) -> Summary:
@@ -71,24 +68,12 @@ def neighbors(job: Job) -> None:
     \b
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    join = call("knn_edges", **job.pick(*_POINTS, "k", "threads"))
-    job.run(job.pick("ids", "columns"), "finding the neighbors of", join, _pair_summary)
+    job.run(job.pick("ids", "columns"), "finding the neighbors of", call("knn_edges", job), _pair_summary)
 
 
 def _pair_summary(pairs: pa.Table) -> Summary:
     read, words = _degrees(pairs)
     return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
-
-
-_DENSITY = (
-    "min_samples",
-    "min_cluster_size",
-    "cluster_selection_method",
-    "epsilon",
-    "max_cluster_size",
-    "allow_single_cluster",
-    "threads",
-)
 
 
 @command(
@@ -134,15 +119,14 @@ def hdbscan(job: Job) -> None:
     """  # noqa: D301 - click's mark for lines that stay as they are
     if not job.columns and (job.ids or job.metric is not None or job.box):
         raise click.UsageError("--id, --metric and --box are for points; name their coordinates with -c.")
-    chosen = job.pick(*_DENSITY)
-    if job.columns:
-        cluster = call("hdbscan", **job.pick(*_POINTS), **chosen)
-        job.run(job.pick("ids", "columns"), "clustering", cluster, _summary)
-        return
-    columns = job.edge_columns()
+    named = job.pick("ids", "columns") if job.columns else job.edge_columns()
+    if job.columns:  # options of edges have defaults
+        del job.source, job.target, job.weight, job.invalid
     try:
-        job.run(columns, "clustering", call("hdbscan", **columns, **chosen, invalid=job.invalid), _summary)
+        job.run(named, "clustering", call("hdbscan", job), _summary)
     except ColumnNotFoundError as error:
+        if job.columns:
+            raise
         raise or_points(error, (job.source, job.target, job.weight)) from None
 
 

@@ -1,4 +1,4 @@
-"""``dfmst clusters``, ``linkage``, ``components``, ``dedupe``, ``newick`` and ``convert``: commands from table to table."""
+"""Commands from table to table: ``clusters``, ``linkage``, ``components``, ``dedupe``, ``newick`` and ``convert``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -83,14 +82,14 @@ def clusters(job: Job) -> None:
             job, "fold_clusters", lambda labels: _cluster_words(labels.vertices, labels.groups), batches, **cuts
         )
         return
-    cut = call("clusters", **columns, **cuts, **job.pick("maximum", "algorithm", "invalid"))
+    cut = call("clusters", job, **cuts)
 
     def cut_and_draw(table: pa.Table) -> Any:
         labels = cut(table)
         if job.report is not None:
-            title, chosen = named_after(job.inputs), job.pick("maximum", "invalid")
+            title = named_after(job.inputs)
             about = {"title": title, "note": f"Made by dfmst {dfmst.__version__} from {title}"}
-            dfmst.report(table, **columns, **chosen, color=labels, **about).save(job.report)
+            call("report", job, color=labels, algorithm="auto", **about)(table).save(job.report)
         return labels
 
     job.run(columns, "finding the clusters of", cut_and_draw, _cluster_summary)
@@ -141,7 +140,7 @@ def linkage(job: Job) -> None:
 
             vertices = dfmst.connected_components(table, job.source, job.target, invalid=job.invalid)["vertex"]
             found.append(pa.table({"number": np.arange(len(vertices)), "vertex": vertices}))
-        return dfmst.single_linkage(table, **columns, **job.pick("join", "algorithm", "invalid"))
+        return call("single_linkage", job)(table)
 
     def write(merges: pa.Table, path: Path | None, format: str | None) -> None:
         if job.labels is not None:
@@ -187,8 +186,7 @@ def components(job: Job) -> None:
 
         label_stream(job, "fold_components", summarize, batches)
         return
-    label = call("connected_components", **columns, **job.pick("engine", "threads", "invalid"))
-    job.run(columns, "labelling the vertices of", label, _component_summary)
+    job.run(columns, "labelling the vertices of", call("connected_components", job), _component_summary)
 
 
 def _component_summary(labels: pa.Table) -> Summary:
@@ -238,26 +236,27 @@ def dedupe(job: Job) -> None:
       dfmst dedupe "documents/" -k bands --keep max:length --memory-limit 8GiB -o unique.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     on = [key.split(",") if "," in key else key for key in job.keys]
-    options = {**job.pick("max_group", "empty_links", "threads"), "keep": _kept(job.keep)}
+    ordered = job.keep.partition(":")[2] or None
+    job.keep = _kept(job.keep)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_: note(str(message))
         batches = in_batches(job)
         if batches is not None:
-            _dedupe_stream(job, on, batches, **options)
+            _dedupe_stream(job, on, batches)
             return
-        ordered = None if job.keep in ("first", "all") else options["keep"][0]
         columns = {"on": [column for key in job.keys for column in key.split(",")], "ordered": ordered}
-        link = call("linked_rows", on, **options)
+        link = call("linked_rows", job, on=on)
         job.run(columns, "linking", link, lambda rows: _group_summary(rows.schema, len(rows)))
 
 
-def _dedupe_stream(job: Job, on: list[Any], batches: Batches, **options: Any) -> None:
+def _dedupe_stream(job: Job, on: list[Any], batches: Batches) -> None:
     """Link the rows of Parquet files within a memory limit."""
     with job.running() as run, run.step("solve"):
         target = run.path if job.to is None else None
-        link: Any = partial(dfmst.stream.linked_rows, on=on, output=target, progress=run.progress.bar(), **options)
-        rows = batches.run(lambda edges, limit: link(edges, memory_limit=limit), run.progress)
+        link: Any = dfmst.stream.linked_rows
+        chosen = {**job.arguments(link), "on": on, "output": target, "progress": run.progress.bar()}
+        rows = batches.run(lambda edges, limit: link(edges, **{**chosen, "memory_limit": limit}), run.progress)
         if target is None and (run.path or not job.json):
             write_rows(rows, run.path, job.to)
         run.text = "linked"
@@ -310,14 +309,12 @@ def newick(job: Job) -> None:
     if job.linkage and (job.weight is None or job.maximum):
         raise click.UsageError(f"--linkage and --{'maximum' if job.maximum else 'unweighted'} cannot be combined.")
     columns = job.edge_columns()
-    chosen = job.pick("invalid")
 
     def draw(table: pa.Table) -> str:
         if not job.linkage:
-            return str(dfmst.newick(table, **columns, maximum=job.maximum, **chosen))
-        merges = dfmst.single_linkage(table, **columns, **chosen)
-        vertices = dfmst.connected_components(table, job.source, job.target, **chosen)["vertex"]
-        return str(dfmst.newick(merges, names=vertices))
+            return str(call("newick", job)(table))
+        merges, vertices = (call(name, job)(table) for name in ("single_linkage", "connected_components"))
+        return str(dfmst.newick(merges, names=vertices["vertex"]))
 
     def summarize(text: str) -> Summary:
         return {}, plural(text.count(";\n") + text.endswith(";"), "tree")

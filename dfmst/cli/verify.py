@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -62,20 +61,20 @@ def verify(job: Job) -> None:
         if record is not None:
             _use_record(job, record, given)
         columns = job.edge_columns(*_CONDITIONS)
-        chosen = columns | job.pick("maximum", "engine", "threads", "invalid")
         batches = in_batches(job)
         says_rows = kind == "parquet" and record is not None and record.locator is not None
         if batches is not None and (says_rows or not batches.reason):
-            check = partial(dfmst.stream.verify, edges, forest, progress=progress.bar(), **chosen)
+            chosen = {**job.arguments(dfmst.stream.verify), "progress": progress.bar()}
             with run.step("verify"):
-                certificate = batches.run(lambda _, limit: check(memory_limit=limit), progress)
+                check: Any = dfmst.stream.verify  # its edges and its forest are arguments of the job
+                certificate = batches.run(lambda _, limit: check(**{**chosen, "memory_limit": limit}), progress)
         else:
             with run.step("read"):
                 table = read_inputs((edges,), job.format, progress, columns)
                 claimed = retyped(read_inputs((forest,), None, progress, columns), table.schema)
             progress.show("verifying")
             with run.step("verify"):
-                certificate = dfmst.verify(table, claimed, **chosen)
+                certificate = dfmst.verify(**{**job.arguments(dfmst.verify), "edges": table, "forest": claimed})
     violation = None if certificate.first_violation is None else certificate.first_violation.message
     if job.json or violation is None:
         total = certificate.total_weight
@@ -140,8 +139,8 @@ def update(job: Job) -> None:
             check_same_columns(forest, old.schema, inputs[0], new.schema)
         run.progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
         with run.step("solve"):
-            chosen = job.pick("algorithm", "engine", "threads", "invalid")
-            rows = dfmst.update(old, new, *record.names, maximum=record.maximum, **chosen)
+            given = columns | {"forest": old, "new_edges": new, "maximum": record.maximum}
+            rows = dfmst.update(**{**job.arguments(dfmst.update), **given})
         run.write(job, rows)
         total = None if not isinstance(record.names[2], str) else total_weight(rows[record.names[2]])
         order, all_rows = "maximum" if record.maximum else "minimum", record.rows + new.num_rows

@@ -247,4 +247,4 @@ def _refuse(file: GraphFile, head: bytes, formats: Sequence[Refused], by_suffix:
         sign = f"suffix {_suffix(file.path)}" if by_suffix else "first lines"
         fix = found.fix.replace("PATH", repr(str(file.path)))
         message, hint = f"{found.name} files are not read, and by its {sign} this is one", f"{fix}; if it is of another"
-        raise file.problem(message, hint=f"{hint} format, name that one with format=", option=("format=", "--format"))
+        raise file.problem(message, hint=f"{hint} format, name that one with format=")

@@ -76,7 +76,6 @@ def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
 MOST_COLUMNS = 100_000
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
 WEIGHT = Field("weight", NUMBER)
-CSV_OPTION = "format='csv'", "--format csv"
 
 
 def check_width(columns: int, line: int, file: GraphFile) -> None:
@@ -148,9 +147,8 @@ def _refuse_padded(block: Block, layout: Layout) -> None:
         for word, field in zip(words, layout.fields, strict=True):
             if field.end_point and len(word) > 1 and word.startswith("0"):
                 message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
-                raise block.file.problem(
-                    message, line, "read names with format='csv'; remove such zeros of numbers", CSV_OPTION
-                )
+                hint = "read names with format='csv'; remove such zeros of numbers"
+                raise block.file.problem(message, line, hint)
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
@@ -269,7 +267,7 @@ def _konect_weights(line: Line, words: list[bytes], file: GraphFile) -> bytes:
     if words[:1] == [b"bip"]:
         hint = "shift the ids of the right side, drop the header and read the file with format='snap'"
         message = "a bipartite network: vertex 1 on the left is not vertex 1 on the right"
-        raise file.problem(message, line, hint, ("format='snap'", "--format snap"))
+        raise file.problem(message, line, hint)
     if not (line.text.startswith(b"%") and len(words) >= 2 and words[0] in KONECT_KINDS and words[1] in KONECT_WEIGHTS):
         raise file.problem("not a KONECT header", line, "it reads, for example: % sym unweighted")
     return words[1]

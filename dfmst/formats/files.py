@@ -38,9 +38,8 @@ OPENERS: dict[str | None, Callable[[Path], Any]] = {
     "zstd": lambda path: pa.CompressedInputStream(open_native(path), "zstd"),
 }
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
-#: End of hints for counts that are wrong, and the option of the command line for its argument.
+#: End of hints for counts that are wrong.
 ACCEPT = "or read it as it is with counts='ignore'"
-ACCEPT_OPTION = "counts='ignore'", "--ignore-counts"
 
 
 #: Signs between thousands.
@@ -132,11 +131,9 @@ class GraphFile:
             start = file.read(max(map(len, MAGIC)))
         return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
 
-    def problem(
-        self, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] = ACCEPT_OPTION
-    ) -> FormatError:
+    def problem(self, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
         """Build the error for a fault of this file, as :func:`problem`."""
-        return problem(self.path, message, line, hint, option)
+        return problem(self.path, message, line, hint)
 
     def pieces(self) -> Generator[bytes, None, None]:
         """Yield the uncompressed bytes in small pieces."""
@@ -245,16 +242,14 @@ def is_parquet(path: Path) -> bool:
         return file.read(4) == b"PAR1"
 
 
-def problem(
-    path: Path, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] | None = None
-) -> FormatError:
+def problem(path: Path, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
     """Build the error for a file that breaks its format; a :class:`Line` is quoted."""
     number = line.number if isinstance(line, Line) else line
     place = str(path) if number is None else f"{path}, line {number}"
     if isinstance(line, Line):
         text = line.text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace").strip()
         message += f": {text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + '...'!r}"
-    return FormatError(f"{place}: {message}", hint, option=option)
+    return FormatError(f"{place}: {message}", hint)
 
 
 @contextmanager
@@ -285,7 +280,7 @@ def _asks_too_much(error: BaseException) -> bool:
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:
     """Add the number of the line to an error about a file."""
-    return problem(path, error.message.removeprefix(printable(f"{path}: ")), line, error.hint, error.option)
+    return problem(path, error.message.removeprefix(printable(f"{path}: ")), line, error.hint)
 
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:

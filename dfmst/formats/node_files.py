@@ -256,19 +256,13 @@ def _ids(file: GraphFile, ids: list[Any], graph: Graph) -> pa.Array:
         name, label = next((name, label) for name, label in graph.labels.items() if label not in (None, str(name)))
         message = f"its ids count its own nodes ({name} is {repr(label)[:40]}), and other files are read with it"
         hint = "take the labels as ids with labels=True, or the ids as they are with labels=False"
-        raise file.problem(message, hint=hint, option=LABELS_OPTION)
+        raise file.problem(message, hint=hint)
     kinds = _types(ids)
     if len(kinds) > 1 or not kinds <= {int, str}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         message = f"vertex ids must be all whole numbers or all texts; here they are {names}"
         raise file.problem(message, hint="write all ids as texts")
     return pa.array(ids, pa.string()) if kinds == {str} else _whole(file, "vertex ids hold", ids)
-
-
-LABELS_OPTION = (
-    "labels=True, or the ids as they are with labels=False",
-    "--labels (of linkage: --node-labels), or the ids as they are with --no-labels",
-)
 
 
 def _checked_labels(file: GraphFile, graph: Graph) -> dict[Any, str]:
@@ -278,10 +272,10 @@ def _checked_labels(file: GraphFile, graph: Graph) -> dict[Any, str]:
     for name, label in labels.items():
         hint = "read the file without labels=True: its vertices are then the ids of the nodes"
         if label is None:
-            raise file.problem(f"node {name!r} has no label", hint=hint, option=("labels=True", "--labels"))
+            raise file.problem(f"node {name!r} has no label", hint=hint)
         if label in nodes:
             message = f"nodes {nodes[label]!r} and {name!r} have the same label {label[:40]!r}"
-            raise file.problem(message, hint=hint, option=("labels=True", "--labels"))
+            raise file.problem(message, hint=hint)
         nodes[label] = name
     return {name: label or "" for name, label in labels.items()}
 

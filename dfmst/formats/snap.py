@@ -10,7 +10,6 @@ from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.errors import KNOWN_NAMES
 from dfmst.formats.delimited import field_of_role, open_csv
 from dfmst.formats.edge_lists import (
-    CSV_OPTION,
     END_POINTS,
     WEIGHT,
     HeaderCounts,
@@ -134,7 +133,7 @@ def _check_heading(heading: Line, file: GraphFile) -> None:
         raise file.problem("two columns of one name", heading, "rename one of them")
     if not {0, 1, None}.issuperset(places):
         hint = "read the columns by their names with format='csv'"
-        raise file.problem("a heading whose ends are not the first two columns", heading, hint, CSV_OPTION)
+        raise file.problem("a heading whose ends are not the first two columns", heading, hint)
 
 
 def _is_like_row(line: Line, columns: int) -> bool:
