@@ -13,7 +13,7 @@ from dfmst.errors import DfmstError
 from dfmst.formats import open_edges
 
 
-def read(text: str | bytes, name: str = "edges.txt", format: str | None = None, **options: Any) -> pa.Table:
+def read(text: str | bytes, name: str = "edges.txt", /, format: str | None = None, **options: Any) -> pa.Table:
     """Write a file, read it, and hold what was read to be well formed."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -23,13 +23,13 @@ def read(text: str | bytes, name: str = "edges.txt", format: str | None = None, 
     return table
 
 
-def read_columns(text: str | bytes, name: str = "edges.txt", **options: Any) -> dict[str, list[Any]]:
+def read_columns(text: str | bytes, name: str = "edges.txt", /, **options: Any) -> dict[str, list[Any]]:
     """Write a file, and return the columns that are read."""
     columns: dict[str, list[Any]] = read(text, name, **options).to_pydict()
     return columns
 
 
-def refusal(text: str | bytes, name: str = "edges.txt", **options: Any) -> str:
+def refusal(text: str | bytes, name: str = "edges.txt", /, **options: Any) -> str:
     """Write a file, and return the error that names it, without its folder, and the hint."""
     with pytest.raises(DfmstError) as caught:
         read(text, name, **options)
