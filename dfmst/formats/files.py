@@ -21,7 +21,15 @@ import pyarrow as pa
 from dfmst._common.arguments import check_choice
 from dfmst._common.limits import free_memory
 from dfmst._common.progress import machine_memory
-from dfmst.errors import FormatError, MissingFileError, UnsupportedFrameError, machine_fault, missing_columns, printable
+from dfmst.errors import (
+    FormatError,
+    InvalidEdgesError,
+    MissingFileError,
+    UnsupportedFrameError,
+    machine_fault,
+    missing_columns,
+    printable,
+)
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
@@ -286,3 +294,44 @@ def at_line(error: FormatError, path: Path, line: int) -> FormatError:
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
     """Open a file with PyArrow, also if its name is not UTF-8."""
     return pa.OSFile(os.fsencode(path), mode)
+
+
+def check_same_columns(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
+    """Raise if the columns of a file differ from those of the first.
+
+    Parameters
+    ----------
+    first, expected
+        The first file, for the message, and its schema.
+    path, schema
+        The other file, and its schema. Whether columns may hold nulls, and metadata, may differ.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Other names or another type.
+
+    Examples
+    --------
+    >>> roads = pa.schema({"a": pa.int64(), "b": pa.int64()})
+    >>> check_same_columns("monday.csv", roads, "tuesday.csv", pa.schema({"a": pa.int64(), "b": pa.string()}))
+    Traceback (most recent call last):
+    dfmst.errors.InvalidEdgesError: tuesday.csv has other columns than monday.csv: 'b' is string instead of int64
+    Hint: give all files the same columns, of the same types
+    """
+    check_same_names(first, expected, path, schema)
+    ordered = (sorted(fields, key=lambda field: field.name) for fields in (expected, schema))
+    for ours, theirs in zip(*ordered, strict=True):
+        if ours.type != theirs.type:
+            raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
+
+
+def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
+    """Raise if the column names of a file differ from those of the first."""
+    if sorted(expected.names) != sorted(schema.names):
+        raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
+
+
+def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
+    message = f"{path} has other columns than {first}: {difference}"
+    return InvalidEdgesError(message, "give all files the same columns, of the same types")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, ParamSpec, TypeAlias
 
 import pyarrow as pa
 
@@ -16,7 +17,16 @@ from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import READ, format_of_file, size_in_memory
-from dfmst.formats.files import BLOCK_BYTES, FileName, GraphFile, Roles, existing_path, is_parquet, paths_of
+from dfmst.formats.files import (
+    BLOCK_BYTES,
+    FileName,
+    GraphFile,
+    Roles,
+    check_same_names,
+    existing_path,
+    is_parquet,
+    paths_of,
+)
 
 FORMATS = tuple(sorted(format.name for format in READ))
 
@@ -226,27 +236,26 @@ def _progress(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) 
 _SOLVE = 40  # bytes a row that solving takes next to the table
 
 
-def read_edges(
-    path: FileName | Sequence[FileName],
-    format: str | None = None,
-    *,
-    source: Columns = None,
-    target: Columns = None,
-    weight: Columns = None,
-    by: Columns = None,
-    text: Columns = None,
-    decimal: str = ".",
-    thousands: str | None = None,
-    counts: Counts = "check",
-    labels: bool | None = None,
-    progress: bool | ReadProgress | None = None,
-    note: Callable[[str], object] | None = None,
-) -> pa.Table:
+_P = ParamSpec("_P")
+
+
+def _with_arguments_of(function: Callable[_P, object]) -> Callable[[Callable[..., pa.Table]], Callable[_P, pa.Table]]:
+    """Decorate a function that takes the arguments of another one."""
+
+    def decorate(reader: Callable[..., pa.Table]) -> Callable[_P, pa.Table]:
+        reader.__signature__ = signature(function).replace(return_annotation=pa.Table)  # type: ignore[attr-defined]
+        return reader
+
+    return decorate
+
+
+@_with_arguments_of(open_edges)
+def read_edges(path: FileName | Sequence[FileName], format: str | None = None, **options: Any) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
     Parameters
     ----------
-    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, progress, note
+    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, block_bytes, progress, note
         As for :func:`open_edges`.
 
     Returns
@@ -275,9 +284,7 @@ def read_edges(
     ...     read_edges(path, source="a", target="b", weight="km").to_pydict()
     {'a': ['07'], 'b': ['7'], 'km': [40], 'zip': ['01067']}
     """
-    columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
-    roles = Roles.of(columns, decimal, thousands)
-    return read_all(open_table(path, format, roles, counts, labels, progress=progress, note=note), path)
+    return read_all(open_edges(path, format, **options), path)
 
 
 def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], *, solve: bool = False) -> pa.Table:
@@ -366,44 +373,3 @@ def bytes_to_solve(paths: Iterable[FileName]) -> int:
     True
     """
     return sum(size + _SOLVE * rows for rows, size in map(size_in_memory, paths))
-
-
-def check_same_columns(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
-    """Raise if the columns of a file differ from those of the first.
-
-    Parameters
-    ----------
-    first, expected
-        The first file, for the message, and its schema.
-    path, schema
-        The other file, and its schema. Whether columns may hold nulls, and metadata, may differ.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Other names or another type.
-
-    Examples
-    --------
-    >>> roads = pa.schema({"a": pa.int64(), "b": pa.int64()})
-    >>> check_same_columns("monday.csv", roads, "tuesday.csv", pa.schema({"a": pa.int64(), "b": pa.string()}))
-    Traceback (most recent call last):
-    dfmst.errors.InvalidEdgesError: tuesday.csv has other columns than monday.csv: 'b' is string instead of int64
-    Hint: give all files the same columns, of the same types
-    """
-    check_same_names(first, expected, path, schema)
-    ordered = (sorted(fields, key=lambda field: field.name) for fields in (expected, schema))
-    for ours, theirs in zip(*ordered, strict=True):
-        if ours.type != theirs.type:
-            raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
-
-
-def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
-    """Raise if the column names of a file differ from those of the first."""
-    if sorted(expected.names) != sorted(schema.names):
-        raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
-
-
-def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
-    message = f"{path} has other columns than {first}: {difference}"
-    return InvalidEdgesError(message, "give all files the same columns, of the same types")

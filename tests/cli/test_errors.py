@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -47,7 +48,7 @@ CAST = "cast the column to a number, or use --unweighted to give all edges the s
 ONE_ID = "make one id of the fields, for example by joining them into a string"
 TWO_KINDS = "column 'source' holds string ids and column 'target' holds int64 ids, which have no exact common type"
 #: Case -> what prepares the input, or its columns; the message and the hint.
-INPUTS = {
+INPUTS: dict[str, tuple[Any, str, str]] = {
     "missing file": (lambda: None, "in.parquet: no such file or directory", PATHS),
     "zero bytes": (
         lambda: text("in.parquet"),

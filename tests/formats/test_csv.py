@@ -37,7 +37,7 @@ def test_columns_and_types(text: str, expected: dict[str, list[Any]]) -> None:
     assert {name: columns[name] for name in expected} == expected
 
 
-BLOCKS: list[tuple[str, str, dict[str, list[Any]]]] = [
+BLOCKS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "a.csv",
         'source,target,weight,note\n"a, b","c ""d""",1.5,"two\nlines"\ne,f,,\n"",g,2,x\n',

@@ -129,7 +129,7 @@ NESTED = {**NODES, "edges": [{"source": 1, "target": 2, "at": {"x": [1, 2]}, "di
 HUGE = {"nodes": [{"id": 2**63}, {"id": 1}], "edges": [{"source": 2**63, "target": 1}]}
 ANY_NAME = {"source": 1, "target": 2, **dict.fromkeys(("key", "u_for_edge", "attr", "self", "id", "dfmst_row"), 1)}
 LATIN = 'graph [ node [ id 1 ] edge [ source 1 target 1 name "Köln" ] ]'.encode("latin-1")
-READ: list[tuple[str, str | bytes, dict[str, list[Any]]]] = [
+READ: list[tuple[str, str | bytes, dict[str, Any]]] = [
     (
         "a.graphml",
         graph(BODY, KEYS),
