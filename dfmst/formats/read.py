@@ -28,7 +28,8 @@ from dfmst.formats.files import (
     paths_of,
 )
 
-FORMATS = tuple(sorted(format.name for format in READ))
+_OPENERS = {known.name: known.opener for known in READ}
+FORMATS = tuple(sorted(_OPENERS))
 
 #: Names of columns.
 Columns: TypeAlias = str | Sequence[str] | None
@@ -158,13 +159,13 @@ def open_table(
 
 
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
-    if format is not None and format not in FORMATS:
+    if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")
         raise FormatError(f"the format {format!r} is unknown", hint)
     name = format_of_file(file, format)
     if file.path.is_dir() and name != "parquet":
         raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
-    module, function = next(known.opener for known in READ if known.name == name).split(".")
+    module, function = _OPENERS[name].split(".")
     if name not in _ANY_COLUMNS and (file.roles.decimal != "." or file.roles.thousands):
         raise file.problem(f"{name} has one way to write numbers", hint="leave out decimal and thousands")
     opened: pa.RecordBatchReader = getattr(import_module(f"dfmst.formats.{module}"), function)(file)
