@@ -68,12 +68,12 @@ def neighbors(job: Job) -> None:
     \b
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    job.run(job.pick("ids", "columns"), "finding the neighbors of", call("knn_edges", job), _pair_summary)
 
+    def summarize(pairs: pa.Table) -> Summary:
+        read, words = _degrees(pairs)
+        return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
 
-def _pair_summary(pairs: pa.Table) -> Summary:
-    read, words = _degrees(pairs)
-    return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
+    job.run(job.pick("ids", "columns"), "finding the neighbors of", call("knn_edges", job), summarize)
 
 
 @command(
