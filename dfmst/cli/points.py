@@ -120,14 +120,13 @@ def hdbscan(job: Job) -> None:
     if not job.columns and (job.ids or job.metric is not None or job.box):
         raise click.UsageError("--id, --metric and --box are for points; name their coordinates with -c.")
     named = job.pick("ids", "columns") if job.columns else job.edge_columns()
+    ends = (None, None, None) if job.columns else (job.source, job.target, job.weight)
     if job.columns:  # options of edges have defaults
         del job.source, job.target, job.weight, job.invalid
     try:
         job.run(named, "clustering", call("hdbscan", job), _summary)
     except ColumnNotFoundError as error:
-        if job.columns:
-            raise
-        raise or_points(error, (job.source, job.target, job.weight)) from None
+        raise or_points(error, ends) from None
 
 
 def _summary(labels: pa.Table) -> Summary:
