@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -244,8 +245,16 @@ def _with_arguments_of(function: Callable[_P, object]) -> Callable[[Callable[...
     """Decorate a function that takes the arguments of another one."""
 
     def decorate(reader: Callable[..., pa.Table]) -> Callable[_P, pa.Table]:
-        reader.__signature__ = signature(function).replace(return_annotation=pa.Table)  # type: ignore[attr-defined]
-        return reader
+        shown = signature(function).replace(return_annotation=pa.Table)
+
+        @wraps(reader)
+        def call(*values: _P.args, **named: _P.kwargs) -> pa.Table:
+            for name in named.keys() - shown.parameters.keys():
+                raise TypeError(f"{reader.__name__}() got an unexpected keyword argument {name!r}")
+            return reader(*values, **named)
+
+        call.__signature__ = shown  # type: ignore[attr-defined]
+        return call
 
     return decorate
 
