@@ -19,8 +19,9 @@ from dfmst._engines import select_engine
 from dfmst.accessor import ForestAccessor
 from dfmst.errors import DfmstError
 from dfmst.formats import atomic_path, check_same_columns, open_edges
+from dfmst.formats.detect import size_in_memory
 from dfmst.formats.files import paths_of
-from dfmst.formats.memory import no_room, size_in_memory
+from dfmst.formats.read import no_room
 
 __all__ = ["read_parquet", "write_parquet"]
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import click
 
 import dfmst
-from dfmst.cli.convert import convert
 from dfmst.cli.demo import demo
 from dfmst.cli.forest import forest, report
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
 from dfmst.cli.points import hdbscan, neighbors, points
 from dfmst.cli.program import Program
-from dfmst.cli.trees import clusters, components, dedupe, linkage, newick
+from dfmst.cli.tables import clusters, components, convert, dedupe, linkage, newick
 from dfmst.cli.verify import update, verify
 
 __all__ = ["main"]

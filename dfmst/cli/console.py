@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import click
@@ -145,15 +144,6 @@ def print_json(summary: dict[str, Any]) -> None:
     nested = (dict, list, tuple)
     values = {name: value if isinstance(value, nested) else plain(value) for name, value in summary.items()}
     print_text(json.dumps(values, allow_nan=False, default=str))
-
-
-def print_run(as_json: bool, figures: dict[str, Any], text: str, watch: Stopwatch, path: Path | None) -> None:
-    """Print the figures of a run: one JSON object, or a line of text."""
-    seconds = watch.seconds()
-    if as_json:
-        print_json({**figures, "seconds": seconds})
-    else:
-        note(f"{text}, {seconds['total']:.2f} s" + ("" if path is None else f" -> {path}"))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, aligned, print_text
-from dfmst.cli.inputs import load_libraries
+from dfmst.cli.job import load_libraries
 from dfmst.cli.options import demo_path
 from dfmst.errors import OutputError
 

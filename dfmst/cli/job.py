@@ -1,155 +1,290 @@
-"""The job of ``dfmst forest`` and ``dfmst report``: its options and their checks, its summary and its page."""
+"""The job of a command: its options, the files that it reads and writes, and what it prints about its run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from dfmst.cli.console import Progress, aligned, figure, note, on_terminal, plural, print_json, standard_output
-from dfmst.cli.inputs import columns_by_option, read_inputs
-from dfmst.cli.outputs import check_output
+import dfmst
+from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
+from dfmst.cli.options import DIRECTORIES, remembered, several
+from dfmst.cli.program import OWN_PROCESS, remember_rows
+from dfmst.errors import DfmstError, InvalidEdgesError, OutputError, did_you_mean
 
 if TYPE_CHECKING:
-    from dfmst.forest import Forest
+    import pyarrow as pa
+
+#: Columns that options name, by argument.
+Columns: TypeAlias = Mapping[str, str | Sequence[str] | None]
+#: Figures of a result for JSON, and the same in words.
+Summary: TypeAlias = tuple[dict[str, Any], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForestJob:
-    """Options of the command line."""
+class Job(SimpleNamespace):
+    """The options of a command, by name."""
 
-    inputs: tuple[Path, ...]
-    output: Path | None
-    format: str | None
-    source: str
-    target: str
-    weight: str | None
-    maximum: bool
-    algorithm: str
-    engine: str
-    threads: int | None
-    invalid: Any
-    verify: bool
-    points: Path | None
-    id: str | None
-    coordinates: tuple[str, str] | None
-    color: str | None = None
-    to: str | None = None
-    trace: Path | None = None
-    json: bool = False
-    memory_limit: str = "auto"
-    gpu_memory_limit: str | None = None
-    checkpoint: Path | None = None
-    spill_dir: Path | None = None
-    by: tuple[str, ...] = ()
-    keep: str | None = None
-    drop: str | None = None
-    report: Path | None = None
-    title: str | None = None
-    workers: int | None = None
-    scheduler: str | None = None
-    strategy: str = "auto"
-    gpus: bool = False
+    def pick(self, *names: str) -> dict[str, Any]:
+        """Return some of the options, those that the command has."""
+        return {name: vars(self)[name] for name in names if name in vars(self)}
+
+    def arguments(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """Return the options that are arguments of a function, by their names there."""
+        return self.pick(*signature(function).parameters)
+
+    def edge_columns(self, *more: str) -> dict[str, Any]:
+        """Return the columns that the command needs by the argument that names them; `more` are other arguments."""
+        if self.source == self.target:
+            raise click.UsageError(f"--source and --target both name the column {self.source!r}.")
+        return self.pick("source", "target", "weight", *more)
+
+    @contextmanager
+    def running(self, *modules: str) -> Iterator[Run]:
+        """Check the output and load the libraries, before any file is read; in the end, print the run's figures."""
+        run = Run(self)
+        run.path = output_path(self)
+        with run.step("import"):
+            check_output(run.path, self.to, self.inputs)
+            load_libraries(*modules)
+        with run.progress:
+            yield run
+        print_run(self.json, {**self.about, **run.figures}, run.text, run)
 
     @property
-    def edges(self) -> dict[str, Any]:
-        """Arguments of every driver: the columns, and how they are read."""
-        columns = {"source": self.source, "target": self.target, "weight": self.weight}
-        conditions = {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
-        return {**columns, **conditions, "maximum": self.maximum, "invalid": self.invalid}
+    def about(self) -> dict[str, Any]:
+        """The files of the job, as figures of its run."""
+        return {"input": self.inputs, "output": self.output}
 
-    @property
-    def solver(self) -> dict[str, Any]:
-        """Arguments of the drivers of one machine."""
-        return {"algorithm": self.algorithm, "engine": self.engine, "threads": self.threads}
-
-    @property
-    def cluster_option(self) -> str | None:
-        """The option that asks for a cluster, if any."""
-        asked = {"--scheduler": self.scheduler, "--workers": self.workers, "--gpus": self.gpus or None}
-        return next((name for name, value in asked.items() if value is not None), None)
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns that the job needs, by the argument that names them."""
-        columns = columns_by_option(self.source, self.target, self.weight)
-        drawn = [*(self.coordinates or () if self.points is None else ()), *filter(None, [self.color])]
-        ordered = [name for each in drawn for name in (each, f"{self.source}_{each}", f"{self.target}_{each}")]
-        return columns | {"by": self.by, "keep": self.keep, "drop": self.drop, "ordered": ordered}
-
-    def check_driver(self) -> None:
-        """Raise if options exclude each other, or two of them name the same column."""
-        self.columns()
-        option = self.cluster_option
-        if self.gpu_memory_limit is not None and option is None and self.engine != "cuda":
-            raise click.UsageError("--gpu-memory-limit needs --engine cuda, or --gpus on a cluster.")
-        if option is None:
-            if self.strategy != "auto":
-                raise click.UsageError("--strategy is for a cluster: give --workers, --scheduler or --gpus, too.")
-            return
-        if self.workers is not None and self.scheduler is not None:
-            raise click.UsageError("--workers and --scheduler cannot be combined.")
-        if self.output is None or str(self.output) == "-":
-            raise click.UsageError(f"{option} needs a directory to write to: name it with -o.")
-        for name in ("verify", "trace", "to", "format", "engine", "threads", "memory_limit", "spill_dir"):
-            if getattr(self, name) not in (None, False, "auto"):
-                instead = " Check what is written with dfmst verify." if name == "verify" else ""
-                raise click.UsageError(f"{option} and --{name.replace('_', '-')} cannot be combined.{instead}")
-        if self.gpu_memory_limit is not None and (not self.gpus or self.scheduler is not None):
-            raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
-
-    def check_report(self, target: Path | None) -> None:
-        """Raise before any file is read if the report cannot be made."""
-        if self.report is None:
-            for option in ("--points", "--id", "--coordinates", "--color"):
-                if getattr(self, option[2:]):
-                    raise click.UsageError(f"{option} is for the picture of a report: name its page with --report.")
-            return
-        if self.by:
-            raise click.UsageError("--report is of one forest, and --by makes one of every group.")
-        if str(self.report) != "-":
-            check_output(self.report, "csv", self.inputs)  # the rules of any file; the format has no part in them
-        if target is not None and (str(self.report) == "-" or target.resolve() == self.report.resolve()):
-            raise click.UsageError("--report names the file of the page, another one than -o.")
-
-    def read_points(self, progress: Progress) -> Any:
-        """Read the table of coordinates that ``--points`` names, if any."""
-        if self.points is None:
-            return None
-        ordered = [*(self.coordinates or ()), *filter(None, [self.color])]
-        return read_inputs((self.points,), None, progress, {"ids": self.id, "ordered": ordered})
+    def run(
+        self,
+        columns: Columns,
+        doing: str,
+        compute: Callable[[pa.Table], Any],
+        summarize: Callable[[Any], Summary],
+        write: Callable[[Any, Path | None, str | None], None] | None = None,
+    ) -> None:
+        """Read the inputs as one table, compute the result, write it, and print its figures."""
+        with self.running() as run:
+            with run.step("read"):
+                table = read_inputs(self.inputs, self.format, run.progress, columns)
+            run.progress.show(f"{doing} {plural(table.num_rows, 'row')}")
+            with run.step("solve"):
+                result = _noting(compute, table, run.progress)
+            run.write(self, result, write)
+            figures, run.text = summarize(result)
+            run.figures = {"input_rows": table.num_rows, **figures}
 
 
-def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
-    """Return the weight column's name, or ``None`` if all weights are equal."""
-    if not unweighted:
-        return "weight" if weight is None else weight
-    if weight is not None or maximum:
-        option = "--maximum" if weight is None else "--weight"
-        raise click.UsageError(f"--unweighted and {option} cannot be combined.")
-    return None
+class Run(Stopwatch):
+    """One run of a job: its output, its figures, the seconds of its steps, and the events of its checkpoint."""
+
+    def __init__(self, job: Job, *, saved: bool = False) -> None:
+        super().__init__()
+        self.progress = Progress()
+        self.figures: dict[str, Any] = {}
+        self.text = ""
+        self.reason = ""  # why rows are read in batches, if nobody asked for it
+        self.path: Path | None = None
+        self._folder = job.pick("checkpoint").get("checkpoint")
+        self._saved = saved
+        self._announced = False  # whether the directory was printed
+
+    def write(self, job: Job, result: Any, write: Callable[[Any, Path | None, str | None], None] | None = None) -> None:
+        """Write a result, unless there is nothing but its figures to print."""
+        self.progress.show("writing")
+        with self.step("write"):
+            if self.path or not job.json:
+                (write or write_rows)(result, self.path, job.to)
+
+    @contextmanager
+    def show(self, name: str, rows: int) -> Iterator[None]:
+        """Show a step and time it."""
+        self.progress.show(f"{_STEPS[name]} {plural(rows, 'row')}")
+        with self.step(name):
+            yield
+
+    def show_checkpoint(self, event: str, rows: int) -> None:
+        """Print the rows that are skipped, or at the first save the directory."""
+        self._saved = True
+        if event == "resumed":
+            self.progress.note(f"continuing after {plural(rows, 'row')} of an earlier run ({self._folder})")
+        elif not self._announced:
+            self._announced = True
+            again = "after an interruption, give the same command again to continue"
+            self.progress.note(f"saving finished work in {self._folder}: {again}")
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Print the progress that an interrupted run has saved."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            text = "nothing is saved (--checkpoint DIR saves finished work)"
+            if self._folder is not None:
+                text = f"nothing was saved in {self._folder} yet"
+            if self._folder is not None and self._saved:
+                text = f"finished work is saved in {self._folder}: give the same command again to continue"
+            self.progress.note(f"Interrupted: {text}")
+            raise
 
 
-def write_report(job: ForestJob, page: Path, forest: Forest, points: Any, summary: dict[str, Any]) -> None:
-    """Draw the page of a forest, and write it."""
-    import dfmst
+#: Step of a run -> its words in the progress line.
+_STEPS = {
+    "prepare": "preparing",
+    "solve": "finding the forest of",
+    "verify": "verifying the forest of",
+    "gather": "gathering",
+    "write": "writing the forest of",
+}
 
-    title = named_after(job.inputs)
-    drawn = forest.report(
-        points=points,
-        id=job.id,
-        coordinates=job.coordinates or None,
-        color=job.color,
-        title=job.title or title,
-        note=f"Made by dfmst {dfmst.__version__} from {title}",
-        run=summary,
-    )
-    if str(page) == "-":
-        standard_output().write(drawn.html.encode())  # the page says that it is UTF-8
+
+def command(
+    summary: str, *options: Callable[[Any], Any], cls: type[click.Command] = click.Command
+) -> Callable[[Callable[[Job], None]], click.Command]:
+    """Make a command of a function of its job; the help lists the options in this order."""
+
+    def decorate(function: Callable[[Job], None]) -> click.Command:
+        @wraps(function)
+        def run(**values: Any) -> None:
+            function(Job(**values))
+
+        return click.command(cls=cls, short_help=summary)(several(*options)(run))
+
+    return decorate
+
+
+def print_run(as_json: bool, figures: dict[str, Any], text: str, run: Run) -> None:
+    """Print the figures of a run: one JSON object, or a line of text."""
+    seconds = run.seconds()
+    if as_json:
+        print_json({**figures, "seconds": seconds})
     else:
-        drawn.save(page)
+        note(f"{text}, {seconds['total']:.2f} s" + ("" if run.path is None else f" -> {run.path}"))
+
+
+def load_libraries(*modules: str) -> None:
+    """Load the libraries for reading, so that the steps' seconds do not include imports."""
+    import pyarrow as pa
+
+    for module in modules or ("dfmst.formats", "dfmst.forest"):
+        import_module(module)
+    # PyArrow imports pandas, if it is installed, at its first array. No command needs it, and a small run would take
+    # 1.7 times the CPU-seconds (bench/results/cpu/small_calls.json, "dfmst forest and pandas"). PyArrow tries the
+    # import once only, so it is prevented only if the process ends with the command.
+    if click.get_current_context().find_root().obj == OWN_PROCESS and "pandas" not in sys.modules:
+        finder: Any = SimpleNamespace(find_spec=_refuse_pandas)
+        sys.meta_path.insert(0, finder)
+        pa.array([0])
+        sys.meta_path.remove(finder)
+
+
+def _refuse_pandas(name: str, path: object, target: object = None) -> None:
+    if name == "pandas":
+        raise ModuleNotFoundError(name)
+
+
+def check_inputs(paths: Sequence[Path]) -> None:
+    """Raise if a file does not exist."""
+    for path in paths:
+        if not path.exists():
+            raise DfmstError(f"{path}: no such file or directory", "check the name, and the directory you are in")
+
+
+def read_inputs(paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns) -> pa.Table:
+    """Read files of equal columns into one table, one after the other; the columns are those that options name."""
+    from dfmst.formats import read_all
+
+    table = read_all(open_inputs(paths, format_, progress, columns), paths, solve=True)
+    remember_rows(paths, table.num_rows)
+    return table
+
+
+def open_inputs(
+    paths: Sequence[Path], format_: str | None, progress: Progress | None, columns: Columns
+) -> pa.RecordBatchReader:
+    """Open files of equal columns as one stream."""
+    from dfmst.formats import Roles, open_table
+
+    check_inputs(paths)
+    decimal, thousands = remembered("decimal") or ".", remembered("thousands")
+    if decimal == thousands:
+        raise click.UsageError(f"--decimal and --thousands are both {decimal!r}.")
+    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands)
+    counts: Any = "ignore" if remembered("ignore_counts") else "check"
+    shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
+    reader = open_table(paths, format_, roles, counts, remembered("node_labels"), **shown)
+    for name, count in Counter(reader.schema.names).items():
+        if count > 1:
+            message = f"{paths[0]} has {count} columns named {name!r}"
+            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
+    return reader
+
+
+def retyped(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast columns to the types of another table if no value changes: in a text file the weight 1.0 is an integer."""
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        if field.name not in schema.names or schema.field(field.name).type == field.type:
+            continue
+        column = table.column(at)
+        try:
+            cast = column.cast(schema.field(field.name).type)
+            same = cast.cast(field.type).equals(column)
+        except pa.ArrowException:
+            continue
+        table = table.set_column(at, field.name, cast) if same else table
+    return table
+
+
+def output_path(job: Job) -> Path | None:
+    """Return the file to write, or ``None`` for standard output."""
+    if job.json and str(job.output) == "-":
+        raise click.UsageError("--json and -o - both write to standard output; name a file with -o, or leave it out.")
+    path: Path | None = None if str(job.output) == "-" else job.output
+    if job.json or path is None:
+        standard_output()
+    return path
+
+
+def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path]) -> None:
+    """Raise before any file is read if the output cannot be written."""
+    if path in click.get_current_context().meta.get(DIRECTORIES, ()):
+        raise OutputError(f"cannot write {path}{os.sep}: that names a directory", "name a file in it")
+    from dfmst.formats import WRITABLE_FORMATS, check_file, format_of_suffix
+
+    known = ", ".join(WRITABLE_FORMATS)
+    if format_ is not None and format_ not in WRITABLE_FORMATS:
+        hint = did_you_mean(format_, WRITABLE_FORMATS, f"these can be: {known}")
+        raise OutputError(f"the format {format_!r} cannot be written", hint)
+    if path is None:
+        return
+    if format_ is None and format_of_suffix(path) not in WRITABLE_FORMATS:
+        message = f"cannot write {path}: no format to write follows from the name"
+        raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")
+    check_file(path, inputs)
+
+
+def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
+    """Write rows to a file, or to standard output (as CSV unless a format is given)."""
+    from dfmst.formats import write_edges
+
+    if path is None:
+        write_edges(rows, standard_output(), format_ or "csv")
+    else:
+        write_edges(rows, path, format_)
 
 
 def named_after(inputs: Sequence[Path]) -> str:
@@ -158,35 +293,31 @@ def named_after(inputs: Sequence[Path]) -> str:
     return f"{inputs[0].name}{more}"
 
 
-def print_summary(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
-    """Print a run's facts: as JSON if requested, else as a table on a terminal or a sentence in a log."""
-    if job.json:
-        print_json(summary)
-        return
-    kind, written = summary["kind"], "" if target is None else f" -> {target}"
-    facts = list(_facts(job, summary))
-    if on_terminal():
-        inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
-        note(f"{kind}: {inputs}{written}", *(f"  {line}" for line in aligned([row for row, _ in facts], right=(1,))))
-    else:
-        note(f"{kind}: {', '.join(words for _, words in facts)}{written}")
+def _noting(compute: Callable[[pa.Table], Any], table: pa.Table, progress: Progress) -> Any:
+    """Compute a result; warnings for users become notes that name options of the command line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        result = compute(table)
+    for warning in caught:
+        progress.note("Note: " + re.sub(r'(\w+)="(\w+)"', r"--\1 \2", str(warning.message)))
+    return result
 
 
-def _facts(job: ForestJob, summary: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """Yield each fact as the row of a table, and as words of a sentence."""
-    rows, trees, time = f"{summary['rows']:,}", summary["components"], f"{summary['seconds']['total']:.2f}"
-    yield ("rows", rows, f"of {summary['input_rows']:,}"), f"{rows} of {plural(summary['input_rows'], 'row')}"
-    if summary["files"] is not None:
-        yield ("files", f"{summary['files']:,}", "Parquet"), plural(summary["files"], "file")
-    if summary["dropped_rows"]:
-        dropped = summary["dropped_rows"]
-        yield ("dropped", f"{dropped:,}", "invalid rows"), f"{plural(dropped, 'invalid row')} dropped"
-    if summary["total_weight"] is not None:
-        total = figure(summary["total_weight"])
-        yield (str(job.weight), total, "in all"), f"total weight {total}"
-    if trees is not None:
-        vertices = plural(summary["vertices"], "vertex")
-        yield ("trees", f"{trees:,}", f"of {vertices}"), f"{plural(trees, 'component')} of {vertices}"
-    if summary["verified"]:
-        yield ("verified", "yes", "every other row is the last of a cycle"), "verified"
-    yield ("time", time, "s"), f"{time} s"
+def call(function: str, job: Job, **options: Any) -> Callable[[pa.Table], Any]:
+    """Return a function of a table that calls one of dfmst's functions with the options of a job, and others."""
+
+    def compute(table: pa.Table) -> Any:
+        called = getattr(dfmst, function)
+        return called(table, **{**job.arguments(called), **options})
+
+    return compute
+
+
+def weight_name(job: Job, maximum: bool = False) -> str | None:
+    """Return the weight column's name, or ``None`` if all weights are equal."""
+    if not job.unweighted:
+        return "weight" if job.weight is None else str(job.weight)
+    if job.weight is not None or maximum:
+        option = "--maximum" if job.weight is None else "--weight"
+        raise click.UsageError(f"--unweighted and {option} cannot be combined.")
+    return None

@@ -107,7 +107,13 @@ def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+def _listed(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> list[Any] | None:
+    """Return the values of an option that may be repeated; ``None`` if it is not given."""
+    return list(value) or None
+
+
 _column = partial(click.option, metavar="COLUMN")
+_columns = partial(_column, multiple=True, callback=_listed)
 _flag = partial(click.option, is_flag=True)
 path_option = partial(click.option, callback=to_path)
 count_option = partial(click.option, type=click.IntRange(min=1))
@@ -195,6 +201,7 @@ output_options = several(
         "--to", metavar="FORMAT", help="Format of OUT: csv, tsv, parquet or arrow (default: from its suffix)."
     ),
 )
+table_options = several(inputs_argument, output_options, json_option, format_option)
 vertex_options = several(
     _column("-s", "--source", default="source", show_default=True, help="Column with the vertex at one end."),
     _column("-t", "--target", default="target", show_default=True, help="Column with the vertex at the other end."),
@@ -203,7 +210,7 @@ column_options = several(
     _column("-s", "--source", help="Column with the vertex at one end."),
     _column("-t", "--target", help="Column with the vertex at the other end."),
     _column("-w", "--weight", help="Column with the weight."),
-    _column("--by", multiple=True, help="Column of groups or keys."),
+    _columns("--by", help="Column of groups or keys."),
 )
 weight_options = several(
     _column("-w", "--weight", help="Column with the weight.  [default: weight]"),
@@ -211,7 +218,7 @@ weight_options = several(
     _flag("--maximum", help="Maximum instead of minimum: heavier rows first."),
 )
 condition_options = several(
-    _column("--by", multiple=True, help="Column of groups, each with its own forest; several columns form one key."),
+    _columns("--by", help="Column of groups, each with its own forest; several columns form one key."),
     _column("--keep", help="Boolean column of the rows that must be in the forest."),
     _column("--drop", help="Boolean column of the rows that must not be in the forest."),
 )
@@ -228,12 +235,9 @@ picture_options = several(
 )
 _axes = "Column with coordinates, one for each axis (default: all but that of --id)."
 point_options = several(
-    _column("-c", "--column", "columns", multiple=True, help=_axes),
-    _column(
-        "--id",
-        "ids",
-        multiple=True,
-        help="Column that names the points; several name them together (default: the number of the row).",
+    _columns("-c", "--column", "columns", help=_axes),
+    _columns(
+        "--id", "ids", help="Column that names the points; several name them together (default: the number of the row)."
     ),
     click.option(
         "--metric",
@@ -241,7 +245,7 @@ point_options = several(
         help="Distance; haversine takes latitude and longitude in degrees, and gives meters.  [default: euclidean; "
         "haversine for geometries in degrees]",
     ),
-    click.option("--box", multiple=True, type=float, metavar="LENGTH", help="Length of a periodic box, one an axis."),
+    _columns("--box", type=float, metavar="LENGTH", help="Length of a periodic box, one an axis."),
 )
 
 

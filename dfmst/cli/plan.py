@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import click
 
+import dfmst
 from dfmst.cli.console import Progress, note, print_json, print_text
 from dfmst.cli.drivers import memory_bytes
-from dfmst.cli.inputs import check_inputs, open_inputs
-from dfmst.cli.options import GroupedCommand, json_option, to_path, vertex_options
+from dfmst.cli.job import Job, check_inputs, command, open_inputs
+from dfmst.cli.options import GroupedCommand, choice, json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
 
 _STREAMS = ("stream", "spill", "components", "clusters")
-_COUNT = click.IntRange(1, (1 << 63) - 1)
+_count = partial(click.option, type=click.IntRange(1, (1 << 63) - 1))
 
 
 class _Plan(GroupedCommand):
@@ -26,42 +27,39 @@ class _Plan(GroupedCommand):
     }
 
 
-@click.command(cls=_Plan, short_help="Say what a forest takes on a cluster, or streamed.")
-@click.argument("inputs", nargs=-1, metavar="[IN]...", callback=to_path)
-@click.option("--n-vertices", type=_COUNT, metavar="N", help="Number of vertices (of IN: from its footers).")
-@click.option("--n-edges", type=_COUNT, metavar="M", help="Number of rows (of IN: from its footers).")
-@click.option("--partitions", type=_COUNT, metavar="P", help="Number of partitions (default: the files of IN).")
-@click.option("--workers", type=_COUNT, default=2, show_default=True, metavar="W", help="Number of processes.")
-@click.option(
-    "--memory-limit", metavar="SIZE", help="Limit of memory for each worker (default: 4GiB; with GPUs twice a GPU's)."
+@command(
+    "Say what a forest takes on a cluster, or streamed.",
+    click.argument("inputs", nargs=-1, metavar="[IN]...", callback=to_path),
+    _count("--n-vertices", metavar="N", help="Number of vertices (of IN: from its footers)."),
+    _count("--n-edges", metavar="M", help="Number of rows (of IN: from its footers)."),
+    _count("--partitions", metavar="P", help="Number of partitions (default: the files of IN)."),
+    _count("--workers", default=2, show_default=True, metavar="W", help="Number of processes."),
+    click.option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Limit of memory for each worker (default: 4GiB; with GPUs twice a GPU's).",
+    ),
+    _count("--gpus", metavar="G", help="Workers with a GPU each, in place of --workers."),
+    click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU."),
+    choice(
+        "--protocol", "tcp", "ucx", help="How workers with GPUs send columns: through both hosts, or from GPU to GPU."
+    ),
+    choice(
+        "--strategy",
+        *("auto", "two-pass", "merge", "shuffle", "labels", *_STREAMS),
+        help="Strategy to plan; one process with this limit: stream, spill (rows on disk), components, clusters.",
+    ),
+    _count(
+        "--id-bytes",
+        metavar="B",
+        help="Bytes of an id: 4 for dense integers, 8 for other integers, 8 + length for strings.",
+    ),
+    vertex_options,
+    click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it."),
+    json_option,
+    cls=_Plan,
 )
-@click.option("--gpus", type=_COUNT, metavar="G", help="Workers with a GPU each, in place of --workers.")
-@click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["tcp", "ucx"]),
-    default="tcp",
-    show_default=True,
-    help="How workers with GPUs send columns: through both hosts, or from GPU to GPU.",
-)
-@click.option(
-    "--strategy",
-    type=click.Choice(["auto", "two-pass", "merge", "shuffle", "labels", *_STREAMS]),
-    default="auto",
-    show_default=True,
-    help="Strategy to plan; one process with this limit: stream, spill (rows on disk), components, clusters.",
-)
-@click.option(
-    "--id-bytes",
-    type=_COUNT,
-    metavar="B",
-    help="Bytes of an id: 4 for dense integers, 8 for other integers, 8 + length for strings.",
-)
-@vertex_options
-@click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it.")
-@json_option
-@click.pass_context
-def plan(ctx: click.Context, /, inputs: tuple[Path, ...], weight: str | None, json: bool, **options: Any) -> None:
+def plan(job: Job) -> None:
     """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.
 
     The size comes from --n-vertices, --n-edges and --partitions, or from the footers of Parquet files. The exit status
@@ -72,26 +70,23 @@ def plan(ctx: click.Context, /, inputs: tuple[Path, ...], weight: str | None, js
       dfmst plan edges/ --workers 4 --memory-limit 8GiB
       dfmst plan edges/ --gpus 8 --gpu-memory-limit 141GB
     """  # noqa: D301 - click's mark for lines that stay as they are
-    import dfmst
-
-    if not inputs and None in (options["n_vertices"], options["n_edges"]):
+    if not job.inputs and None in (job.n_vertices, job.n_edges):
         raise click.UsageError("Name Parquet files, or give --n-vertices and --n-edges.")
-    gpus, limit = options["gpus"], options["gpu_memory_limit"]
-    if (gpus is None) != (limit is None) or (gpus and options["strategy"] in _STREAMS):
+    streams = job.strategy in _STREAMS
+    if (job.gpus is None) != (job.gpu_memory_limit is None) or (job.gpus and streams):
         raise click.UsageError("--gpus and --gpu-memory-limit go together, and with a strategy of a cluster.")
-    for name in ("memory_limit", "gpu_memory_limit"):
-        if options[name] is not None:
-            auto = options["strategy"] in _STREAMS
-            options[name] = memory_bytes(options[name], f"--{name.replace('_', '-')}", auto=auto)
-    check_inputs(inputs)
-    prediction = dfmst.plan(files=inputs, **options)
-    if weight is not None and inputs:
+    job.memory_limit = memory_bytes(job, "memory_limit", auto=streams)
+    job.gpu_memory_limit = memory_bytes(job, "gpu_memory_limit")
+    check_inputs(job.inputs)
+    options = {name: value for name, value in vars(job).items() if name not in ("inputs", "weight", "json")}
+    prediction = dfmst.plan(files=job.inputs, **options)
+    if job.weight is not None and job.inputs:
         with Progress() as progress:
-            open_inputs(inputs, None, progress, {"weight": weight}).close()
-    if json:
+            open_inputs(job.inputs, None, progress, job.pick("weight")).close()
+    if job.json:
         print_json(prediction.to_dict())
     else:
         print_text(repr(prediction))
     if not prediction.fits:
         note("it does not fit: take more or larger workers")
-        ctx.exit(FAILURE)
+        click.get_current_context().exit(FAILURE)

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import plural
-from dfmst.cli.inputs import columns_by_option
-from dfmst.cli.outputs import TableJob, call, table_command
+from dfmst.cli.job import Job, Summary, call, command
 from dfmst.errors import ColumnNotFoundError, or_points
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@click.command(short_help="Write the minimum spanning tree of points.")
-@table_command
-@shared.point_options
-@shared.count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability.")
-@shared.threads_option
-def points(
-    job: TableJob, columns: tuple[str, ...], ids: tuple[str, ...], box: tuple[float, ...], **options: Any
-) -> None:
+@command(
+    "Write the minimum spanning tree of points.",
+    shared.table_options,
+    shared.point_options,
+    shared.count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability."),
+    shared.threads_option,
+)
+def points(job: Job) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
     The columns are source, target and distance, over the columns -c. With --min-samples K, a pair weighs at least the
@@ -34,11 +33,10 @@ def points(
       dfmst points cities.csv -c lat -c lon --metric haversine -o tree.parquet
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    span = call("points_forest", list(columns) or None, ids=list(ids) or None, box=box or None, **options)
-    job.run({"ids": ids, "columns": columns}, "finding the tree of", span, _tree_summary)
+    job.run(job.pick("ids", "columns"), "finding the tree of", call("points_forest", job), _tree_summary)
 
 
-def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
+def _tree_summary(tree: pa.Table) -> Summary:
     import pyarrow.compute as pc
 
     length = pc.sum(tree["distance"]).as_py() or 0.0
@@ -54,14 +52,14 @@ def _degrees(result: pa.Table) -> tuple[dict[str, str], str]:
     return read, f" ({', '.join(f'{side} {name}' for side, name in read.items())})" if read else ""
 
 
-@click.command(short_help="Join every point with its nearest neighbors.")
-@table_command
-@shared.point_options
-@shared.count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors.")
-@shared.threads_option
-def neighbors(
-    job: TableJob, columns: tuple[str, ...], ids: tuple[str, ...], box: tuple[float, ...], **options: Any
-) -> None:
+@command(
+    "Join every point with its nearest neighbors.",
+    shared.table_options,
+    shared.point_options,
+    shared.count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors."),
+    shared.threads_option,
+)
+def neighbors(job: Job) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
     The columns are source, target and distance, one row a pair. `dfmst points` finds the tree of all pairs; the tree of
@@ -70,56 +68,47 @@ def neighbors(
     \b
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    join = call("knn_edges", list(columns) or None, ids=list(ids) or None, box=box or None, **options)
-    job.run({"ids": ids, "columns": columns}, "finding the neighbors of", join, _pair_summary)
+
+    def summarize(pairs: pa.Table) -> Summary:
+        read, words = _degrees(pairs)
+        return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
+
+    job.run(job.pick("ids", "columns"), "finding the neighbors of", call("knn_edges", job), summarize)
 
 
-def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
-    read, words = _degrees(pairs)
-    return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
-
-
-@click.command(short_help="Cluster edges or points by density.")
-@table_command
-@shared.vertex_options
-@shared.distance_option
-@shared.point_options
-@shared.count_option(
-    "--min-samples", metavar="K", help="Neighbors of a core (default: of points the minimum size, of edges none)."
+@command(
+    "Cluster edges or points by density.",
+    shared.table_options,
+    shared.vertex_options,
+    shared.distance_option,
+    shared.point_options,
+    shared.count_option(
+        "--min-samples", metavar="K", help="Neighbors of a core (default: of points the minimum size, of edges none)."
+    ),
+    shared.count_option(
+        "--min-cluster-size",
+        type=click.IntRange(min=2),
+        default=5,
+        show_default=True,
+        metavar="N",
+        help="Smaller groups of vertices are noise.",
+    ),
+    shared.choice(
+        "--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest."
+    ),
+    click.option(
+        "--epsilon",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        metavar="DISTANCE",
+        help="Clusters that split at a smaller distance stay together.",
+    ),
+    shared.count_option("--max-cluster-size", metavar="N", help="Larger clusters are not selected."),
+    click.option("--allow-single-cluster", is_flag=True, help="All vertices may be one cluster."),
+    shared.invalid_option,
+    shared.threads_option,
 )
-@shared.count_option(
-    "--min-cluster-size",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="Smaller groups of vertices are noise.",
-)
-@shared.choice(
-    "--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest."
-)
-@click.option(
-    "--epsilon",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="DISTANCE",
-    help="Clusters that split at a smaller distance stay together.",
-)
-@shared.count_option("--max-cluster-size", metavar="N", help="Larger clusters are not selected.")
-@click.option("--allow-single-cluster", is_flag=True, help="All vertices may be one cluster.")
-@shared.invalid_option
-@shared.threads_option
-def hdbscan(
-    job: TableJob,
-    source: str,
-    target: str,
-    weight: str,
-    columns: tuple[str, ...],
-    ids: tuple[str, ...],
-    metric: str | None,
-    box: tuple[float, ...],
-    **options: Any,
-) -> None:
+def hdbscan(job: Job) -> None:
     """Cluster the edges in IN, or points if -c names coordinates, by density.
 
     The columns are vertex, label, probability and outlier_score: clusters are numbered from 0 on, -1 is noise.
@@ -128,23 +117,19 @@ def hdbscan(
       dfmst hdbscan towns.parquet -c x -c y --id name --min-cluster-size 10 -o labels.parquet
       dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    if not columns and (ids or metric is not None or box):
+    if not job.columns and (job.ids or job.metric is not None or job.box):
         raise click.UsageError("--id, --metric and --box are for points; name their coordinates with -c.")
-    if columns:
-        del options["invalid"]
-        cluster = call(
-            "hdbscan", columns=list(columns), ids=list(ids) or None, metric=metric, box=box or None, **options
-        )
-        job.run({"ids": ids, "columns": columns}, "clustering", cluster, _summary)
-    else:
-        cluster = call("hdbscan", source, target, weight, **options)
-        try:
-            job.run(columns_by_option(source, target, weight), "clustering", cluster, _summary)
-        except ColumnNotFoundError as error:
-            raise or_points(error, (source, target, weight)) from None
+    named = job.pick("ids", "columns") if job.columns else job.edge_columns()
+    ends = (None, None, None) if job.columns else (job.source, job.target, job.weight)
+    if job.columns:  # options of edges have defaults
+        del job.source, job.target, job.weight, job.invalid
+    try:
+        job.run(named, "clustering", call("hdbscan", job), _summary)
+    except ColumnNotFoundError as error:
+        raise or_points(error, ends) from None
 
 
-def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
+def _summary(labels: pa.Table) -> Summary:
     import pyarrow.compute as pc
 
     most = pc.max(labels["label"]).as_py()

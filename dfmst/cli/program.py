@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shlex
 import signal
 import sys
 import threading
 import traceback
+from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -123,13 +126,35 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
 def _words(error: Exception) -> tuple[str, str]:
     """Return an error's message and hint for the command line."""
     if isinstance(error, DfmstError):
-        return error.message, error.hint if error.option is None else error.hint.replace(*error.option)
+        hint = error.hint if error.option is None else error.hint.replace(*error.option)
+        return error.message, re.sub(rf"{_ARGUMENT}(?:, {_ARGUMENT})*", _as_options, hint)
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return f"{place}{error.strerror[0].lower()}{error.strerror[1:]}", ""
     first = next((line for line in str(error).splitlines() if line.strip()), "")
     message = f"{type(error).__name__}: {first}" if first else type(error).__name__
     return message, "this should not happen; run again with --debug for the traceback, and please report it"
+
+
+#: An argument of functions that read files, and its value.
+_ARGUMENT = r"\b(?:counts|decimal|format|labels|text|thousands)=(?:'[^']*'|\"[^\"]*\"|\[[^\]]*\]|True|False)?"
+#: Arguments whose options have other names.
+_OPTIONS = {
+    "counts='ignore'": "--ignore-counts",
+    "labels=True": "--labels (of linkage: --node-labels)",
+    "labels=False": "--no-labels",
+}
+
+
+def _as_options(arguments: re.Match[str]) -> str:
+    """Write arguments of Python as options."""
+    words = []
+    for argument in re.findall(_ARGUMENT, arguments[0]):
+        name, _, text = argument.partition("=")
+        value = literal_eval(text) if text else []
+        options = [f"--{name} {shlex.quote(str(one))}" for one in (value if isinstance(value, list) else [value])]
+        words.append(_OPTIONS.get(argument) or " ".join(options) or f"--{name}")
+    return " ".join(words)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,7 +17,7 @@ from dfmst._common.number_patterns import ANY_NUMBER, is_number
 from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_comment, stream_rows
 from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, Roles
-from dfmst.formats.text_reader import SPACE, Block, TextReader, cut_outside_quotes
+from dfmst.formats.text_reader import SPACE, TextReader, cut_outside_quotes
 from dfmst.formats.text_rows import ANY, AS_WRITTEN, CSV_NUMBER, NAME, TEXT, Field, Layout, split_words
 
 SEPARATORS = (",", "\t", ";")
@@ -41,17 +40,21 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     skip, counts, marked = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
-        block = next(reader.blocks(partial(cut_outside_quotes, separators="".join(SEPARATORS).encode())))
+        block = next(reader.blocks(partial(cut_outside_quotes, separators=b",\t;")))
     text = block.data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == "," and _DECIMALS_BETWEEN_BLANKS(text):
         if file.roles.decimal == ".":
-            options = "format='csv', decimal=','", "--format csv --decimal ,"
-            hint = f"read the file with {options[0]} if it is the decimal sign, else write a header"
-            raise file.problem("',' is a decimal sign, or separates columns", skip + 1, hint, options)
+            hint = "read the file with format='csv', decimal=',' if it is the decimal sign, else write a header"
+            raise file.problem("',' is a decimal sign, or separates columns", skip + 1, hint)
         separator = " "
     layout = Layout((), separator, spaced=separator == " ", quoted=separator != " ", missing="NA")
-    layout = replace(layout, trimmed=_is_spaced(block, layout))
+    if layout.quoted:
+        first_row = re.sub(rb'"[^"]*"', b'""', block.data).lstrip(b"\n").partition(b"\n")[0]
+        mark = re.escape(separator.encode())
+        # A separator that always has a blank next to it: the blank is then no part of a value.
+        trimmed = separator.encode() in first_row and not re.search(rb"(?<! )" + mark + rb"(?! )", first_row)
+        layout = replace(layout, trimmed=trimmed)
     rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
     (line, first), *_ = rows
     roles, words = file.roles, [words for _, words in rows]
@@ -97,13 +100,6 @@ def _refuse_marked_row(comments: list[Line], columns: int, separator: str, file:
             raise file.problem("a comment, or a row whose first value begins with a mark", line, hint)
 
 
-def _is_spaced(block: Block, layout: Layout) -> bool:
-    """Return whether each separator of the first row has a blank next to it, which is then no part of a value."""
-    first = re.sub(rb'"[^"]*"', b'""', block.data).lstrip(b"\n").partition(b"\n")[0]
-    separator = re.escape(layout.separator.encode())
-    return layout.quoted and separator in first and not re.search(rb"(?<! )" + separator + rb"(?! )", first)
-
-
 WITHOUT_HEADER = ("source", "target", "weight")
 #: Whether a column may be one of numbers by its first value, perhaps with other signs.
 _GROUPED = r"\s*[-+]?(?:[0-9]*,[0-9]+|[0-9]{1,3}(?:[,.'_ \u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?)\s*\Z"
@@ -132,15 +128,14 @@ def has_header(rows: list[list[str]]) -> bool:
 def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int) -> list[str]:
     """Return the names of the columns."""
     first = rows[0]
-    if header:
-        names = [name.strip() or f"column_{at}" for at, name in enumerate(first, 1)]
-        twice = next((name for name, count in Counter(names).items() if count > 1), None)
-        if twice is not None:
-            quoted = Line(",".join(first).encode(), line)
-            raise file.problem(f"two columns named {twice!r}", quoted, "rename one of them")
-    else:
+    if not header:
         known = 3 if len(first) > 2 and (_begins_numbers(first[2]) or not first[2]) else min(2, len(first))
-        names = [*WITHOUT_HEADER[:known], *(f"column_{at}" for at in range(known + 1, len(first) + 1))]
+        return [*WITHOUT_HEADER[:known], *(f"column_{at}" for at in range(known + 1, len(first) + 1))]
+    names = [name.strip() or f"column_{at}" for at, name in enumerate(first, 1)]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        quoted = Line(",".join(first).encode(), line)
+        raise file.problem(f"two columns named {twice!r}", quoted, "rename one of them")
     return names
 
 
@@ -194,9 +189,9 @@ def field_of_role(name: str, roles: Roles, pair: int | None, is_text: bool) -> F
         return Field(name, NAME, kept=True)
     if name in roles.numbers:
         return Field(name, CSV_NUMBER)
-    return (
-        Field(name, ANY) if name in roles.ordered or roles.others else Field(name, AS_WRITTEN, kept=True, named=False)
-    )
+    if name in roles.ordered or roles.others:
+        return Field(name, ANY)
+    return Field(name, AS_WRITTEN, kept=True, named=False)
 
 
 #: Whether a word may be a number, perhaps with other signs.
@@ -269,9 +264,8 @@ def _refuse_twin(
             if at >= 0:
                 word = batch.column(name)[at].as_py()
                 message = f"{file.path}: {twins[word]!r} and {word!r} differ only in the blanks around them"
-                option = f"text={sorted(columns)!r}", " ".join(f"--text {shlex.quote(one)}" for one in sorted(columns))
-                hint = f"remove the blanks next to the separators, or keep both as they are with {option[0]}"
-                raise FormatError(f"{message}, in column {name!r}, row {rows + at}", hint, row=rows + at, option=option)
+                hint = f"remove the blanks next to the separators, or keep both as they are with text={sorted(columns)}"
+                raise FormatError(f"{message}, in column {name!r}, row {rows + at}", hint, row=rows + at)
         rows += batch.num_rows
 
 

@@ -1,43 +1,62 @@
-"""The format of a file by its first bytes, its name and its first lines; also formats that are not read."""
+"""What a file is: its format, by its first bytes, its name and its first lines, and the memory that its rows take."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.ipc
+
 from dfmst.formats.delimited import find_separator
-from dfmst.formats.files import FileName, GraphFile, existing_path
-from dfmst.formats.snap import has_dictionary
+from dfmst.formats.files import FileName, GraphFile, existing_path, open_native
+from dfmst.formats.node_files import has_dictionary
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
 WORKBOOKS = (".xlsx", ".xlsm", ".ods")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-SUFFIXES = {
-    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
-    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
-    **dict.fromkeys((".mtx", ".mm"), "matrix-market"),
-    **{f".{name}": name for name in ("csv", "tsv", "metis", "gml", "graphml", "json", "cedge")},
-    ".tsp": "tsplib",
-}
-# Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
-NOTHING = re.compile(rb"(?!)")
-SIGNS = (
-    ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
-    ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
-    ("graphml", NOTHING, re.compile(rb"<")),
-    ("json", NOTHING, re.compile(rb"[{\[]")),
-    ("pajek", re.compile(rb"%"), re.compile(rb"\*(vertices|network)\b", re.IGNORECASE)),
-    ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
-    ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
-    ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
+
+
+class Format(NamedTuple):
+    """A format that is read, and its signs: first bytes, suffixes, and the pattern of a first line."""
+
+    name: str
+    opener: str  # module and function, imported at first use
+    suffixes: tuple[str, ...] = ()
+    sign: bytes = rb"(?!)"
+    skipped: bytes = rb"(?!)"  # pattern of the lines before the first
+    likely: tuple[str, ...] = ()  # suffixes that mostly belong to it; used if no first line fits
+    magic: tuple[bytes, ...] = ()
+
+
+_ARROW = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
+_GML_HEAD = rb"(?i)#|(Creator|Version|comment)\b"
+_DIMACS = rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+"
+_TSPLIB = rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:"
+#: All formats that are read; the surest signs come first.
+READ = (
+    Format("parquet", "columnar.open_parquet", (".parquet", ".parq", ".pq"), magic=(b"PAR1",)),
+    Format("arrow", "columnar.open_arrow", (".arrow", ".arrows", ".feather", ".ipc"), magic=_ARROW),
+    Format("csv", "delimited.open_csv", (".csv",)),
+    Format("tsv", "delimited.open_tsv", (".tsv",)),
+    Format("matrix-market", "edge_lists.open_matrix_market", (".mtx", ".mm"), rb"(?i)%%MatrixMarket\b"),
+    Format("konect", "edge_lists.open_konect", (), rb"%\s*(sym|asym|bip)\b"),
+    Format("graphml", "markup.open_graphml", (".graphml",), rb"<"),
+    Format("json", "node_files.open_node_link", (".json",), rb"[{\[]"),
+    Format("pajek", "markup.open_pajek", (), rb"(?i)\*(vertices|network)\b", rb"%"),
+    Format("tsplib", "tsplib.open_tsplib", (".tsp",), _TSPLIB),
+    Format("gml", "markup.open_gml", (".gml",), rb"graph\s*(\[|$)", _GML_HEAD),
+    Format("dimacs", "edge_lists.open_dimacs", (), _DIMACS, rb"c(\s|$)", (".gr", ".col")),
+    Format("metis", "metis.open_metis", (".metis",), likely=(".graph",)),
+    Format("cedge", "edge_lists.open_cedge", (".cedge",)),
+    Format("ewg", "edge_lists.open_ewg"),
+    Format("snap", "snap.open_snap"),
 )
-# Suffixes that mostly belong to one format; used if no sign matches.
-LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
 
 
 def detect_format(path: FileName) -> str:
@@ -76,7 +95,7 @@ def format_of_file(file: GraphFile, given: str | None = None) -> str:
         raise file.problem(f"a {archive} archive", hint="unpack it first")
     if head.startswith(UTF_16):
         raise file.problem("text in UTF-16", hint="save the file as UTF-8")
-    binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    binary = next((known.name for known in READ if head.startswith(known.magic)), None)
     known = given or binary or format_of_suffix(file.path)
     return known or _format_of_text(with_newlines(head.removeprefix(BYTE_ORDER_MARK)), file)
 
@@ -89,7 +108,7 @@ def format_of_suffix(path: FileName) -> str | None:
     >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
     ('matrix-market', None)
     """
-    return SUFFIXES.get(_suffix(Path(path)))
+    return next((known.name for known in READ if _suffix(Path(path)) in known.suffixes), None)
 
 
 def _suffix(path: Path) -> str:
@@ -100,17 +119,63 @@ def _suffix(path: Path) -> str:
 def _format_of_text(head: bytes, file: GraphFile) -> str:
     _refuse(file, head.lstrip(), REFUSED, [one for one in (*REFUSED, *UNSURE) if _suffix(file.path) in one.suffixes])
     lines = [line for line in map(bytes.strip, head.split(b"\n")) if line]
-    for name, skipped, sign in SIGNS:
-        first = next((line for line in lines if not skipped.match(line)), b"")
-        if sign.match(first):
-            return name
+    for known in READ:
+        if re.match(known.sign, next((line for line in lines if not re.match(known.skipped, line)), b"")):
+            return known.name
     _refuse(file, head.lstrip(), UNSURE)
     if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
         return "ewg"
     rows = [line for line in lines if not line.startswith((b"#", b"%"))]
     first = rows[0] if rows and not has_dictionary(rows[0]) else b""
     separator = find_separator(first.decode("utf-8", errors="replace"))
-    return LIKELY.get(_suffix(file.path)) or ("csv" if separator in ",;" else "snap")
+    likely = next((known.name for known in READ if _suffix(file.path) in known.likely), None)
+    return likely or ("csv" if separator in ",;" else "snap")
+
+
+_EXPANSION = 6  # bytes of text for each that is compressed
+_TEXT = 2  # bytes in memory for each byte of text
+_OFFSET = 4  # bytes that a text takes next to its letters
+_ARROW_ROW = 24  # bytes of a row of an Arrow stream, or of a compressed file
+
+
+def size_in_memory(path: FileName) -> tuple[int, int]:
+    """Return the rows of a file, and their bytes in memory: of Parquet by its footers, of other formats by its size."""
+    if Path(path).is_dir():
+        from dfmst.formats.columnar import parquet_files  # slow to import
+
+        rows, sizes = zip(*map(size_in_memory, parquet_files(Path(path))), strict=True)
+        return sum(rows), sum(sizes)
+    file = GraphFile(existing_path(path))
+    name, size = format_of_file(file), file.path.stat().st_size
+    if file.compression is None and name == "parquet":
+        from dfmst.formats.columnar import parquet_footer
+
+        footer = parquet_footer(path)
+        pages = sum(footer.row_group(group).total_byte_size for group in range(footer.num_row_groups))
+        return footer.num_rows, _bytes_of(footer.schema.to_arrow_schema(), footer.num_rows, pages)
+    if file.compression is None and name == "arrow":
+        with suppress(pa.ArrowException), open_native(path) as stream, pa.ipc.open_file(stream) as reader:
+            rows = reader.count_rows()
+            return rows, _bytes_of(reader.schema, rows, size)
+    head = b"" if name in ("arrow", "parquet") else file.head()
+    size *= _TEXT if file.compression is None else _TEXT * _EXPANSION
+    return size * head.count(b"\n") // (_TEXT * len(head)) if head else size // _ARROW_ROW, size
+
+
+def _bytes_of(schema: pa.Schema, rows: int, stored: int) -> int:
+    """Return the approximate bytes of columns in memory: by types' widths, and for texts by the bytes in the file."""
+    widths = [_width(field.type) for field in schema]
+    return int(rows * sum(_OFFSET if width is None else width for width in widths)) + 2 * stored * (None in widths)
+
+
+def _width(kind: pa.DataType) -> float | None:
+    """Return the bytes of a value; ``None`` for texts and the like, and for dictionaries, which may hold texts."""
+    if pa.types.is_dictionary(kind):
+        return None
+    try:
+        return float(kind.bit_width) / 8
+    except ValueError:
+        return None
 
 
 class Refused(NamedTuple):
@@ -182,4 +247,4 @@ def _refuse(file: GraphFile, head: bytes, formats: Sequence[Refused], by_suffix:
         sign = f"suffix {_suffix(file.path)}" if by_suffix else "first lines"
         fix = found.fix.replace("PATH", repr(str(file.path)))
         message, hint = f"{found.name} files are not read, and by its {sign} this is one", f"{fix}; if it is of another"
-        raise file.problem(message, hint=f"{hint} format, name that one with format=", option=("format=", "--format"))
+        raise file.problem(message, hint=f"{hint} format, name that one with format=")

@@ -15,9 +15,16 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import read_count
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
-from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes, newlines_in_quotes
+from dfmst.formats.text_reader import (
+    Block,
+    TextReader,
+    cut_at_newline,
+    cut_outside_quotes,
+    header_lines,
+    newlines_in_quotes,
+)
 from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
@@ -69,7 +76,6 @@ def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
 MOST_COLUMNS = 100_000
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
 WEIGHT = Field("weight", NUMBER)
-CSV_OPTION = "format='csv'", "--format csv"
 
 
 def check_width(columns: int, line: int, file: GraphFile) -> None:
@@ -141,9 +147,8 @@ def _refuse_padded(block: Block, layout: Layout) -> None:
         for word, field in zip(words, layout.fields, strict=True):
             if field.end_point and len(word) > 1 and word.startswith("0"):
                 message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
-                raise block.file.problem(
-                    message, line, "read names with format='csv'; remove such zeros of numbers", CSV_OPTION
-                )
+                hint = "read names with format='csv'; remove such zeros of numbers"
+                raise block.file.problem(message, line, hint)
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
@@ -163,13 +168,12 @@ def open_cedge(file: GraphFile) -> pa.RecordBatchReader:
 def open_ewg(file: GraphFile) -> pa.RecordBatchReader:
     """Stream an edge-weighted graph as algs4 writes it: two lines of counts, then the rows."""
     counts: list[int] = []
-    with TextReader(file, HEAD_BYTES) as reader:
-        for name, line in zip(("vertices", "edges"), reader.lines(), strict=False):
-            count = read_count(line.text)
-            if count is None:
-                hint = "line 1 holds the number of vertices, line 2 that of edges"
-                raise file.problem(f"not the number of {name}", line, hint)
-            counts.append(count)
+    for name, line in zip(("vertices", "edges"), header_lines(file), strict=False):
+        count = read_count(line.text)
+        if count is None:
+            hint = "line 1 holds the number of vertices, line 2 that of edges"
+            raise file.problem(f"not the number of {name}", line, hint)
+        counts.append(count)
     if len(counts) < 2:
         message = f"no number of {'edges' if counts else 'vertices'}"
         raise file.problem(message, len(counts) + 1, "the file is cut: fetch it again")
@@ -183,18 +187,17 @@ MARKERS = (b"a", b"e")
 def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a DIMACS graph: ``c`` comments, a ``p`` line, ``a`` or ``e`` rows; or PACE: rows without a letter."""
     counts, skip, first = None, 0, list[bytes]()
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            words = line.words
-            if words and words[0] == b"p":
-                counts = _dimacs_counts(line, counts, file)
-            elif words and not line.text.startswith(b"c"):
-                first = words
-                if len(words) < (3 if words[0] in MARKERS else 2) or not (words[0] in MARKERS or words[0].isdigit()):
-                    hint = "a row reads: a SOURCE TARGET WEIGHT; other formats are chosen with format="
-                    raise file.problem("neither a comment (c), a p line nor a row", line, hint)
-                break
-            skip = line.number
+    for line in header_lines(file):
+        words = line.words
+        if words and words[0] == b"p":
+            counts = _dimacs_counts(line, counts, file)
+        elif words and not line.text.startswith(b"c"):
+            first = words
+            if len(words) < (3 if words[0] in MARKERS else 2) or not (words[0] in MARKERS or words[0].isdigit()):
+                hint = "a row reads: a SOURCE TARGET WEIGHT; other formats are chosen with format="
+                raise file.problem("neither a comment (c), a p line nor a row", line, hint)
+            break
+        skip = line.number
     if counts is None and not first:
         raise file.problem("no p line and no row", max(skip, 1), "the file is empty: fetch it again")
     marked = first[:1] if first and first[0] in MARKERS else []
@@ -240,19 +243,18 @@ ONE_ROW_AN_EDGE = (b"unweighted", b"posweighted", b"signed", b"weighted")
 def open_konect(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a KONECT network: ``% sym unweighted``, then a comment with counts, then the rows."""
     weights, counts, skip, columns = b"", None, 0, 2
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            words = line.text.removeprefix(b"%").split()
-            if line.number == 1:
-                weights = _konect_weights(line, file)
-            elif not line.text.startswith(b"%") and words:
-                columns = len(words)
-                break
-            elif line.number == 2 and words and None not in map(read_count, words):
-                edges, *sides = map(int, words)
-                rows = edges if weights in ONE_ROW_AN_EDGE else None
-                counts = HeaderCounts(rows, 1 if sides else None, max(sides, default=None), line=2)
-            skip = line.number
+    for line in header_lines(file):
+        words = line.text.removeprefix(b"%").split()
+        if line.number == 1:
+            weights = _konect_weights(line, words, file)
+        elif not line.text.startswith(b"%") and words:
+            columns = len(words)
+            break
+        elif line.number == 2 and words and None not in map(read_count, words):
+            edges, *sides = map(int, words)
+            rows = edges if weights in ONE_ROW_AN_EDGE else None
+            counts = HeaderCounts(rows, 1 if sides else None, max(sides, default=None), line=2)
+        skip = line.number
     if columns < 2:
         raise file.problem("too few columns", skip + 1, "an edge needs two vertices")
     third = Field(None if weights == b"unweighted" else "weight", NUMBER)
@@ -260,13 +262,12 @@ def open_konect(file: GraphFile) -> pa.RecordBatchReader:
     return stream_rows(file, Layout(fields, comments=b"%"), skip, counts)
 
 
-def _konect_weights(line: Line, file: GraphFile) -> bytes:
-    """Return the kind of weights that the first line names."""
-    words = line.text.removeprefix(b"%").split()
+def _konect_weights(line: Line, words: list[bytes], file: GraphFile) -> bytes:
+    """Return the kind of weights that the words of the first line name."""
     if words[:1] == [b"bip"]:
         hint = "shift the ids of the right side, drop the header and read the file with format='snap'"
         message = "a bipartite network: vertex 1 on the left is not vertex 1 on the right"
-        raise file.problem(message, line, hint, ("format='snap'", "--format snap"))
+        raise file.problem(message, line, hint)
     if not (line.text.startswith(b"%") and len(words) >= 2 and words[0] in KONECT_KINDS and words[1] in KONECT_WEIGHTS):
         raise file.problem("not a KONECT header", line, "it reads, for example: % sym unweighted")
     return words[1]
@@ -286,14 +287,13 @@ SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 def open_matrix_market(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a sparse matrix in the MatrixMarket format, one edge for every stored entry."""
     weight: tuple[Field, ...] = ()
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            if line.number == 1:
-                weight = _read_banner(line, file)
-            elif line.text and not line.text.startswith(b"%"):
-                layout = Layout((*END_POINTS, *weight), comments=b"%")
-                return stream_rows(file, layout, line.number, _read_sizes(line, file))
-        raise file.problem("no line of sizes", reader.line, "the file is cut: fetch it again")
+    for line in header_lines(file):
+        if line.number == 1:
+            weight = _read_banner(line, file)
+        elif line.text and not line.text.startswith(b"%"):
+            layout = Layout((*END_POINTS, *weight), comments=b"%")
+            return stream_rows(file, layout, line.number, _read_sizes(line, file))
+    raise file.problem("no line of sizes", line.number + 1, "the file is cut: fetch it again")
 
 
 def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
@@ -305,14 +305,11 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     if thing != "matrix" or symmetry not in SYMMETRIES:
         raise refuse("an unknown kind of matrix")
     if storage != "coordinate":
-        raise refuse(
-            f"{storage} storage does not list the entries",
-            hint="save it as a sparse matrix: scipy.io.mmwrite(path, scipy.sparse.coo_array(matrix))",
-        )
+        hint = "save it as a sparse matrix: scipy.io.mmwrite(path, scipy.sparse.coo_array(matrix))"
+        raise refuse(f"{storage} storage does not list the entries", hint=hint)
     if field == "complex":
-        raise refuse(
-            "complex numbers have no order, so they cannot be weights", hint="save their absolute values as real"
-        )
+        hint = "save their absolute values as real"
+        raise refuse("complex numbers have no order, so they cannot be weights", hint=hint)
     if field not in MATRIX_WEIGHTS:
         raise refuse("an unknown kind of numbers")
     if symmetry == "skew-symmetric" and field != "pattern":

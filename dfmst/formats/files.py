@@ -21,7 +21,15 @@ import pyarrow as pa
 from dfmst._common.arguments import check_choice
 from dfmst._common.limits import free_memory
 from dfmst._common.progress import machine_memory
-from dfmst.errors import FormatError, MissingFileError, UnsupportedFrameError, machine_fault, missing_columns, printable
+from dfmst.errors import (
+    FormatError,
+    InvalidEdgesError,
+    MissingFileError,
+    UnsupportedFrameError,
+    machine_fault,
+    missing_columns,
+    printable,
+)
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
@@ -38,9 +46,8 @@ OPENERS: dict[str | None, Callable[[Path], Any]] = {
     "zstd": lambda path: pa.CompressedInputStream(open_native(path), "zstd"),
 }
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
-#: End of hints for counts that are wrong, and the option of the command line for its argument.
+#: End of hints for counts that are wrong.
 ACCEPT = "or read it as it is with counts='ignore'"
-ACCEPT_OPTION = "counts='ignore'", "--ignore-counts"
 
 
 #: Signs between thousands.
@@ -132,11 +139,9 @@ class GraphFile:
             start = file.read(max(map(len, MAGIC)))
         return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
 
-    def problem(
-        self, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] = ACCEPT_OPTION
-    ) -> FormatError:
+    def problem(self, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
         """Build the error for a fault of this file, as :func:`problem`."""
-        return problem(self.path, message, line, hint, option)
+        return problem(self.path, message, line, hint)
 
     def pieces(self) -> Generator[bytes, None, None]:
         """Yield the uncompressed bytes in small pieces."""
@@ -202,6 +207,13 @@ class Line:
         """The words as texts."""
         return [word.decode("utf-8", errors="replace") for word in self.words]
 
+    def decoded(self, file: GraphFile) -> str:
+        """Return the text; raise FormatError if it is not UTF-8."""
+        try:
+            return self.text.decode()
+        except UnicodeDecodeError as error:
+            raise file.problem("bytes that are not UTF-8", self, "save the file as UTF-8") from error
+
 
 LONGEST_QUOTE = 60  # characters
 
@@ -230,16 +242,22 @@ def existing_path(name: str | os.PathLike[str]) -> Path:
     return path
 
 
-def problem(
-    path: Path, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] | None = None
-) -> FormatError:
+def is_parquet(path: Path) -> bool:
+    """Return whether a path is a directory, or a file that begins as Parquet does."""
+    if path.is_dir():
+        return True
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def problem(path: Path, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
     """Build the error for a file that breaks its format; a :class:`Line` is quoted."""
     number = line.number if isinstance(line, Line) else line
     place = str(path) if number is None else f"{path}, line {number}"
     if isinstance(line, Line):
         text = line.text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace").strip()
         message += f": {text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + '...'!r}"
-    return FormatError(f"{place}: {message}", hint, option=option)
+    return FormatError(f"{place}: {message}", hint)
 
 
 @contextmanager
@@ -270,9 +288,50 @@ def _asks_too_much(error: BaseException) -> bool:
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:
     """Add the number of the line to an error about a file."""
-    return problem(path, error.message.removeprefix(printable(f"{path}: ")), line, error.hint, error.option)
+    return problem(path, error.message.removeprefix(printable(f"{path}: ")), line, error.hint)
 
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
     """Open a file with PyArrow, also if its name is not UTF-8."""
     return pa.OSFile(os.fsencode(path), mode)
+
+
+def check_same_columns(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
+    """Raise if the columns of a file differ from those of the first.
+
+    Parameters
+    ----------
+    first, expected
+        The first file, for the message, and its schema.
+    path, schema
+        The other file, and its schema. Whether columns may hold nulls, and metadata, may differ.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Other names or another type.
+
+    Examples
+    --------
+    >>> roads = pa.schema({"a": pa.int64(), "b": pa.int64()})
+    >>> check_same_columns("monday.csv", roads, "tuesday.csv", pa.schema({"a": pa.int64(), "b": pa.string()}))
+    Traceback (most recent call last):
+    dfmst.errors.InvalidEdgesError: tuesday.csv has other columns than monday.csv: 'b' is string instead of int64
+    Hint: give all files the same columns, of the same types
+    """
+    check_same_names(first, expected, path, schema)
+    ordered = (sorted(fields, key=lambda field: field.name) for fields in (expected, schema))
+    for ours, theirs in zip(*ordered, strict=True):
+        if ours.type != theirs.type:
+            raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
+
+
+def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
+    """Raise if the column names of a file differ from those of the first."""
+    if sorted(expected.names) != sorted(schema.names):
+        raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
+
+
+def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
+    message = f"{path} has other columns than {first}: {difference}"
+    return InvalidEdgesError(message, "give all files the same columns, of the same types")

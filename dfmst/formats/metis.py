@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import parse_columns
-from dfmst.formats.text_reader import Block, TextReader
+from dfmst.formats.text_reader import Block, TextReader, header_lines
 from dfmst.formats.text_rows import CONVERTERS, WHOLE, Field, Layout
 
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
@@ -103,12 +103,11 @@ class Header:
 
 def open_metis(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a METIS or Chaco graph."""
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            if line.text and not line.text.startswith(b"%"):
-                header = _read_header(line, file)
-                return pa.RecordBatchReader.from_batches(header.schema, _batches(file, header))
-        raise file.problem("no header", max(1, reader.line - 1), "the file is empty: fetch it again")
+    for line in header_lines(file):
+        if line.text and not line.text.startswith(b"%"):
+            header = _read_header(line, file)
+            return pa.RecordBatchReader.from_batches(header.schema, _batches(file, header))
+    raise file.problem("no header", line.number, "the file is empty: fetch it again")
 
 
 def _read_header(line: Line, file: GraphFile) -> Header:

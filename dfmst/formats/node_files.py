@@ -1,7 +1,11 @@
-"""Files of nodes and edges as tables of edges, and node-link JSON; the whole file is read before an edge is known."""
+"""Files of nodes and edges as tables of edges; the whole file is read before an edge is known.
+
+Also the two formats that write values as Python or JavaScript does: node-link JSON, and rows with dictionaries.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -9,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from types import NoneType
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -54,6 +59,7 @@ PLACE = re.compile(r": line (\d+),? column \d+.*", re.DOTALL)
 LONGEST_REASON = 120
 HINTS = {
     "GML": "a GML file reads: graph [ node [ id 1 ] ... edge [ source 1 target 2 ] ... ]",
+    "edge list": "a row reads: SOURCE TARGET {'weight': 1}",
     "GraphML": "see the GraphML primer at graphml.graphdrawing.org",
     "JSON": 'a node-link file reads: {"nodes": [{"id": 1}, ...], "edges": [{"source": 1, "target": 2}, ...]}; '
     "networkx.adjacency_graph and networkx.cytoscape_graph read other JSON",
@@ -115,16 +121,43 @@ def _json_nodes(nodes: list[Any]) -> dict[Any, Mapping[str, Any]]:
     for at, node in enumerate(nodes):
         if not isinstance(node, dict):
             raise ValueError(f"node {at} (from 0) is not an object")
-        if (
-            ("id" in node) != ("id" in nodes[0])
-            or node.get("id", 0) is None
-            or isinstance(node.get("id"), (list, dict))
-        ):
+        if ("id" in node) != ("id" in nodes[0]) or isinstance(node.get("id", 0), (list, dict, NoneType)):
             raise ValueError(f"node {at} (from 0) has no id that is a text or a number")
     return {node.get("id", at): node for at, node in enumerate(nodes)}
 
 
 open_node_link = partial(open_nodes, "JSON", _read_node_link)
+
+# A row whose first id has a mark is not a comment.
+DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
+LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each
+
+
+def has_dictionary(row: bytes) -> bool:
+    """Return whether a row ends in a dictionary, as NetworkX writes attributes."""
+    return row.endswith(b"}") and re.search(rb"\s\{", row) is not None
+
+
+def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
+    edges: list[Edge] = []
+    for number, text in enumerate(data.split(b"\n"), 1):
+        line = Line(text.strip(), number)
+        if not line.text or (line.text[:1] in b"#%" and not DICTIONARY_ROW.match(line.text)):
+            continue
+        head, _, tail = line.text.partition(b"{")
+        ends, values = head.decode().split(), None
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            values = ast.literal_eval(f"{{{tail.decode()}") if len(tail) < LONGEST_DICTIONARY else None
+        if len(ends) != 2 or not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+            hint = f"{HINTS['edge list']}; write other ids and values with networkx.write_graphml"
+            raise file.problem("not two ids and a dictionary of attributes", line, hint)
+        edges.append((ends[0], ends[1], values))
+    ids = plain_ids({end for edge in edges for end in edge[:2]})
+    return Graph([(ids[start], ids[end], values) for start, end, values in edges], {name: {} for name in ids.values()})
+
+
+#: Opens rows as ``networkx.write_edgelist`` writes them: ``a b {'weight': 1}``.
+open_dictionary_rows = partial(open_nodes, "edge list", _read_dictionary_rows)
 
 
 def plain_ids(names: Iterable[str]) -> dict[str, Any]:
@@ -144,6 +177,11 @@ def json_whole(word: str) -> int:
     return int(word)
 
 
+def read_number(word: str) -> int | float:
+    """Read a number: a whole one exactly, others as floats."""
+    return json_whole(word) if is_whole(word) else exact_real(word)
+
+
 MOST_CELLS = 1 << 24  # of a table that is mostly empty
 FULL_ENOUGH = 256  # cells for each value in the file
 MAX_FLOAT = int(sys.float_info.max)
@@ -154,13 +192,14 @@ WEIGHT_NAMES = ("value", "dist", "distance", "length", "len", "cost")
 def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
     """Return edges as ``source``, ``target``, ``weight`` if any attribute is one, and the other attributes."""
     edges = graph.edges
+    ends = [edge[0] for edge in edges] + [edge[1] for edge in edges]
     for row, edge in enumerate(edges):
         for end in edge[:2]:
             if end is None or isinstance(end, (list, dict)) or end not in graph.nodes:
                 leads = f"leads to {repr(end)[:60]}, which is not a node"
                 reason = "has no source or no target" if end is None else leads
                 raise file.problem(f"edge {row} (from 0) {reason}", hint="every end of an edge is the id of a node")
-    ids = _ids(file, [edge[0] for edge in edges] + [edge[1] for edge in edges], graph)
+    ids = _ids(file, ends, graph)
     columns = {"source": ids[: len(edges)], "target": ids[len(edges) :]}
     names = dict.fromkeys([*graph.defaults, *(name for edge in edges for name in edge[2])])
     if len(names) * len(edges) > max(MOST_CELLS, FULL_ENOUGH * sum(3 + len(edge[2]) for edge in edges)):
@@ -202,11 +241,7 @@ def _numbers(file: GraphFile, name: str, values: Sequence[Any]) -> list[Any]:
         if not _is_number(value):
             message = f"{name!r} of edge {row} (from 0) holds {repr(value)[:40]}, which is not a number"
             raise file.problem(message, hint="write numbers, or give the attribute another name")
-    return [_read_number(value) if isinstance(value, str) else value for value in values]
-
-
-def _read_number(word: str) -> int | float:
-    return json_whole(word) if is_whole(word) else exact_real(word)
+    return [read_number(value) if isinstance(value, str) else value for value in values]
 
 
 def _types(values: Iterable[Any]) -> set[type]:
@@ -221,19 +256,13 @@ def _ids(file: GraphFile, ids: list[Any], graph: Graph) -> pa.Array:
         name, label = next((name, label) for name, label in graph.labels.items() if label not in (None, str(name)))
         message = f"its ids count its own nodes ({name} is {repr(label)[:40]}), and other files are read with it"
         hint = "take the labels as ids with labels=True, or the ids as they are with labels=False"
-        raise file.problem(message, hint=hint, option=LABELS_OPTION)
+        raise file.problem(message, hint=hint)
     kinds = _types(ids)
     if len(kinds) > 1 or not kinds <= {int, str}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         message = f"vertex ids must be all whole numbers or all texts; here they are {names}"
         raise file.problem(message, hint="write all ids as texts")
     return pa.array(ids, pa.string()) if kinds == {str} else _whole(file, "vertex ids hold", ids)
-
-
-LABELS_OPTION = (
-    "labels=True, or the ids as they are with labels=False",
-    "--labels (of linkage: --node-labels), or the ids as they are with --no-labels",
-)
 
 
 def _checked_labels(file: GraphFile, graph: Graph) -> dict[Any, str]:
@@ -243,10 +272,10 @@ def _checked_labels(file: GraphFile, graph: Graph) -> dict[Any, str]:
     for name, label in labels.items():
         hint = "read the file without labels=True: its vertices are then the ids of the nodes"
         if label is None:
-            raise file.problem(f"node {name!r} has no label", hint=hint, option=("labels=True", "--labels"))
+            raise file.problem(f"node {name!r} has no label", hint=hint)
         if label in nodes:
             message = f"nodes {nodes[label]!r} and {name!r} have the same label {label[:40]!r}"
-            raise file.problem(message, hint=hint, option=("labels=True", "--labels"))
+            raise file.problem(message, hint=hint)
         nodes[label] = name
     return {name: label or "" for name, label in labels.items()}
 

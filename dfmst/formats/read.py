@@ -1,46 +1,40 @@
-"""``open_edges`` and ``read_edges``: find the format, call its module, join several files with the same columns."""
+"""``open_edges`` and ``read_edges``: find the format, call its module, join several files, and count their memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, ParamSpec, TypeAlias
 
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, whole_number, yes_or_no
+from dfmst._common.limits import free_memory
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
-from dfmst.errors import KNOWN_NAMES, FormatError, InvalidEdgesError, did_you_mean
-from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import BLOCK_BYTES, FileName, GraphFile, Roles, existing_path, paths_of
+from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
+from dfmst.formats.detect import READ, format_of_file, size_in_memory
+from dfmst.formats.files import (
+    BLOCK_BYTES,
+    FileName,
+    GraphFile,
+    Roles,
+    check_same_names,
+    existing_path,
+    is_parquet,
+    paths_of,
+)
 
-#: Module and function that open each format; imported at first use.
-_OPENERS = {
-    "arrow": "arrow_ipc.open_arrow",
-    "cedge": "edge_lists.open_cedge",
-    "csv": "delimited.open_csv",
-    "dimacs": "edge_lists.open_dimacs",
-    "ewg": "edge_lists.open_ewg",
-    "gml": "gml.open_gml",
-    "graphml": "graphml.open_graphml",
-    "json": "node_files.open_node_link",
-    "konect": "edge_lists.open_konect",
-    "matrix-market": "edge_lists.open_matrix_market",
-    "metis": "metis.open_metis",
-    "pajek": "gml.open_pajek",
-    "parquet": "parquet.open_parquet",
-    "snap": "snap.open_snap",
-    "tsplib": "tsplib.open_tsplib",
-    "tsv": "delimited.open_tsv",
-}
-FORMATS = tuple(_OPENERS)
+_OPENERS = {known.name: known.opener for known in READ}
+FORMATS = tuple(sorted(_OPENERS))
 
 #: Names of columns.
 Columns: TypeAlias = str | Sequence[str] | None
-#: Formats with columns of any name, and those of which the file says the types.
+#: Formats with columns of any name.
 _ANY_COLUMNS = ("csv", "tsv", "arrow", "parquet")
 #: Whether the rows of a file are compared with the counts of its header.
 Counts: TypeAlias = Literal["check", "ignore"]
@@ -162,10 +156,7 @@ def open_table(
     if len(set(first.schema.names)) == len(first.schema.names):
         numbers = [field.name for field in first.schema if family_of(field.type) in ("integer", "float", "decimal")]
         files[0].check_named(first.schema.names, numbers)
-    if len(files) == 1 and not progress:
-        return first
-    joined = _Joined(first, files, format)
-    return pa.RecordBatchReader.from_batches(joined.schema, joined.batches(progress))
+    return first if len(files) == 1 and not progress else _joined(first, files, format, progress)
 
 
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
@@ -182,40 +173,34 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     return opened
 
 
-class _Joined:
-    """Several files as one table."""
+def _joined(
+    first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None, progress: bool | ReadProgress | None
+) -> pa.RecordBatchReader:
+    """Open several files as one table."""
+    names = [format or format_of_file(file) for file in files]
+    readers, schemas = {0: first}, [first.schema]  # text is read for its types, so that it stays open
+    for number, file in enumerate(files[1:], 1):
+        reader = _open(file, format)
+        check_same_names(files[0].path, first.schema, file.path, reader.schema)
+        schemas.append(reader.schema)
+        if names[number] in ("arrow", "parquet"):
+            reader.close()
+        else:
+            readers[number] = reader
+    schemas = _with_text(schemas, [name in ("csv", "tsv") for name in names], files[0].roles)
+    common = CommonSchema([(file.path, schema) for file, schema in zip(files, schemas, strict=True)])
 
-    def __init__(self, first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> None:
-        self._files, self._format = files, format
-        self._readers = {0: first}  # text is read for its types, so that it stays open
-        schemas = [first.schema]
-        texts = [(format or format_of_file(file)) in ("csv", "tsv") for file in files]
-        for number, file in enumerate(files[1:], 1):
-            reader = _open(file, format)
-            check_same_names(files[0].path, first.schema, file.path, reader.schema)
-            schemas.append(reader.schema)
-            if (format or format_of_file(file)) in ("arrow", "parquet"):
-                reader.close()
-            else:
-                self._readers[number] = reader
-        self._schemas = _with_text(schemas, texts, files[0].roles)
-        self._common = CommonSchema([(file.path, one) for file, one in zip(files, self._schemas, strict=True)])
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of all files."""
-        return self._common.schema
-
-    def batches(self, progress: bool | ReadProgress | None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, file by file."""
+    def batches() -> Iterator[pa.RecordBatch]:
         rows = 0
-        with _progress(progress, self._files) as tell:
-            for number, (file, schema) in enumerate(zip(self._files, self._schemas, strict=True)):
-                with self._readers.pop(number, None) or _open(file, self._format) as reader:
+        with _progress(progress, files) as tell:
+            for number, (file, schema) in enumerate(zip(files, schemas, strict=True)):
+                with readers.pop(number, None) or _open(file, format) as reader:
                     for batch in reader:
                         rows += batch.num_rows
                         tell(file.path, rows)
-                        yield self._common.fit(batch.cast(schema), file.path)
+                        yield common.fit(batch.cast(schema), file.path)
+
+    return pa.RecordBatchReader.from_batches(common.schema, batches())
 
 
 def _with_text(schemas: list[pa.Schema], texts: list[bool], roles: Roles) -> list[pa.Schema]:
@@ -250,42 +235,151 @@ def _progress(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) 
         yield lambda path, rows: tell(rows, total)
 
 
-def check_same_columns(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
-    """Raise if the columns of a file differ from those of the first.
+_SOLVE = 40  # bytes a row that solving takes next to the table
+
+
+_P = ParamSpec("_P")
+
+
+def _with_arguments_of(function: Callable[_P, object]) -> Callable[[Callable[..., pa.Table]], Callable[_P, pa.Table]]:
+    """Decorate a function that takes the arguments of another one."""
+
+    def decorate(reader: Callable[..., pa.Table]) -> Callable[_P, pa.Table]:
+        shown = signature(function).replace(return_annotation=pa.Table)
+
+        @wraps(reader)
+        def call(*values: _P.args, **named: _P.kwargs) -> pa.Table:
+            for name in named.keys() - shown.parameters.keys():
+                raise TypeError(f"{reader.__name__}() got an unexpected keyword argument {name!r}")
+            return reader(*values, **named)
+
+        call.__signature__ = shown  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+@_with_arguments_of(open_edges)
+def read_edges(path: FileName | Sequence[FileName], format: str | None = None, **options: Any) -> pa.Table:
+    r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
     Parameters
     ----------
-    first, expected
-        The first file, for the message, and its schema.
-    path, schema
-        The other file, and its schema. Whether columns may hold nulls, and metadata, may differ.
+    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, block_bytes, progress, note
+        As for :func:`open_edges`.
+
+    Returns
+    -------
+    pyarrow.Table
+        One row an edge, with the columns that ``open_edges`` describes.
 
     Raises
     ------
-    InvalidEdgesError
-        Other names or another type.
+    FormatError, InvalidEdgesError, ColumnNotFoundError
+        As for :func:`open_edges`. If a file is missing, the ``FormatError`` is also a ``FileNotFoundError``.
+    CapacityError
+        The table needs more memory than is free.
 
     Examples
     --------
-    >>> roads = pa.schema({"a": pa.int64(), "b": pa.int64()})
-    >>> check_same_columns("monday.csv", roads, "tuesday.csv", pa.schema({"a": pa.int64(), "b": pa.string()}))
-    Traceback (most recent call last):
-    dfmst.errors.InvalidEdgesError: tuesday.csv has other columns than monday.csv: 'b' is string instead of int64
-    Hint: give all files the same columns, of the same types
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.gr"
+    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
+    ...     read_edges(path).to_pydict()
+    {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.csv"
+    ...     count = path.write_text("a,b,km,zip\n07,7,40,01067\n")
+    ...     read_edges(path, source="a", target="b", weight="km").to_pydict()
+    {'a': ['07'], 'b': ['7'], 'km': [40], 'zip': ['01067']}
     """
-    check_same_names(first, expected, path, schema)
-    ordered = (sorted(fields, key=lambda field: field.name) for fields in (expected, schema))
-    for ours, theirs in zip(*ordered, strict=True):
-        if ours.type != theirs.type:
-            raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
+    return read_all(open_edges(path, format, **options), path)
 
 
-def check_same_names(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:
-    """Raise if the column names of a file differ from those of the first."""
-    if sorted(expected.names) != sorted(schema.names):
-        raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
+def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], *, solve: bool = False) -> pa.Table:
+    r"""Read the batches of :func:`open_edges` into a table, if the memory that is free can hold them.
+
+    Parameters
+    ----------
+    reader
+        The batches.
+    path
+        The files that it reads. Footers of Parquet files are looked at before a row is read.
+    solve
+        Whether there must be memory for the forest of the rows as well: 40 bytes a row.
+
+    Raises
+    ------
+    CapacityError
+        The table needs more memory than is free.
+
+    Examples
+    --------
+    >>> import dfmst.formats
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.gr"
+    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
+    ...     read_all(dfmst.formats.open_edges(path), path).num_rows
+    2
+    """
+    paths = paths_of(path)
+    free, batches, rows, taken, dictionaries = free_memory(), [], 0, 0, set[int]()
+    sizes, more = [size_in_memory(name) for name in paths if is_parquet(Path(name))], _SOLVE * solve
+    count = sum(count for count, _ in sizes)
+    size = sum(size for _, size in sizes) + more * count
+    if free is not None and size > free:
+        raise no_room(paths, count, size, free)
+    for batch in reader:
+        batches.append(batch)
+        rows += batch.num_rows
+        taken += sum(_new_bytes(column, dictionaries) for column in batch.columns) + more * batch.num_rows
+        if free is not None and taken > free:
+            raise no_room(paths, rows, taken, free)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
-def _other_columns(first: FileName, path: FileName, difference: str) -> InvalidEdgesError:
-    message = f"{path} has other columns than {first}: {difference}"
-    return InvalidEdgesError(message, "give all files the same columns, of the same types")
+def _new_bytes(column: pa.Array, dictionaries: set[int]) -> int:
+    """Return the bytes of a column; a dictionary that earlier batches hold as well counts once."""
+    if not pa.types.is_dictionary(column.type):
+        with suppress(pa.ArrowTypeError):
+            return int(column.nbytes)
+        return int(column.get_total_buffer_size())  # of views, whose bytes PyArrow 21 does not count
+    place = max((buffer.address for buffer in column.dictionary.buffers() if buffer is not None), default=0)
+    known = place in dictionaries
+    dictionaries.add(place)
+    return int(column.indices.nbytes) + (0 if known else int(column.dictionary.nbytes))
+
+
+def no_room(paths: Sequence[FileName], rows: int, size: int, free: int) -> CapacityError:
+    """Make the error for files whose rows need more memory than is free."""
+    more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+    message = f"{paths[0]}{more}: {rows:,} rows take {size:,} bytes in memory, and {free:,} bytes are free"
+    call = f"{str(paths[0])!r}"
+    if not is_parquet(Path(paths[0])):
+        call = f"lambda: dfmst.formats.open_edges({call})"
+    hint = f"read them in batches: dfmst.stream.minimum_spanning_forest({call})"
+    words = "find the forest first, in batches: dfmst forest IN -o forest.parquet --memory-limit auto"
+    return CapacityError(message, hint, option=(hint, words))
+
+
+def bytes_to_solve(paths: Iterable[FileName]) -> int:
+    r"""Return the approximate bytes that the rows of files take in memory while their forest is found.
+
+    Parameters
+    ----------
+    paths
+        The files, or directories of Parquet files. Parquet and Arrow files say how many rows they hold; text is
+        estimated.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.csv"
+    ...     count = path.write_text("source,target,weight\n1,2,40\n2,3,7\n")
+    ...     bytes_to_solve([path]) < 1000
+    True
+    """
+    return sum(size + _SOLVE * rows for rows, size in map(size_in_memory, paths))

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 
@@ -14,7 +10,6 @@ from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.errors import KNOWN_NAMES
 from dfmst.formats.delimited import field_of_role, open_csv
 from dfmst.formats.edge_lists import (
-    CSV_OPTION,
     END_POINTS,
     WEIGHT,
     HeaderCounts,
@@ -22,9 +17,9 @@ from dfmst.formats.edge_lists import (
     fields_of_row,
     stream_rows,
 )
-from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
-from dfmst.formats.node_files import Edge, Graph, open_nodes, plain_ids
-from dfmst.formats.text_reader import TextReader
+from dfmst.formats.files import GraphFile, Line
+from dfmst.formats.node_files import has_dictionary, open_dictionary_rows
+from dfmst.formats.text_reader import header_lines
 from dfmst.formats.text_rows import NUMBER, Field, Layout
 
 COMMENTS = b"#%"
@@ -93,20 +88,18 @@ def _first_lines(file: GraphFile) -> tuple[list[Line], list[Line], HeaderCounts 
     comments: list[Line] = []
     rows: list[Line] = []
     number, counts = 1, None
-    with TextReader(file, HEAD_BYTES) as reader:
-        for line in reader.lines():
-            number = line.number
-            if line.text and line.text[0] not in COMMENTS:
-                rows.append(line)
-            elif not rows:
-                counts = counts or counts_of_comment(line.text, number)
-                comments += [line] if len(comments) < SAMPLE_ROWS else []
-            if len(rows) > 1 and number - rows[0].number > SAMPLE_ROWS:
-                break
+    for line in header_lines(file):
+        number = line.number
+        if line.text and line.text[0] not in COMMENTS:
+            rows.append(line)
+        elif not rows:
+            counts = counts or counts_of_comment(line.text, number)
+            comments += [line] if len(comments) < SAMPLE_ROWS else []
+        if len(rows) > 1 and number - rows[0].number > SAMPLE_ROWS:
+            break
     if not rows:
-        raise file.problem(
-            "no row", number, "lines that begin with # or % are comments: fetch it again, or remove marks"
-        )
+        hint = "lines that begin with # or % are comments: fetch it again, or remove marks"
+        raise file.problem("no row", number, hint)
     return comments, rows, counts
 
 
@@ -140,7 +133,7 @@ def _check_heading(heading: Line, file: GraphFile) -> None:
         raise file.problem("two columns of one name", heading, "rename one of them")
     if not {0, 1, None}.issuperset(places):
         hint = "read the columns by their names with format='csv'"
-        raise file.problem("a heading whose ends are not the first two columns", heading, hint, CSV_OPTION)
+        raise file.problem("a heading whose ends are not the first two columns", heading, hint)
 
 
 def _is_like_row(line: Line, columns: int) -> bool:
@@ -158,36 +151,3 @@ def _is_marked_row(line: Line, columns: int, file: GraphFile) -> bool:
         hint = "put a blank after the mark of a comment, and a row behind a row that has no mark"
         raise file.problem("a comment, or a row whose first id has a mark", line, hint)
     return False
-
-
-# A row whose first id has a mark is not a comment.
-DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
-DICTIONARY_HINT = "a row reads: SOURCE TARGET {'weight': 1}"
-LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each
-
-
-def has_dictionary(row: bytes) -> bool:
-    """Return whether a row ends in a dictionary, as NetworkX writes attributes."""
-    return row.endswith(b"}") and re.search(rb"\s\{", row) is not None
-
-
-def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
-    edges: list[Edge] = []
-    for number, text in enumerate(data.split(b"\n"), 1):
-        line = Line(text.strip(), number)
-        if not line.text or (line.text[:1] in b"#%" and not DICTIONARY_ROW.match(line.text)):
-            continue
-        head, _, tail = line.text.partition(b"{")
-        ends, values = head.decode().split(), None
-        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            values = ast.literal_eval(f"{{{tail.decode()}") if len(tail) < LONGEST_DICTIONARY else None
-        if len(ends) != 2 or not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-            hint = f"{DICTIONARY_HINT}; write other ids and values with networkx.write_graphml"
-            raise file.problem("not two ids and a dictionary of attributes", line, hint)
-        edges.append((ends[0], ends[1], values))
-    ids = plain_ids({end for edge in edges for end in edge[:2]})
-    return Graph([(ids[start], ids[end], values) for start, end, values in edges], {name: {} for name in ids.values()})
-
-
-#: Opens rows as ``networkx.write_edgelist`` writes them: ``a b {'weight': 1}``.
-open_dictionary_rows = partial(open_nodes, "edge list", _read_dictionary_rows)

@@ -6,7 +6,6 @@ no parsing then, and columns that already have their widest type are skipped.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -196,8 +195,8 @@ def _refusal(block: Block, layout: Layout, at: int) -> FormatError:
     name = layout.fields[at].name
     message = f"column {at + 1} ({name}) holds numbers that are not whole, {str(word)[:40]!r}; "
     hint = "write whole numbers without a fraction, 1 for 1.0 (pandas turns integer ids with gaps into floats), "
-    option = f"or keep them as text with text=[{name!r}]", f"or keep them as text with --text {shlex.quote(str(name))}"
-    return block.file.problem(f"{message}vertex ids must be integers or strings", line, hint + option[0], option)
+    hint += f"or keep them as text with text=[{name!r}]"
+    return block.file.problem(f"{message}vertex ids must be integers or strings", line, hint)
 
 
 DIGITS_AND_SPACES = b"0123456789- \t\n"

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from dfmst.errors import FormatError
-from dfmst.formats.files import GraphFile, Line, at_line
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, at_line
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE, QUOTE = ord(" "), ord('"')
@@ -219,6 +219,12 @@ class TextReader:
             line = Line(self._data[max(0, position - 20) : position + 20], number)
             hint = "unpack archives first, and save text as UTF-8"
             raise self.file.problem("a zero byte, so this is not text", line, hint)
+
+
+def header_lines(file: GraphFile) -> Iterator[Line]:
+    """Yield the lines of a file, of which few are read."""
+    with TextReader(file, HEAD_BYTES) as reader:
+        yield from reader.lines()
 
 
 def with_newlines(text: bytes) -> bytes:

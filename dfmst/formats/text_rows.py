@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
@@ -204,7 +203,7 @@ def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
 
 def _split_plain(block: Block, layout: Layout) -> Iterator[Row]:
     lines = (Line(text, number) for number, text in enumerate(block.data.split(b"\n"), block.line))
-    return ((line, _decode(line, block).split(layout.separator)) for line in lines if line.text)
+    return ((line, line.decoded(block.file).split(layout.separator)) for line in lines if line.text)
 
 
 class Quoted(str):
@@ -218,7 +217,7 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
     # Quotes enclose a value that starts with one; elsewhere they are letters.
     value = re.compile(rf'(?:"((?:[^"]++|"")*+)("?)|([^{mark}\n]*+))({mark}|\n|\Z|)')
     texts = block.data.split(b"\n")
-    decoded = [_decode(Line(text, number), block) for number, text in enumerate(texts, block.line)]
+    decoded = [Line(text, number).decoded(block.file) for number, text in enumerate(texts, block.line)]
     text = "\n".join(decoded).removesuffix("\n")
     words, place, row, line = list[str](), 0, 0, 0  # `row`: line of the row's first value
     while place <= len(text):
@@ -236,13 +235,6 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
                 yield Line(texts[row], block.line + row), words
             words, row, line = [], line + 1, line + 1
             place += not end
-
-
-def _decode(line: Line, block: Block) -> str:
-    try:
-        return line.text.decode()
-    except UnicodeDecodeError as error:
-        raise block.file.problem("bytes that are not UTF-8", line, "save the file as UTF-8") from error
 
 
 def _whole(word: str, kind: pa.DataType) -> int:
@@ -307,10 +299,8 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
                 values.append(converter(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
-            hint, option = _hint_for_number(word) if layout.missing else (REPAIR, (REPAIR, REPAIR))
-            if field.end_point and not layout.missing:
-                hint, option = NAMES_HINT, ("format='csv'", "--format csv")
-            raise block.file.problem(message, line, hint, option) from error
+            hint = _hint_for_number(word) if layout.missing else NAMES_HINT if field.end_point else REPAIR
+            raise block.file.problem(message, line, hint) from error
     return pa.array(values, field.type)
 
 
@@ -318,23 +308,14 @@ _GROUPED = re.compile(r"\s*[+-]?[0-9]{1,3}(?:([,. '_\u00a0\u202f])[0-9]{3})(?:\1
 _COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*")
 
 
-def _hint_for_number(word: str) -> tuple[str, tuple[str, str]]:
-    """Return the fix for a value that is not a number, and its words for the command line."""
-    hints = [f"{REPAIR}, leave a missing number empty, or name a column of numbers"] * 2
-    grouped, decimal = _GROUPED.fullmatch(word), {"decimal": ","}
-    for at, written in enumerate((_arguments, _options)):
-        if grouped and grouped[1] != grouped[2]:
-            signs = {"thousands": grouped[1]} | (decimal if grouped[2] == "," or grouped[1] == "." else {})
-            hints[at] = f"if {grouped[1]!r} separates thousands, read the file with {written(signs)}"
-        if _COMMA.fullmatch(word):
-            more = f"if ',' is the decimal sign, read the file with {written(decimal)}"
-            hints[at] = f"{hints[at]}; {more}" if grouped else more
-    return hints[0], (hints[0], hints[1])
-
-
-def _arguments(signs: dict[str, str]) -> str:
-    return ", ".join(f"{name}={sign!r}" for name, sign in signs.items())
-
-
-def _options(signs: dict[str, str]) -> str:
-    return " ".join(f"--{name} {shlex.quote(sign)}" for name, sign in signs.items())
+def _hint_for_number(word: str) -> str:
+    """Return the fix for a value that is not a number."""
+    hints = []
+    if (grouped := _GROUPED.fullmatch(word)) and grouped[1] != grouped[2]:
+        decimal = ", decimal=','" if grouped[2] == "," or grouped[1] == "." else ""
+        hints.append(f"if {grouped[1]!r} separates thousands, read the file with thousands={grouped[1]!r}{decimal}")
+    elif grouped or not _COMMA.fullmatch(word):
+        hints.append(f"{REPAIR}, leave a missing number empty, or name a column of numbers")
+    if _COMMA.fullmatch(word):
+        hints.append("if ',' is the decimal sign, read the file with decimal=','")
+    return "; ".join(hints)

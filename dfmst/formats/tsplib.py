@@ -29,12 +29,15 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
             weights = _read_weights(reader, file, header)
             full = header["EDGE_WEIGHT_FORMAT"].text == b"FULL_MATRIX"
             symmetric = not full or np.array_equal(weights, weights.T)
-            return pa.RecordBatchReader.from_batches(SCHEMA, _entries(weights, symmetric))
+            entries = _rows(np.arange(1, len(weights) + 1), lambda *pair: weights[pair], symmetric)
+            return pa.RecordBatchReader.from_batches(SCHEMA, entries)
         points = _read_points(reader, file, header["DIMENSION"])
     _check_size(len(points), file, "give the points to dfmst.euclidean_forest, which needs no complete graph")
     ids = np.array(list(points), np.int64)
     places: Real = np.array(list(points.values()), np.float64).reshape(-1, 2).T.copy()
-    return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ids, places, DISTANCES[kind]))
+    distance = DISTANCES[kind]
+    rows = _rows(ids, lambda first, second: distance(places[:, first], places[:, second]).astype(np.int64))
+    return pa.RecordBatchReader.from_batches(SCHEMA, rows)
 
 
 def _check_size(points: int, file: GraphFile, hint: str) -> None:
@@ -124,14 +127,15 @@ def _read_weights(reader: TextReader, file: GraphFile, header: dict[str, Line]) 
     return matrix.T if below else matrix
 
 
-def _entries(weights: Whole, symmetric: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the entries above the diagonal, and those below it if the matrix is not symmetric."""
-    points = len(weights)
+def _rows(ids: Whole, weight: Callable[[Whole, Whole], Whole], symmetric: bool = True) -> Iterator[pa.RecordBatch]:
+    """Yield the pairs of points, in both directions unless their weights are symmetric."""
+    points = len(ids)
     step = max(1, ROWS_IN_A_BATCH // max(1, points))
     for start in range(0, points, step):
         rows = np.arange(start, min(start + step, points))[:, None]
         first, second = np.nonzero(np.arange(points) > rows if symmetric else np.arange(points) != rows)
-        columns = (first + start + 1, second + 1, weights[first + start, second])
+        first += start
+        columns = (ids[first], ids[second], weight(first, second))
         yield pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=SCHEMA)
 
 
@@ -184,14 +188,3 @@ DISTANCES: dict[str, Callable[[Real, Real], Real]] = {
     "ATT": _plane(lambda x, y: np.ceil(np.sqrt((x * x + y * y) / 10))),
     "GEO": _geographic,
 }
-
-
-def _batches(ids: Whole, places: Real, distance: Callable[[Real, Real], Real]) -> Iterator[pa.RecordBatch]:
-    points = len(ids)
-    step = max(1, ROWS_IN_A_BATCH // max(1, points))
-    for start in range(0, points, step):
-        first, second = np.nonzero(np.arange(points) > np.arange(start, min(start + step, points))[:, None])
-        first += start
-        weight = distance(places[:, first], places[:, second])
-        columns = (ids[first], ids[second], weight.astype(np.int64))
-        yield pa.record_batch(list(map(pa.array, columns)), schema=SCHEMA)

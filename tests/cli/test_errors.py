@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -12,12 +13,16 @@ import pytest
 from dfmst.formats import write_edges
 
 COLUMNS = {"source": [1, 2, 1], "target": [2, 3, 3], "weight": [3.0, 1.0, 2.0]}
+NAN = float("nan")
 PATHS = "check the name, and the directory you are in"
 INVALID = "fill or remove those rows, or leave them out with --invalid drop"
 IDS = "vertex ids must be integers, strings or categoricals"
 WEIGHTS = "weights must be integers, floats, decimals, booleans, durations, dates or times"
 EQUAL = "give all files the same columns, of the same types"
 NAMES = "name your columns with -s, -t and -w; --unweighted if all weights are equal"
+LINE = "repair or remove the line"
+HAS, IF = "'source', 'target', 'cost'", "if all weights are equal"
+COST = "name your columns, for example -w cost"
 SUFFIX = "end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: arrow, csv, parquet, tsv"
 
 
@@ -27,12 +32,6 @@ def table(**columns):
     pyarrow.parquet.write_table(
         pa.table({name: values for name, values in changed.items() if values is not None}), "in.parquet"
     )
-
-
-def table_and_directory():
-    """Write edges beside an empty directory."""
-    table()
-    Path("sub").mkdir()
 
 
 def text(name: str, content: bytes | str = b"") -> None:
@@ -45,18 +44,11 @@ def twins() -> None:
     pyarrow.parquet.write_table(pa.Table.from_arrays(arrays, ["source", "target", "target"]), "in.parquet")
 
 
-def pair(other: pa.Table) -> None:
-    table()
-    pyarrow.parquet.write_table(other, "other.parquet")
-
-
-def linked(how) -> None:
-    """Write the input, and give it a second name."""
-    table()
-    how("in.parquet", "out.parquet")
-
-
-INPUTS = {
+CAST = "cast the column to a number, or use --unweighted to give all edges the same weight"
+ONE_ID = "make one id of the fields, for example by joining them into a string"
+TWO_KINDS = "column 'source' holds string ids and column 'target' holds int64 ids, which have no exact common type"
+#: Case -> what prepares the input, or its columns; the message and the hint.
+INPUTS: dict[str, tuple[Any, str, str]] = {
     "missing file": (lambda: None, "in.parquet: no such file or directory", PATHS),
     "zero bytes": (
         lambda: text("in.parquet"),
@@ -68,59 +60,53 @@ INPUTS = {
         "in.parquet: a directory without a Parquet file",
         "their names end in .parquet, .parq, .pq",
     ),
-    "missing source": (
-        lambda: table(source=None),
-        "in.parquet has no column 'source'; its columns: 'target', 'weight'",
-        "name your columns with -s, -t and -w",
-    ),
-    "missing weight": (
-        lambda: table(weight=None),
-        "in.parquet has no column 'weight'; its columns: 'source', 'target'",
-        NAMES,
-    ),
-    "null id": (lambda: table(target=[2, None, None]), "column 'target' has 2 null ids, the first in row 1", INVALID),
-    "NaN weight": (
-        lambda: table(weight=[1.0, float("nan"), 2.0]),
-        "column 'weight' has 1 weight that is NaN or null, in row 1",
-        INVALID,
-    ),
-    "null weight": (
-        lambda: table(weight=[None, 1, None]),
-        "column 'weight' has 2 weights that are NaN or null, the first in row 0",
-        INVALID,
-    ),
-    "float ids": (
-        lambda: table(source=[1.0, 2.0, 1.0]),
-        f"column 'source' holds double values; {IDS}",
-        "cast the column to int64 (pandas turns integer ids with gaps into floats)",
-    ),
-    "nested ids": (
-        lambda: table(source=[{"a": 1}] * 3),
-        f"column 'source' holds struct<a: int64> values; {IDS}",
-        "make one id of the fields, for example by joining them into a string",
-    ),
-    "text beside numbers": (
-        lambda: table(source=["a", "b", "c"]),
-        "column 'source' holds string ids and column 'target' holds int64 ids, which have no exact common type",
-        "cast both columns to one type, so that equal ids are equal",
-    ),
-    "string weight": (
-        lambda: table(weight=["1", "2", "3"]),
-        f"column 'weight' holds string values; {WEIGHTS}",
-        "cast the column to a number, or use --unweighted to give all edges the same weight",
-    ),
-    # Files know no complex type; this is how such numbers come.
-    "complex weight": (
-        lambda: table(weight=[{"real": 1.0, "imag": 2.0}] * 3),
-        f"column 'weight' holds struct<real: double, imag: double> values; {WEIGHTS}",
-        "cast the column to a number, or use --unweighted to give all edges the same weight",
-    ),
     "two columns of one name": (
         twins,
         "in.parquet has 2 columns named 'target'",
         "rename them, so that each name stands for one column",
     ),
+    "missing source": (
+        {"source": None},
+        "in.parquet has no column 'source'; its columns: 'target', 'weight'",
+        "name your columns with -s, -t and -w",
+    ),
+    "missing weight": ({"weight": None}, "in.parquet has no column 'weight'; its columns: 'source', 'target'", NAMES),
+    "null id": ({"target": [2, None, None]}, "column 'target' has 2 null ids, the first in row 1", INVALID),
+    "NaN weight": ({"weight": [1.0, NAN, 2.0]}, "column 'weight' has 1 weight that is NaN or null, in row 1", INVALID),
+    "null weight": (
+        {"weight": [None, 1, None]},
+        "column 'weight' has 2 weights that are NaN or null, the first in row 0",
+        INVALID,
+    ),
+    "float ids": (
+        {"source": [1.0, 2.0, 1.0]},
+        f"column 'source' holds double values; {IDS}",
+        "cast the column to int64 (pandas turns integer ids with gaps into floats)",
+    ),
+    "nested ids": ({"source": [{"a": 1}] * 3}, f"column 'source' holds struct<a: int64> values; {IDS}", ONE_ID),
+    "text beside numbers": (
+        {"source": ["a", "b", "c"]},
+        TWO_KINDS,
+        "cast both columns to one type, so that equal ids are equal",
+    ),
+    "string weight": ({"weight": ["1", "2", "3"]}, f"column 'weight' holds string values; {WEIGHTS}", CAST),
+    # Files know no complex type; this is how such numbers come.
+    "complex weight": (
+        {"weight": [{"real": 1.0, "imag": 2.0}] * 3},
+        f"column 'weight' holds struct<real: double, imag: double> values; {WEIGHTS}",
+        CAST,
+    ),
 }
+
+
+def prepared(case: str) -> tuple[str, str]:
+    """Write the input of a case; return the message and the hint."""
+    prepare, message, hint = INPUTS[case]
+    if isinstance(prepare, dict):
+        table(**prepare)
+    else:
+        prepare()
+    return message, hint
 
 
 def failure(result, message: str, hint: str) -> None:
@@ -134,8 +120,7 @@ def left_behind() -> list[str]:
 
 @pytest.mark.parametrize("case", INPUTS)
 def test_wrong_input(dfmst, case):
-    prepare, message, hint = INPUTS[case]
-    prepare()
+    message, hint = prepared(case)
     failure(dfmst("forest", "in.parquet", "-o", "out.parquet", code=2), message, hint)
     assert left_behind() == []
 
@@ -143,8 +128,7 @@ def test_wrong_input(dfmst, case):
 @pytest.mark.parametrize("case", ["missing file", "zero bytes", "empty directory", "two columns of one name"])
 @pytest.mark.parametrize("command", ["components", "convert"])
 def test_wrong_input_of_other_commands(dfmst, command, case):
-    prepare, message, hint = INPUTS[case]
-    prepare()
+    message, hint = prepared(case)
     failure(dfmst(command, "in.parquet", "-o", "out.parquet", code=2), message, hint)
     assert left_behind() == []
 
@@ -163,21 +147,11 @@ def test_damaged_parquet(dfmst, command):
 @pytest.mark.parametrize(
     ("content", "message", "hint"),
     [
-        (
-            "source,target,weight\n1,2,3\n1,2\n",
-            "in.csv, line 3: too few columns: 2 instead of 3: '1,2'",
-            "repair or remove the line",
-        ),
-        (
-            "source,target,target\n1,2,3\n",
-            "in.csv, line 1: two columns named 'target': 'source,target,target'",
-            "rename one of them",
-        ),
-        ("", "in.csv, line 1: the file is empty", "fetch or write the file again"),
+        ("source,target,weight\n1,2\n", "in.csv, line 2: too few columns: 2 instead of 3: '1,2'", LINE),
         (
             "source,target,cost\n1,2,3\n",
-            "in.csv has no column 'weight'; its columns: 'source', 'target', 'cost'",
-            "name your columns, for example -w cost; --unweighted if all weights are equal",
+            f"in.csv has no column 'weight'; its columns: {HAS}",
+            f"{COST}; --unweighted {IF}",
         ),
     ],
 )
@@ -187,54 +161,38 @@ def test_wrong_text(dfmst, content, message, hint):
     assert sorted(os.listdir()) == ["in.csv"]
 
 
+NO_FORMAT = "no format to write follows from the name"
+CREATE = "create the directory first, or name another"
 OUTPUTS = {
-    "out": (table, "cannot write out: no format to write follows from the name", SUFFIX),
-    "out.xyz": (table, "cannot write out.xyz: no format to write follows from the name", SUFFIX),
-    "out.gml": (table, "cannot write out.gml: no format to write follows from the name", SUFFIX),
-    "none/out.csv": (
-        table,
-        "cannot write none/out.csv: the directory none does not exist",
-        "create the directory first, or name another",
-    ),
-    "in.parquet/out.csv": (
-        table,
-        "cannot write in.parquet/out.csv: in.parquet is not a directory",
-        "create the directory first, or name another",
-    ),
-    "in.parquet": (table, "in.parquet is also an input (in.parquet)", "write to another file"),
-    "./sub/../in.parquet": (
-        table_and_directory,
-        "sub/../in.parquet is also an input (in.parquet)",
-        "write to another file",
-    ),
+    **{name: (f"cannot write {name}: {NO_FORMAT}", SUFFIX) for name in ("out", "out.xyz", "out.gml")},
+    "none/out.csv": ("cannot write none/out.csv: the directory none does not exist", CREATE),
+    "in.parquet/out.csv": ("cannot write in.parquet/out.csv: in.parquet is not a directory", CREATE),
+    "in.parquet": ("in.parquet is also an input (in.parquet)", "write to another file"),
+    "./sub/../in.parquet": ("sub/../in.parquet is also an input (in.parquet)", "write to another file"),
+    "sub": ("cannot write sub: it is a directory", "name a file in it"),
 }
 
 
 @pytest.mark.parametrize("command", ["forest", "components", "convert"])
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_wrong_output(dfmst, command, output):
-    prepare, message, hint = OUTPUTS[output]
-    prepare()
+    table()
+    Path("sub").mkdir()
     before = Path("in.parquet").read_bytes()
-    failure(dfmst(command, "in.parquet", "-o", output, code=2), message, hint)
+    more = ["--to", "csv"] if output == "sub" else []
+    failure(dfmst(command, "in.parquet", "-o", output, *more, code=2), *OUTPUTS[output])
     assert Path("in.parquet").read_bytes() == before
-    assert left_behind() in ([], ["sub"])
+    assert left_behind() == ["sub"]
 
 
 @pytest.mark.parametrize("how", [os.link, os.symlink])
 def test_output_is_the_input_by_another_name(dfmst, how):
-    linked(how)
+    table()
+    how("in.parquet", "out.parquet")
     before = Path("in.parquet").read_bytes()
     result = dfmst("forest", "in.parquet", "-o", "out.parquet", code=2)
     failure(result, "out.parquet is also an input (in.parquet)", "write to another file")
     assert Path("in.parquet").read_bytes() == before
-
-
-def test_output_is_a_directory(dfmst):
-    table()
-    Path("out.parquet").mkdir()
-    result = dfmst("forest", "in.parquet", "-o", "out.parquet", code=2)
-    failure(result, "cannot write out.parquet: it is a directory", "name a file in it")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +238,8 @@ def test_column_that_the_format_cannot_hold(dfmst):
 
 @pytest.mark.parametrize("command", ["forest", "components", "convert"])
 def test_inputs_with_other_columns(dfmst, command):
-    pair(pa.table({"a": [1], "b": [2]}))
+    table()
+    pyarrow.parquet.write_table(pa.table({"a": [1], "b": [2]}), "other.parquet")
     result = dfmst(command, "in.parquet", "other.parquet", "-o", "out.parquet", code=2)
     difference = "a, b instead of source, target, weight"
     failure(result, f"other.parquet has other columns than in.parquet: {difference}", EQUAL)
@@ -321,9 +280,8 @@ def test_standard_input(tmp_path, start, suffix):
 
 
 def test_standard_input_is_read_once(dfmst):
-    assert (
-        "standard input cannot be read: it can be read once. Name a file." in dfmst("forest", "-", "-", code=2).stderr
-    )
+    told = dfmst("forest", "-", "-", code=2).stderr
+    assert "standard input cannot be read: it can be read once. Name a file." in told
 
 
 def test_unknown_format(dfmst):

@@ -38,16 +38,20 @@ def test_unweighted(dfmst, roads, rows, picked):
     assert summary["total_weight"] is None
 
 
-@pytest.mark.parametrize("extra", [["-w", "weight"], ["--maximum"]])
-def test_unweighted_contradicts(dfmst, roads, extra):
-    result = dfmst("forest", roads, "--unweighted", *extra, code=2)
-    option = "--weight" if extra[0] == "-w" else "--maximum"
-    assert result.stderr.endswith(f"Error: --unweighted and {option} cannot be combined.\n")
-
-
-def test_a_strategy_needs_a_cluster(dfmst, roads):
-    result = dfmst("forest", roads, "--strategy", "merge", code=2)
-    assert result.stderr.endswith("Error: --strategy is for a cluster: give --workers, --scheduler or --gpus, too.\n")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--unweighted", "-w", "weight"], "--unweighted and --weight cannot be combined."),
+        (["--unweighted", "--maximum"], "--unweighted and --maximum cannot be combined."),
+        (["--strategy", "merge"], "--strategy is for a cluster: give --workers, --scheduler or --gpus, too."),
+        (
+            ["-o", "-", "--json"],
+            "--json and -o - both write to standard output; name a file with -o, or leave it out.",
+        ),
+    ],
+)
+def test_options_that_exclude_each_other(dfmst, roads, options, message):
+    assert dfmst("forest", roads, *options, code=2).stderr.endswith(f"Error: {message}\n")
 
 
 def test_names_of_columns(dfmst, parquet, rows):
@@ -91,12 +95,6 @@ def test_json_without_output_writes_no_rows(dfmst, roads):
     assert sorted(path.name for path in Path().iterdir()) == ["roads.parquet"]
 
 
-def test_json_and_rows_cannot_share_standard_output(dfmst, roads):
-    result = dfmst("forest", roads, "-o", "-", "--json", code=2)
-    message = "--json and -o - both write to standard output; name a file with -o, or leave it out."
-    assert result.stderr.endswith(f"Error: {message}\n")
-
-
 @pytest.mark.parametrize("output", [[], ["-o", "-"]])
 def test_standard_output_is_csv(dfmst, roads, output):
     result = dfmst("forest", roads, *output)
@@ -121,22 +119,13 @@ def test_formats_follow_the_suffix(dfmst, roads, picked, suffix):
     assert reader(f"out.{suffix}").to_pydict() == picked([1, 2, 4, 6])
 
 
-def test_several_inputs_are_one_table(dfmst, parquet, roads, rows, picked):
-    table = pyarrow.parquet.read_table(roads)
-    names = [f"part-{start}.parquet" for start in (0, 3, 6)]
-    for start, name in zip((0, 3, 6), names, strict=True):
-        parquet(name, table.slice(start, 3))
-    dfmst("forest", *names, "-o", "out.parquet")
-    assert rows("out.parquet") == picked([1, 2, 4, 6])
-
-
-def test_directory_of_parquet(dfmst, parquet, roads, rows, picked):
+def test_several_inputs_and_a_directory_are_one_table(dfmst, parquet, roads, rows, picked):
     table = pyarrow.parquet.read_table(roads)
     Path("parts").mkdir()
-    parquet("parts/0.parquet", table.slice(0, 5))
-    parquet("parts/1.parquet", table.slice(5))
-    dfmst("forest", "parts", "-o", "out.parquet")
-    assert rows("out.parquet") == picked([1, 2, 4, 6])
+    names = [parquet(f"parts/{start}.parquet", table.slice(start, 3)) for start in (0, 3, 6)]
+    for inputs in (names, ["parts"]):
+        dfmst("forest", *inputs, "-o", "out.parquet")
+        assert rows("out.parquet") == picked([1, 2, 4, 6])
 
 
 def test_schema_and_metadata_stay(dfmst, parquet):

@@ -14,14 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from dfmst.cli import main
-from dfmst.formats import FORMATS
+from dfmst.formats import FORMATS, write
 
 LONG = "x" * 300
-GRAPHML = (
-    '<?xml version="1.0" encoding="foo-9"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-    '<graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>'
-)
-JSON = f'{{"nodes": [{{"id": 1}}], "links": [{{"source": 1, "target": 1, "weight": {"9" * 5000}}}]}}'
 
 
 @pytest.mark.parametrize("command", ["forest", "components", "convert"])
@@ -44,24 +39,18 @@ def test_the_longest_name(dfmst, roads):
     assert sorted(path.name for path in Path().iterdir()) == ["roads.parquet", name]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.graphml", GRAPHML, "a.graphml: broken GraphML (unknown encoding: foo-9)"),
-        ("a.json", JSON, "a.json: broken JSON (a whole number of 5,000 digits, 99999999999999999999...)"),
-        ("a.txt", "1 2 0.5\n1 2 1e400\n", "a.txt, line 2: a number beyond 64-bit floats in column 3 (weight), '1e400'"),
-    ],
-)
-def test_odd_files(dfmst, name, content, message):
-    Path(name).write_text(content)
-    assert dfmst("forest", name, code=2).stderr.startswith(f"Error: {message}")
+@pytest.fixture
+def full(monkeypatch):
+    """Let a function fail as if the disk was full."""
 
-
-def test_a_full_disk_is_a_failure(dfmst, roads, monkeypatch):
-    def full(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dfmst.formats.write.open_native", full)
+    return lambda owner, name: monkeypatch.setattr(owner, name, fail)
+
+
+def test_a_full_disk_is_a_failure(dfmst, roads, full):
+    full(write, "open_native")
     for arguments in (["-o", "forest.csv"], []):
         result = dfmst("forest", roads, *arguments, code=1)
         assert ": no space left on device\nHint: free some space, or write to another disk\n" in result.stderr
@@ -69,11 +58,8 @@ def test_a_full_disk_is_a_failure(dfmst, roads, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["newick", "report"])
-def test_a_full_disk_of_a_text(dfmst, roads, monkeypatch, command):
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
+def test_a_full_disk_of_a_text(dfmst, roads, full, command):
+    full(Path, "write_text")
     result = dfmst(command, roads, "-o", "out", code=1)
     assert result.stderr.startswith("Error: cannot write out: no space left on device\nHint: free some space")
     assert not Path("out").exists()
@@ -85,11 +71,8 @@ def test_a_full_device_is_a_failure(dfmst, roads):
     assert result.stderr.startswith("Error: cannot write /dev/full: no space left on device\n")
 
 
-def test_no_room_for_the_file_itself(dfmst, roads, monkeypatch):
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "touch", full)
+def test_no_room_for_the_file_itself(dfmst, roads, full):
+    full(Path, "touch")
     result = dfmst("forest", roads, "-o", "forest.csv", code=1)
     assert result.stderr.startswith("Error: cannot write forest.csv: no space left on device\n")
 
@@ -193,17 +176,6 @@ def test_what_is_skipped_among_the_rows_is_told(dfmst):
     for command in ("forest", "convert"):
         result = dfmst(command, "a.txt", "-o", f"{command}.csv")
         assert result.stderr.startswith("a.txt: skipped 1 comments or blank lines among the rows\n")
-
-
-def test_unsigned_weights_go_through_csv(dfmst, parquet, rows):
-    import pyarrow as pa
-
-    weights = pa.array([2**64 - 1, 2**64 - 2, 2**64 - 3], pa.uint64())
-    edges = parquet("u64.parquet", pa.table({"source": [1, 2, 1], "target": [2, 3, 3], "weight": weights}))
-    dfmst("convert", edges, "-o", "u.csv")
-    for name in (edges, "u.csv"):
-        dfmst("forest", name, "-o", f"{name}.forest.parquet")
-    assert rows("u.csv.forest.parquet") == rows(f"{edges}.forest.parquet")
 
 
 def test_the_package_runs_as_a_program():

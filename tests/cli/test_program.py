@@ -63,7 +63,7 @@ def test_a_command_on_a_csv_loads_no_other_format_and_no_other_algorithm(start, 
     used = {"formats.delimited", "algorithms.filter_kruskal"}
     unused = {
         "formats.metis",
-        "formats.parquet",
+        "formats.columnar",
         "algorithms.prim",
         "algorithms.frame_forest",
         "_verification.certificate",

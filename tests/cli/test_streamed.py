@@ -32,6 +32,14 @@ FILES = ("part-0.parquet", "part-1.parquet", "part-2.parquet", "-s", "a", "-t", 
 LIMIT = ("--memory-limit", "16MB")
 
 
+def in_a_directory() -> tuple[str, ...]:
+    """Move the files to parts/; return the options that name their columns."""
+    Path("parts").mkdir()
+    for name in FILES[:3]:
+        Path(name).rename(f"parts/{name}")
+    return FILES[3:]
+
+
 @pytest.mark.parametrize("order", [[], ["--maximum"], ["--unweighted"]])
 def test_the_rows_and_the_summary_of_a_run_in_memory(dfmst, parts, order):
     files = [name for name in FILES if "--unweighted" not in order or name not in ("-w", "km")]
@@ -52,10 +60,7 @@ def test_a_limit_that_the_rows_fit(dfmst, parts):
 
 
 def test_a_directory_and_a_sentence(dfmst, parts):
-    Path("parts").mkdir()
-    for name in FILES[:3]:
-        Path(name).rename(f"parts/{name}")
-    result = dfmst("forest", "parts", *FILES[3:], *LIMIT, "-o", "out.csv")
+    result = dfmst("forest", "parts", *in_a_directory(), *LIMIT, "-o", "out.csv")
     assert result.stderr.startswith("minimum spanning forest: 4,999 of 300,000 rows, total weight ")
     expected = library.minimum_spanning_forest(parts, "a", "b", "km")
     assert library.read_edges("out.csv").to_pydict() == expected.to_pydict()
@@ -172,10 +177,7 @@ def test_rows_on_disk(dfmst, parts, monkeypatch):
 
 def test_verify_within_a_limit(dfmst, parts):
     dfmst("forest", *FILES, "-o", "out.parquet")
-    Path("parts").mkdir()
-    for name in FILES[:3]:
-        Path(name).rename(f"parts/{name}")
-    columns = FILES[3:]
+    columns = in_a_directory()
     whole = json.loads(dfmst("verify", "parts", "out.parquet", *columns, "--json").stdout)
     found = json.loads(dfmst("verify", "parts", "out.parquet", *columns, *LIMIT, "--json").stdout)
     assert {**whole, "seconds": 0} == {**found, "seconds": 0}
@@ -184,13 +186,10 @@ def test_verify_within_a_limit(dfmst, parts):
 
 def test_verify_refuses_within_a_limit(dfmst, parts):
     dfmst("forest", *FILES, "-o", "out.parquet")
-    Path("parts").mkdir()
-    for name in FILES[:3]:
-        Path(name).rename(f"parts/{name}")
+    columns = in_a_directory()
     forest = pyarrow.parquet.read_table("out.parquet")
     changed = forest.set_column(3, "name", pa.array(["another", *forest["name"].to_pylist()[1:]]))
     pyarrow.parquet.write_table(changed, "changed.parquet")
-    columns = FILES[3:]
     result = dfmst("verify", "parts", "changed.parquet", *columns, *LIMIT, code=1)
     assert "row 0 of the forest is not in the edge table: column 'name' differs from row" in result.stderr
     pyarrow.parquet.write_table(forest.replace_schema_metadata(None), "plain.parquet")

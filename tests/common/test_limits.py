@@ -84,7 +84,7 @@ def test_a_lack_of_memory_is_no_damage(tmp_path, monkeypatch, name):
         raise pa.ArrowMemoryError("malloc of size 67108864 failed")
 
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", fail)
-    monkeypatch.setattr("dfmst.formats.arrow_ipc._open", fail)
+    monkeypatch.setattr("dfmst.formats.columnar._open_arrow", fail)
     with pytest.raises(CapacityError, match=r"^out of memory: 67,108,864 more bytes"):
         formats.read_edges(path)
     if name == "e.parquet":
@@ -99,7 +99,7 @@ def test_files_that_memory_does_not_hold(tmp_path, monkeypatch, name):
     if name == "folder":
         path.mkdir()
     formats.write_edges(table, path / "e.parquet" if name == "folder" else path)
-    monkeypatch.setattr("dfmst.formats.memory.free_memory", lambda: 4_000_000)
+    monkeypatch.setattr("dfmst.formats.read.free_memory", lambda: 4_000_000)
     read: list[Any] = []
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", lambda *path, **_: map(read.append, path))
     with pytest.raises(
@@ -121,8 +121,8 @@ def test_dictionaries_count(tmp_path, monkeypatch, name):
     path = tmp_path / name
     formats.write_edges(pa.table({"source": tags, "target": tags, "weight": np.zeros(50_000)}), path)
     assert not dfmst.stream.fits(path, (256 << 20) + 50_000 * (16 + 40))  # indices, weights and solving alone
-    monkeypatch.setattr("dfmst.formats.memory.size_in_memory", lambda path: (0, 0))
-    monkeypatch.setattr("dfmst.formats.memory.free_memory", lambda: 2 * 50_000 * 20)
+    monkeypatch.setattr("dfmst.formats.read.size_in_memory", lambda path: (0, 0))
+    monkeypatch.setattr("dfmst.formats.read.free_memory", lambda: 2 * 50_000 * 20)
     with pytest.raises(CapacityError, match="50,000 rows take"):
         formats.read_edges(path)
 

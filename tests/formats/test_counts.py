@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pyarrow as pa
 import pytest
 
-from dfmst.errors import FormatError
-from dfmst.formats import open_edges, read_edges
+from tests.support.files import read, refusal
 
 BANNER = "%%MatrixMarket matrix coordinate pattern general\n"
 POINTS = "EDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n"
@@ -38,21 +34,13 @@ CASES = [
 ]
 
 
-def read(path: Path, block_bytes: int, counts: str) -> pa.Table:
-    return open_edges(path, block_bytes=block_bytes, counts=counts).read_all()  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("block_bytes", [4, 1 << 20])
 @pytest.mark.parametrize(("name", "text", "message", "rows"), CASES)
-def test_counts_that_do_not_hold(
-    tmp_path: Path, name: str, text: str, message: str, rows: int, block_bytes: int
-) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(FormatError) as error:
-        read(tmp_path / name, block_bytes, "check")
-    assert message in error.value.message
-    assert "counts='ignore'" in error.value.hint or "no DIMENSION" in message
-    assert read(tmp_path / name, block_bytes, "ignore").num_rows == rows
+def test_counts_that_do_not_hold(name: str, text: str, message: str, rows: int, block_bytes: int) -> None:
+    error = refusal(text, name, block_bytes=block_bytes)
+    assert message in error
+    assert "counts='ignore'" in error or "no DIMENSION" in message
+    assert read(text, name, block_bytes=block_bytes, counts="ignore").num_rows == rows
 
 
 HUGE = [
@@ -69,24 +57,14 @@ HUGE = [
 
 
 @pytest.mark.parametrize(("name", "text", "message"), HUGE)
-def test_numbers_that_no_count_has(tmp_path: Path, name: str, text: str, message: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(FormatError) as error:
-        read_edges(tmp_path / name)
-    assert message in error.value.message
+def test_numbers_that_no_count_has(name: str, text: str, message: str) -> None:
+    assert refusal(text, name).startswith(f"{name}, {message}")
 
 
-def test_a_header_that_konect_does_not_count(tmp_path: Path) -> None:
-    (tmp_path / "out.a").write_text(f"% sym unweighted\n% {'9' * 5000} 3 3\n1 2\n")
-    assert read_edges(tmp_path / "out.a").num_rows == 1
+def test_a_header_that_konect_does_not_count() -> None:
+    assert read(f"% sym unweighted\n% {'9' * 5000} 3 3\n1 2\n", "out.a").num_rows == 1
 
 
-def test_an_unknown_choice(tmp_path: Path) -> None:
+def test_an_unknown_choice() -> None:
     with pytest.raises(ValueError, match="counts must be 'check' or 'ignore', not 'hold'"):
-        read_edges(tmp_path / "a.txt", counts="hold")  # type: ignore[arg-type]
-
-
-def test_a_misspelt_format(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("1 2\n")
-    with pytest.raises(FormatError, match="did you mean 'dimacs'"):
-        read_edges(tmp_path / "a.txt", "dimac")
+        read("1 2\n", counts="hold")

@@ -108,6 +108,11 @@ def test_a_suffix_that_is_not_read(tmp_path: Path, format: detect.Refused) -> No
         assert read_edges(path, "snap").num_rows == 1
 
 
+def test_the_guide_names_every_format() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "files.md"
+    assert [name for name in FORMATS if f"`{name}`" not in guide.read_text()] == []
+
+
 def test_the_import_is_light() -> None:
     code = "import sys, dfmst.formats; print({'pandas', 'polars', 'dask', 'networkx'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

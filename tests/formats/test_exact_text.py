@@ -11,12 +11,13 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats import open_edges, read_edges, write_edges
+from dfmst.formats import read_edges, write_edges
 from dfmst.formats.text_reader import LineEnds
+from tests.support.files import read, read_columns, refusal
 
 BLOCKS = [16, 1 << 20]
 BIG = 2**53 + 1
+BANNER = "%%MatrixMarket matrix coordinate real general\n"
 POINTS = "DIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\nEOF\n"
 GML = "graph [\n node [ id 1 ]\n node [ id 2 ]\n edge [ source 1 target 2 weight 5 ]\n]\n"
 TEXTS = {
@@ -37,43 +38,28 @@ TEXTS = {
 }
 
 
-def read(folder: Path, name: str, text: str | bytes, block_bytes: int = 1 << 20) -> pa.Table:
-    path = folder / name
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return open_edges(path, block_bytes=block_bytes).read_all()
-
-
 @pytest.mark.parametrize("block_bytes", BLOCKS)
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_line_end_ends_a_line(tmp_path: Path, name: str, block_bytes: int) -> None:
+def test_every_line_end_ends_a_line(name: str, block_bytes: int) -> None:
     text = TEXTS[name]
-    expected = read(tmp_path, name, text)
+    expected = read(text, name)
     assert expected.num_rows
     ends = cycle(["\r", "\r\n", "\n"])
     mixed = "".join(line + next(ends) for line in text.splitlines())
     for other in (text.replace("\n", "\r"), text.replace("\n", "\r\n"), mixed):
-        assert read(tmp_path, name, other, block_bytes).equals(expected)
-
-
-def test_line_numbers_count_carriage_returns(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="line 3: too few columns"):
-        read(tmp_path, "a.csv", "source,target\r1,2\r3\r")
+        assert read(other, name, block_bytes=block_bytes).equals(expected)
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
-def test_carriage_returns_in_quotes_stay(tmp_path: Path, block_bytes: int) -> None:
-    table = read(tmp_path, "a.csv", 'source,target,note\r1,2,"a\rb"\r3,4,"c\r\nd"\r', block_bytes)
+def test_carriage_returns_in_quotes_stay(block_bytes: int) -> None:
+    table = read('source,target,note\r1,2,"a\rb"\r3,4,"c\r\nd"\r', "a.csv", block_bytes=block_bytes)
     assert table["note"].to_pylist() == ["a\rb", "c\r\nd"]
 
 
 def test_line_ends_that_lie_between_two_pieces() -> None:
     ends = LineEnds()
-    assert [ends.feed(b"1\r"), ends.feed(b"\r"), ends.feed(b"\n2\r"), ends.feed(b"", last=True)] == [
-        b"1",
-        b"\n",
-        b"\n2",
-        b"\n",
-    ]
+    found = [ends.feed(b"1\r"), ends.feed(b"\r"), ends.feed(b"\n2\r"), ends.feed(b"", last=True)]
+    assert found == [b"1", b"\n", b"\n2", b"\n"]
 
 
 NUMBERS = [
@@ -92,34 +78,25 @@ NUMBERS = [
 @pytest.mark.parametrize("column", ["weight", "km"])
 @pytest.mark.parametrize(("words", "kind", "values"), NUMBERS)
 def test_csv_numbers_are_not_rounded(
-    tmp_path: Path, words: list[str], kind: pa.DataType, values: list[Any], column: str, block_bytes: int
+    words: list[str], kind: pa.DataType, values: list[Any], column: str, block_bytes: int
 ) -> None:
-    rows = "".join(f"{at},{at + 1},{word}\n" for at, word in enumerate(words))
-    (tmp_path / "a.csv").write_text(f"source,target,{column}\n{rows}")
-    table = open_edges(tmp_path / "a.csv", weight=column, block_bytes=block_bytes).read_all()
-    assert table[column].type == kind
-    assert table[column].to_pylist() == values
+    text = f"source,target,{column}\n" + "".join(f"{at},{at + 1},{word}\n" for at, word in enumerate(words))
+    found = read(text, "a.csv", weight=column, block_bytes=block_bytes)[column]
+    assert (found.type, found.to_pylist()) == (kind, values)
 
 
 REFUSED = [
     ("a.csv", f"1,2,0.5\n2,3,{'9' * 39}\n", "line 2: a number beyond 38 digits"),
-    (
-        "a.csv",
-        f"1,2,inf\n2,3,{BIG}\n",
-        "line 1: not a finite number, in a column of numbers that a 64-bit float would round",
-    ),
+    ("a.csv", f"1,2,inf\n2,3,{BIG}\n", "line 1: not a finite number, in a column of numbers that a 64-bit float"),
     ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
     ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
     ("a.txt", f"1 2 0.5\n2 3 {BIG}\n", "line 2: a number that a 64-bit float would round in column 3 (weight)"),
     ("a.txt", f"1 2 {BIG}\n2 3 0.5\n", "line 1: a number that a 64-bit float would round in column 3 (weight)"),
     ("a.gr", f"a 1 2 0.5\na 2 3 -{BIG}.0\n", "line 2: a number that a 64-bit float would round"),
-    (
-        "a.mtx",
-        f"%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 {BIG}\n",
-        "line 3: a number that a 64-bit float would round",
-    ),
+    ("a.mtx", f"{BANNER}3 3 1\n1 2 {BIG}\n", "line 3: a number that a 64-bit float would round"),
     ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 64-bit floats in column 3 (weight), '1e400'"),
     ("a.txt", "1 2 -1e400\n", "line 1: a number beyond 64-bit floats"),
+    ("a.csv", "source,target\r1,2\r3\r", "line 3: too few columns"),
     # Ids that are floats
     ("a.csv", "1.0,2\n1,3\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'; vertex ids must be"),
     ("a.csv", "source,target\n1,2\n2,0.5\n", "line 3: column 2 (target) holds numbers that are not whole, '0.5'"),
@@ -132,21 +109,16 @@ REFUSED = [
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
 @pytest.mark.parametrize(("name", "text", "message"), REFUSED)
-def test_what_no_type_holds_is_refused(tmp_path: Path, name: str, text: str, message: str, block_bytes: int) -> None:
-    with pytest.raises(InvalidEdgesError) as error:
-        read(tmp_path, name, text, block_bytes)
-    assert f"{tmp_path / name}, {message}" in str(error.value)
-
-
-def test_integral_floats_get_the_hint(tmp_path: Path) -> None:
-    with pytest.raises(InvalidEdgesError, match="pandas turns integer ids with gaps into floats"):
-        read(tmp_path, "a.csv", "source,target\n1.0,2\n")
+def test_what_no_type_holds_is_refused(name: str, text: str, message: str, block_bytes: int) -> None:
+    error = refusal(text, name, block_bytes=block_bytes)
+    assert error.startswith(f"{name}, {message}")
+    assert "not whole" not in message or "pandas turns integer ids with gaps into floats" in error
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
-def test_numbers_beside_names_are_names(tmp_path: Path, block_bytes: int) -> None:
-    table = read(tmp_path, "a.csv", f"source,target\n1.0,2\nRome,{2**70}\n1,Bari\n", block_bytes)
-    assert table.to_pydict() == {"source": ["1.0", "Rome", "1"], "target": ["2", str(2**70), "Bari"]}
+def test_numbers_beside_names_are_names(block_bytes: int) -> None:
+    table = read_columns(f"source,target\n1.0,2\nRome,{2**70}\n1,Bari\n", "a.csv", block_bytes=block_bytes)
+    assert table == {"source": ["1.0", "Rome", "1"], "target": ["2", str(2**70), "Bari"]}
 
 
 def test_unsigned_weights_go_through_csv(tmp_path: Path) -> None:
@@ -159,7 +131,7 @@ def test_unsigned_weights_go_through_csv(tmp_path: Path) -> None:
     assert forest.equals(dfmst.minimum_spanning_forest(edges, "source", "target", "weight"))
 
 
-def test_forests_of_decimal_ids_and_weights(tmp_path: Path) -> None:
-    table = read(tmp_path, "a.csv", f"-1,{2**64},{BIG}\n{2**64},5,{BIG - 1}\n5,-1,0.5\n")
+def test_forests_of_decimal_ids_and_weights() -> None:
+    table = read(f"-1,{2**64},{BIG}\n{2**64},5,{BIG - 1}\n5,-1,0.5\n", "a.csv")
     forest = dfmst.minimum_spanning_forest(table, "source", "target", "weight")
     assert forest["weight"].to_pylist() == [BIG - 1, Decimal("0.5")]

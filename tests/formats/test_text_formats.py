@@ -5,29 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from dfmst.errors import FormatError
 from dfmst.formats import open_edges
+from tests.support.files import read, read_columns, refusal
 from tests.support.lanes import examples
 
 HUGE = 2**53 + 1
-Row = tuple[int, int, Any]
-
-
-def read(text: str | bytes, name: str = "edges.txt", format: str | None = None, block_bytes: int = 1 << 20) -> pa.Table:
-    """Write a file, read it, and hold what was read to be well formed."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        table = open_edges(path, format, block_bytes=block_bytes).read_all()
-    table.validate(full=True)
-    return table
+Row = tuple[Any, Any, Any]
 
 
 def table_of(rows: list[Row], weighted: bool = True) -> dict[str, list[Any]]:
@@ -216,34 +205,37 @@ def test_tsplib_is_made_in_bounded_batches(tmp_path: Path) -> None:
     assert max(sizes) <= 1 << 18
 
 
-def test_cedge_keeps_the_edge_ids() -> None:
-    table = read("7 0 1 0.5\n8 1 2 1\n", "roads.cedge")
-    assert table.to_pydict() == {"source": [0, 1], "target": [1, 2], "weight": [0.5, 1.0], "edge_id": [7, 8]}
+OTHERS = [
+    ("roads.cedge", "7 0 1 0.5\n8 1 2 1\n", table_of([(0, 1, 0.5), (1, 2, 1.0)]) | {"edge_id": [7, 8]}),
+    ("out.mail", "% asym unweighted\n1 2 1 99\n", {"source": [1], "target": [2], "timestamp": [99]}),
+    # A multigraph may have fewer rows than KONECT counts.
+    ("out.mail", "% sym positive\n% 5 3 3\n1 2 3\n2 3 2\n", table_of([(1, 2, 3), (2, 3, 2)])),
+    ("edges.gr", "a 1 2 3 4 5.5\n", table_of([(1, 2, 3)]) | {"column_5": [4], "column_6": [5.5]}),
+    ("edges.txt", "1 2 3 4\n", table_of([(1, 2, 3)]) | {"column_4": [4]}),
+    ("queens.col", "c x\n\np edge 3 2\ne 1 2\nc between\n\ne 2 3\nc last", {"source": [1, 2], "target": [2, 3]}),
+    ("edges.txt", "# people\nann bob 1.5\nbob 3 2\n", table_of([("ann", "bob", 1.5), ("bob", "3", 2.0)])),
+    (
+        "a.mtx",
+        f"%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 1\n1 2 {2**64 - 1}\n",
+        table_of([(1, 2, 2**64 - 1)]),
+    ),
+    ("edges.txt", "+1 2 +3\n2 -3 4\n", table_of([(1, 2, 3), (2, -3, 4)])),
+    *(
+        ("edges.txt", text, {"source": [1, 2], "target": [2, 3]})
+        for text in (
+            "col1 col2\n1 2\n2 3\n",
+            "1 2\n2 3",
+            " 1\t2 \n\n\n2   3\n",
+            "\ufeff1 2\r\n2 3\r\n",
+            "1 2\n# note\n% note\n2 3\n",
+        )
+    ),
+]
 
 
-def test_konect_timestamps() -> None:
-    table = read("% asym unweighted\n1 2 1 1234567890\n2 3 1 1234567891\n", "out.mail")
-    assert table.to_pydict() == {"source": [1, 2], "target": [2, 3], "timestamp": [1234567890, 1234567891]}
-
-
-def test_a_multigraph_may_have_fewer_rows_than_konect_counts() -> None:
-    assert read("% sym positive\n% 5 3 3\n1 2 3\n2 3 2\n", "out.mail").num_rows == 2
-
-
-def test_columns_after_the_weight_are_kept() -> None:
-    table = read("a 1 2 3 4 5.5\n", "edges.gr")
-    assert table.to_pydict() == {"source": [1], "target": [2], "weight": [3], "column_5": [4], "column_6": [5.5]}
-    table = read("1 2 3 4\n", "edges.txt")
-    assert table.to_pydict() == {"source": [1], "target": [2], "weight": [3], "column_4": [4]}
-
-
-def test_dimacs_colouring_and_comments_between_rows() -> None:
-    text = "c x\n\np edge 3 2\ne 1 2\nc between\n\ne 2 3\nc last"
-    assert read(text, "queens.col").to_pydict() == {"source": [1, 2], "target": [2, 3]}
-
-
-def test_vertex_names_in_plain_text() -> None:
-    assert read("# people\nann bob 1.5\nbob 3 2\n").to_pydict() == table_of([("ann", "bob", 1.5), ("bob", "3", 2.0)])  # type: ignore[list-item]
+@pytest.mark.parametrize(("name", "text", "expected"), OTHERS)
+def test_what_is_read(name: str, text: str, expected: dict[str, list[Any]]) -> None:
+    assert read_columns(text, name) == expected
 
 
 TEXT_ROWS = [
@@ -255,10 +247,7 @@ TEXT_ROWS = [
     ("from to\na b\n", {"source": ["a"], "target": ["b"]}),
     ("ann bob nan\nbob cy 3\n", {"source": ["ann", "bob"], "target": ["bob", "cy"], "weight": [math.nan, 3.0]}),
     ("ann bob\nbob 3\n", {"source": ["ann", "bob"], "target": ["bob", "3"]}),
-    (
-        "a b 1\n#c %d 2\n# note\n%e f 3\n",
-        {"source": ["a", "#c", "%e"], "target": ["b", "%d", "f"], "weight": [1, 2, 3]},
-    ),
+    ("a b 1\n#c %d 2\n# x\n%e f 3\n", table_of([("a", "b", 1), ("#c", "%d", 2), ("%e", "f", 3)])),
     ("a b\n\t#c   d \n# a note\n", {"source": ["a", "#c"], "target": ["b", "d"]}),
     ("# a note\n#c d 7\na b 1\n", {"source": ["#c", "a"], "target": ["d", "b"], "weight": [7, 1]}),
     ("#from to weight\na b 1\n", {"source": ["a"], "target": ["b"], "weight": [1]}),
@@ -266,12 +255,7 @@ TEXT_ROWS = [
     ("1 2 3 007 x\n", {"source": [1], "target": [2], "weight": [3], "column_4": ["007"], "column_5": ["x"]}),
     (
         "# NetworkX\na b {'weight': 5e-3, 'name': 'x y'}\n\na 07 {}\n",
-        {
-            "source": ["a", "a"],
-            "target": ["b", "07"],
-            "weight": [0.005, None],
-            "name": ["x y", None],
-        },
+        table_of([("a", "b", 0.005), ("a", "07", None)]) | {"name": ["x y", None]},
     ),
     ("1 2 {'weight': 3}\n", {"source": [1], "target": [2], "weight": [3]}),
     ("# a b {'weight': 3}\n#c d {}\ne f {}", {"source": ["#c", "e"], "target": ["d", "f"]}),
@@ -289,16 +273,12 @@ def test_headings_and_comments_among_text_ids(text: str, expected: dict[str, lis
     ("roles", "expected"),
     [
         ({"weight": "cost"}, {"source": ["07", "b"], "target": ["b", "c"], "cost": [3, 4]}),
-        ({"source": "x", "target": "y"}, {"x": ["07", "b"], "y": ["b", "c"], "weight": ["3", "4"]}),
+        ({"source": "x", "target": "y"}, {"x": ["07", "b"], "y": ["b", "c"], "weight": [3, 4]}),
         ({"source": "y", "target": "cost"}, {"x": ["07", "b"], "y": ["b", "c"], "cost": ["3", "4"]}),
     ],
 )
-def test_columns_that_a_caller_names(tmp_path: Path, roles: dict[str, str], expected: dict[str, list[Any]]) -> None:
-    (tmp_path / "edges.txt").write_text("x y cost\n07 b 3\nb c 4\n")
-    table = open_edges(tmp_path / "edges.txt", **roles).read_all()  # type: ignore[arg-type]
-    assert {name: list(map(str, column)) for name, column in table.to_pydict().items()} == {
-        name: list(map(str, column)) for name, column in expected.items()
-    }
+def test_columns_that_a_caller_names(roles: dict[str, str], expected: dict[str, list[Any]]) -> None:
+    assert str(read_columns("x y cost\n07 b 3\nb c 4\n", **roles)) == str(expected)
 
 
 @pytest.mark.parametrize(
@@ -310,48 +290,20 @@ def test_columns_that_a_caller_names(tmp_path: Path, roles: dict[str, str], expe
         ("a 1 2\nc x\na 2 3", 1),
     ],
 )
-def test_what_is_skipped_among_the_rows_is_counted(tmp_path: Path, text: str, count: int) -> None:
-    path = tmp_path / "edges.txt"
-    path.write_text(text)
+def test_what_is_skipped_among_the_rows_is_counted(text: str, count: int) -> None:
     notes: list[str] = []
-    open_edges(path, block_bytes=8, note=notes.append).read_all()
-    assert notes == ([f"{path}: skipped {count} comments or blank lines among the rows"] if count else [])
+    read(text, block_bytes=8, note=notes.append)
+    told = [note.rpartition("/")[2] for note in notes]
+    assert told == ([f"edges.txt: skipped {count} comments or blank lines among the rows"] if count else [])
 
 
-def test_a_row_of_text_before_rows_of_numbers_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "edges.txt"
-    path.write_text("#eve 07\n# 3 4\n7 8\n")
+def test_a_row_of_text_before_rows_of_numbers_is_told() -> None:
     notes: list[str] = []
-    assert open_edges(path, note=notes.append).read_all().to_pydict() == {"source": [7], "target": [8]}
-    assert notes == [f"{path}: skipped 1 lines before the rows, such as '#eve 07'"]
-
-
-def test_weights_of_an_unsigned_matrix() -> None:
-    text = f"%%MatrixMarket matrix coordinate unsigned-integer general\n2 2 1\n1 2 {2**64 - 1}\n"
-    assert read(text, "a.mtx").to_pydict() == {"source": [1], "target": [2], "weight": [2**64 - 1]}
-
-
-def test_names_of_columns_in_plain_text_are_skipped() -> None:
-    assert read("col1 col2\n1 2\n2 3\n").to_pydict() == {"source": [1, 2], "target": [2, 3]}
-
-
-@pytest.mark.parametrize(
-    "text", ["1 2\n2 3", " 1\t2 \n\n\n2   3\n", "\ufeff1 2\r\n2 3\r\n", "1 2\n# note\n% note\n2 3\n"]
-)
-def test_blanks_and_line_ends(text: str) -> None:
-    assert read(text).to_pydict() == {"source": [1, 2], "target": [2, 3]}
-
-
-def test_signs_before_numbers() -> None:
-    assert read("+1 2 +3\n2 -3 4\n").to_pydict() == table_of([(1, 2, 3), (2, -3, 4)])
+    assert read_columns("#eve 07\n# 3 4\n7 8\n", note=notes.append) == {"source": [7], "target": [8]}
+    assert notes[0].endswith("/edges.txt: skipped 1 lines before the rows, such as '#eve 07'")
 
 
 @pytest.mark.parametrize("letters", ["\u2028", "\x1c", "\xa0", "2\u2028", "2\x1c3"])
-def test_only_ascii_blanks_separate_words(tmp_path: Path, letters: str) -> None:
-    metis, snap = tmp_path / "a.graph", tmp_path / "a.txt"
-    metis.write_text(f"3 2\n2 3\n{letters} 1\n1\n", encoding="utf-8")
-    snap.write_text(f"{letters}\n1 2\n", encoding="utf-8")
-    with pytest.raises(FormatError, match="line 3: not a whole number"):
-        open_edges(metis).read_all()
-    with pytest.raises(FormatError, match="line 1: too few columns"):
-        open_edges(snap).read_all()
+def test_only_ascii_blanks_separate_words(letters: str) -> None:
+    assert refusal(f"3 2\n2 3\n{letters} 1\n1\n", "a.graph").startswith("a.graph, line 3: not a whole number")
+    assert refusal(f"{letters}\n1 2\n", "a.txt").startswith("a.txt, line 1: too few columns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,70 +13,51 @@ from hypothesis import given, strategies as st
 
 from dfmst.errors import FormatError
 from dfmst.formats import open_edges, read_edges
+from tests.support.files import read, read_columns, refusal
 from tests.support.lanes import examples
 
 ROWS = 5_000
 BLOCK = 4096
 
 
-def _write(path: Path, last: str, separator: str = " ") -> Path:
-    rows = [separator.join(map(str, (at, at + 1, at % 7))) for at in range(ROWS)]
-    path.write_text("\n".join([*rows, last]) + "\n")
-    return path
+def text(last: str, separator: str = " ") -> str:
+    return "\n".join([*(separator.join(map(str, (at, at + 1, at % 7))) for at in range(ROWS)), last]) + "\n"
 
 
 @pytest.mark.parametrize("block_bytes", [BLOCK, 1 << 23])
-@pytest.mark.parametrize("last", ["1 2 0.5", "1 2 1e3", "1 2 inf", "1 2 nan"])
-def test_a_real_weight_at_the_end(tmp_path: Path, last: str, block_bytes: int) -> None:
-    reader = open_edges(_write(tmp_path / "edges.txt", last), block_bytes=block_bytes)
-    assert reader.schema.types == [pa.int64(), pa.int64(), pa.float64()]
-    table = reader.read_all()
-    assert table.num_rows == ROWS + 1
+@pytest.mark.parametrize(
+    ("name", "last", "types"),
+    [
+        *(("a.txt", f"1 2 {last}", (pa.int64(), pa.float64())) for last in ("0.5", "1e3", "inf", "nan")),
+        ("a.csv", "1,depot,3", (pa.string(), pa.int64())),
+        ("a.csv", f"{2**64 - 1},2,3", (pa.uint64(), pa.int64())),
+        ("a.csv", f"{2**64 - 1},-2,3", (pa.decimal128(38, 0), pa.int64())),
+    ],
+)
+def test_types_hold_the_last_row(
+    name: str, last: str, types: tuple[pa.DataType, pa.DataType], block_bytes: int
+) -> None:
+    table = read(text(last, last[-2] if name == "a.csv" else " "), name, block_bytes=block_bytes)
+    assert table.schema.types == [types[0], *types]
+    assert table["source"].cast(pa.string()).to_pylist() == [*map(str, range(ROWS)), re.split("[ ,]", last)[0]]
     assert table["weight"][:ROWS].to_pylist() == [at % 7 for at in range(ROWS)]
 
 
 @pytest.mark.parametrize("block_bytes", [BLOCK, 1 << 23])
-def test_csv_vertices_become_names_together(tmp_path: Path, block_bytes: int) -> None:
-    table = open_edges(_write(tmp_path / "edges.csv", "1,depot,3", ","), block_bytes=block_bytes).read_all()
-    assert table.schema.types == [pa.string(), pa.string(), pa.int64()]
-    assert table["source"][:3].to_pylist() == ["0", "1", "2"]
+def test_plain_text_that_starts_with_numbers_has_no_names(block_bytes: int) -> None:
+    error = refusal(text("1 depot 3"), block_bytes=block_bytes)
+    assert f"line {ROWS + 1}: not a whole number in column 2 (target), 'depot'" in error
 
 
-@pytest.mark.parametrize("block_bytes", [BLOCK, 1 << 23])
-def test_csv_vertices_beyond_int64(tmp_path: Path, block_bytes: int) -> None:
-    table = open_edges(_write(tmp_path / "edges.csv", f"{2**64 - 1},2,3", ","), block_bytes=block_bytes).read_all()
-    assert table.schema.types == [pa.uint64(), pa.uint64(), pa.int64()]
-    assert table["source"][ROWS].as_py() == 2**64 - 1
-
-
-@pytest.mark.parametrize("block_bytes", [BLOCK, 1 << 23])
-def test_csv_vertices_that_no_integer_type_holds(tmp_path: Path, block_bytes: int) -> None:
-    path = _write(tmp_path / "edges.csv", f"{2**64 - 1},-2,3", ",")
-    table = open_edges(path, block_bytes=block_bytes).read_all()
-    assert table.schema.types == [pa.decimal128(38, 0), pa.decimal128(38, 0), pa.int64()]
-    assert table.slice(ROWS).to_pylist() == [{"source": 2**64 - 1, "target": -2, "weight": 3}]
-
-
-@pytest.mark.parametrize("block_bytes", [BLOCK, 1 << 23])
-def test_plain_text_that_starts_with_numbers_has_no_names(tmp_path: Path, block_bytes: int) -> None:
-    with pytest.raises(FormatError, match=rf"line {ROWS + 1}: not a whole number in column 2 \(target\), 'depot'"):
-        open_edges(_write(tmp_path / "edges.txt", "1 depot 3"), block_bytes=block_bytes).read_all()
-
-
-def test_hexadecimal_is_a_name_in_csv_and_an_error_in_plain_text(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("1,0x10,3\n0x11,4,5\n")
-    assert read_edges(tmp_path / "a.csv").to_pydict() == {
-        "source": ["1", "0x11"],
-        "target": ["0x10", "4"],
-        "weight": [3, 5],
-    }
-    (tmp_path / "a.txt").write_text("1 2\n0x10 3\n")
-    with pytest.raises(FormatError, match="line 2: not a whole number in column 1"):
-        read_edges(tmp_path / "a.txt")
+def test_hexadecimal_is_a_name_in_csv_and_an_error_in_plain_text() -> None:
+    found = read_columns("1,0x10,3\n0x11,4,5\n", "a.csv")
+    assert found == {"source": ["1", "0x11"], "target": ["0x10", "4"], "weight": [3, 5]}
+    assert "line 2: not a whole number in column 1" in refusal("1 2\n0x10 3\n")
 
 
 def test_batches_are_bounded_by_the_block(tmp_path: Path) -> None:
-    path = _write(tmp_path / "edges.txt", "1 2 3")
+    path = tmp_path / "edges.txt"
+    path.write_text(text("1 2 3"))
     batches = list(open_edges(path, block_bytes=BLOCK))
     assert len(batches) > 5
     assert max(batch.num_rows for batch in batches) * len("1 2 3") < 3 * BLOCK

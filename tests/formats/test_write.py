@@ -105,9 +105,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 def test_formats_that_cannot_be_written(tmp_path: Path) -> None:
     assert WRITABLE_FORMATS == ("arrow", "csv", "parquet", "tsv")
-    with pytest.raises(
-        FormatError, match="the format 'metis' cannot be written\nHint: these can be written: arrow, csv"
-    ):
+    with pytest.raises(FormatError, match="the format 'metis' cannot be written\nHint: these can be written: arrow"):
         write_edges(TABLE, tmp_path / "e.csv", format="metis")
     with pytest.raises(FormatError, match="no format follows from the name"):
         write_edges(TABLE, tmp_path / "e")
@@ -116,13 +114,10 @@ def test_formats_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_columns_that_csv_cannot_hold(tmp_path: Path) -> None:
-    for column, kind in (
-        ([[1]], "list<item: int64>"),
-        ([{"x": 1}], "struct<x: int64>"),
-        (None, "extension<arrow.uuid>"),
-    ):
-        column = pa.nulls(1, pa.uuid()) if column is None else column
-        message = f"column 'odd' holds {kind} values, which this format cannot store\nHint: Parquet takes columns"
+    for column in (pa.array([[1]]), pa.array([{"x": 1}]), pa.nulls(1, pa.uuid())):
+        message = (
+            f"column 'odd' holds {column.type} values, which this format cannot store\nHint: Parquet takes columns"
+        )
         with pytest.raises(OutputError, match=message):
             write_edges(pa.table({"source": [1], "odd": column}), tmp_path / "e.csv")
     assert not list(tmp_path.iterdir())
@@ -181,14 +176,18 @@ def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path, error: type[Bas
         pass
 
 
-def test_a_missing_directory(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"the directory .*none does not exist\nHint: create the directory first"):
-        write_edges(TABLE, tmp_path / "none" / "e.csv")
-
-
-def test_a_directory_as_the_target(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="is a directory\nHint: name a file in it"):
-        write_edges(TABLE, tmp_path, format="csv")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none/e.csv", r"the directory .*none does not exist\nHint: create the directory first"),
+        ("", "is a directory\nHint: name a file in it"),
+        ("e.csv/", "is a directory\nHint: name a file in it"),
+    ],
+)
+def test_places_of_no_file(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(OutputError, match=message):
+        write_edges(TABLE, f"{tmp_path}/{name}", format="csv")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
@@ -200,9 +199,7 @@ def test_a_directory_without_permission(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no directory here that refuses even root")
 def test_a_directory_that_takes_no_files() -> None:
-    with pytest.raises(
-        OutputError, match=r"cannot write /proc/self/e\.csv: .*\nHint: write to a directory of your own"
-    ):
+    with pytest.raises(OutputError, match=r"cannot write /proc/self/e\.csv: .*\nHint: write to a directory of your"):
         write_edges(TABLE, "/proc/self/e.csv")
 
 
@@ -231,9 +228,3 @@ def test_a_pipe_without_a_name() -> None:
     os.close(writing)
     with open(reading, "rb") as pipe:
         assert pipe.read().startswith(b"source,target,weight")
-
-
-def test_a_name_of_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="is a directory\nHint: name a file in it"):
-        write_edges(TABLE, f"{tmp_path}/e.csv/", format="csv")
-    assert os.listdir(tmp_path) == []

@@ -38,8 +38,8 @@ from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.budget import parse_memory
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
+from dfmst.formats.columnar import TableSize
 from dfmst.formats.directories import private_directory
-from dfmst.formats.parquet import TableSize
 
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # of ids in a worker's memory, while they are numbered

@@ -41,7 +41,7 @@ from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
-from dfmst.formats.parquet import parquet_footer
+from dfmst.formats.columnar import parquet_footer
 
 
 def _device_table(engine: Engine, view: View, columns: EdgeColumns, row: Array) -> DeviceTable | None:

@@ -25,8 +25,8 @@ from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
+from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
 from dfmst.formats.files import existing_path, open_native, paths_of
-from dfmst.formats.parquet import parquet_files, parquet_footer, parquet_size, path_values
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all

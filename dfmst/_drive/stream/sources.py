@@ -22,7 +22,7 @@ from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.formats.memory import bytes_to_solve
+from dfmst.formats.read import bytes_to_solve
 
 
 def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str = "edges") -> EdgeSource:

@@ -35,7 +35,7 @@ from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS
 from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
-from dfmst.formats.parquet import TableSize
+from dfmst.formats.columnar import TableSize
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
 

@@ -1,4 +1,4 @@
-"""Parquet: one file or a directory of files in the order of their names, their footers, and their rows in batches."""
+"""Files of columns: Parquet, also directories of it, with its footers; Arrow IPC, as files (Feather) and as streams."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.ipc
 import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
-from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, open_native, problem, refusing_damage
+from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
 
 SUFFIXES = (".parquet", ".parq", ".pq")
-_MAGIC = b"PAR1"
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile("[+-]?[0-9]{1,10}")
@@ -88,16 +88,11 @@ def parquet_files(folder: Path) -> list[Path]:
         and path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
         and path.stat().st_size
-        and (path.suffix or _is_parquet(path))
+        and (path.suffix or is_parquet(path))
     )
     if not paths:
         raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
-
-
-def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:
@@ -202,3 +197,41 @@ def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> bool:
     if missing is not None:
         raise missing
     return {*ends} <= {*names}
+
+
+_ARROW_MAGIC = b"ARROW1"
+_BEFORE_STREAM = 8  # bytes of a file before the stream that it holds
+_OLD_FEATHER = b"FEA1"
+_ARROW, _ARROW_HINT = "an Arrow file or stream", "write the table again, as an Arrow file or stream"
+
+
+def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream an Arrow IPC file, a Feather file (version 2) or an Arrow IPC stream."""
+    with file.seekable() as stream:
+        magic = stream.read(len(_ARROW_MAGIC))
+        stream.seek(0)
+        if magic.startswith(_OLD_FEATHER):
+            raise file.problem("Feather version 1, which is retired", hint=_ARROW_HINT)
+        is_file = magic == _ARROW_MAGIC
+        with refusing_damage(file.path, _ARROW, _ARROW_HINT):
+            schema = _open_arrow(stream, is_file).schema
+            _ = schema.names  # PyArrow decodes them at the first access
+    return pa.RecordBatchReader.from_batches(schema, _arrow_batches(file, is_file))
+
+
+def _open_arrow(stream: Any, is_file: bool) -> Any:
+    if has_threads():
+        return pyarrow.ipc.open_file(stream) if is_file else pyarrow.ipc.open_stream(stream)
+    if is_file:
+        stream.seek(_BEFORE_STREAM)  # a reader of files starts a thread
+    return pyarrow.ipc.open_stream(stream, options=pyarrow.ipc.IpcReadOptions(use_threads=False))
+
+
+def _arrow_batches(file: GraphFile, is_file: bool) -> Iterator[pa.RecordBatch]:
+    with file.seekable() as stream, refusing_damage(file.path, _ARROW, _ARROW_HINT):
+        reader = _open_arrow(stream, is_file)
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file and has_threads() else reader:
+            batch.validate(full=True)  # a damaged offset would end the process later
+            plain = batch.replace_schema_metadata()
+            for start in range(0, plain.num_rows, ROWS_IN_A_BATCH):
+                yield plain.slice(start, ROWS_IN_A_BATCH)
