@@ -65,10 +65,12 @@ class EdgeColumns:
                 message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
             check_column_name(argument, name)
-        if type(self.maximum) is not bool:
-            object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
-        if type(self.invalid) is not str or self.invalid not in _INVALID:
-            check_choice(self.invalid, _INVALID, f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
+        maximum: Any = self.maximum  # callers may pass anything
+        if type(maximum) is not bool:
+            object.__setattr__(self, "maximum", yes_or_no("maximum", maximum))
+        invalid: Any = self.invalid
+        if type(invalid) is not str or invalid not in _INVALID:
+            check_choice(invalid, _INVALID, f"invalid is {invalid!r}; it must be 'raise' or 'drop'")
 
     @property
     def names(self) -> tuple[Any, Any, Any]:

@@ -66,9 +66,10 @@ def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_c
     locator = np.random.default_rng(0).permutation(vertices - 1).astype(np.uint64)
     run.append([Rows(path, path + np.uint32(1), path.astype(np.uint64), locator)])
     room = RunBudget((37 << 20) + 5 * vertices, 8)
-    solve_slice(None, [], [1], [], room.size)  # imports what it needs
+    size = int(room.size)
+    solve_slice(None, [], [1], [], size)  # imports what it needs
     tracemalloc.start()
-    state, *parts = solve_slice(None, [run], [vertices], [], room.size)
+    state, *parts = solve_slice(None, [run], [vertices], [], size)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (state.chosen, state.components) == (vertices - 1, 1)
