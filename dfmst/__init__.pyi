@@ -64,3 +64,5 @@ from dfmst.interop import (
 )
 
 __version__: str
+__all__: list[str]
+FRAME_FUNCTIONS: tuple[str, ...]

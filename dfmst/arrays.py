@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
-from dfmst._edges.checked import HOST, CheckedColumns, Readers, edge_statistics, number_ids
-from dfmst._edges.edge_table import Input
+from dfmst._edges.edge_table import HOST, CheckedColumns, Input, Readers, edge_statistics, number_ids
 from dfmst._edges.vertices import unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
@@ -180,7 +179,7 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
             if mask is not None and mask.any():
                 message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
                 raise InvalidEdgesError(message, "remove those edges first")
-    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
+    return number_ids(engine, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
 
 
 def _device_readers() -> Readers:

@@ -29,7 +29,7 @@ pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let fuzzers run longer than in the suite."""
-    about = "how long each fuzzer runs, from new seeds (default: 60, always the same examples)"
+    about = "how long each fuzzer runs, from new seeds (default: a few batches, always the same examples)"
     parser.addoption("--fuzz-seconds", type=float, help=about)
     about = "seed of each fuzzer's first batch, the next ones counting up from it (default: new ones)"
     parser.addoption("--fuzz-seed", type=int, help=about)

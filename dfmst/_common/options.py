@@ -6,7 +6,9 @@ lacks has an entry here, with the reason; a test compares the entries with the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import signature
+from typing import Any
 
 from dfmst.errors import did_you_mean
 
@@ -85,6 +87,19 @@ def refusal(world: str, function: str, option: str) -> str:
     """Return the message of the error for an option that a function does not take for a kind of data."""
     why = reason(world, function, option)
     return f"dfmst.{function} takes no {option}= for a {WORLDS[world]}" + (f": {why}" if why else "")
+
+
+def without_defaults(
+    world: str, function: Callable[..., Any], version: Callable[..., Any], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Leave out options at the defaults of a function that its version does not have; another value is an error."""
+    own, known = signature(function).parameters, signature(version).parameters
+    lacking = named.keys() & own.keys() - known.keys()
+    for option in lacking:
+        value, default = named[option], own[option].default
+        if value is not default and not (isinstance(value, str) and value == default):
+            raise ValueError(refusal(world, function.__name__, option))
+    return {name: value for name, value in named.items() if name not in lacking}
 
 
 def unknown_option(world: str, function: str, option: str, known: Iterable[str]) -> TypeError:

@@ -22,7 +22,6 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 def arrow_column(name: object, column: Any, *, nan_is_null: bool = True) -> pa.Array:
-    """Return a column of any kind as one Arrow array."""
     column = to_arrow(name, column, nan_is_null=nan_is_null) if isinstance(column, np.ndarray) else column
     return whole_ids(column) if isinstance(column, pa.ChunkedArray) else column
 
@@ -322,7 +321,6 @@ def moments(column: pa.Array) -> Array:
 
 
 def no_times(name: object, kind: object) -> InvalidEdgesError:
-    """Return the error for a column of times that holds other values."""
     message = f"column {name!r} holds {kind} values, not times"
     return InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
 

@@ -20,7 +20,6 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.device_columns import device_flags
-from dfmst._edges.device_numbering import device_factorize
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._edges.vertices import Vertices, factorize
@@ -49,12 +48,10 @@ class Conditions:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Names of all columns."""
         return (*self.by, *(name for name in (self.keep, self.drop) if name is not None))
 
     @property
     def words(self) -> list[str]:
-        """The conditions as arguments of a call."""
         by = self.by[0] if len(self.by) == 1 else list(self.by)
         named = {"by": by if self.by else None, "keep": self.keep, "drop": self.drop}
         return [f"{name}={value!r}" for name, value in named.items() if value is not None]
@@ -102,7 +99,6 @@ def condition_masks(
 
 
 def _mask(name: Any, values: Any) -> Array:
-    """The entries of a boolean column."""
     on_host = isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray))
     mask, nulls = (_host_mask if on_host else _device_mask)(name, values)
     if nulls is not None and nulls.any():
@@ -113,7 +109,6 @@ def _mask(name: Any, values: Any) -> Array:
 
 
 def _host_mask(name: Any, values: Any) -> tuple[Array, Array]:
-    """Entries, and which of them are null."""
     column = plain_ids(arrow_column(name, values))
     column = _booleans(name, column) if len(column) else column
     nulls = np.asarray(column.is_null())
@@ -190,7 +185,6 @@ def _closing_rows(rows: EdgeTable) -> list[int]:
 
 
 def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
-    """Return the error for rows to keep, some of which close a cycle."""
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
     message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
     return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
@@ -251,7 +245,6 @@ def value_codes(name: Any, columns: list[pa.Array]) -> Array:
 
 
 def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
-    """Code of each row, from those of a column's entries."""
     if not pa.types.is_dictionary(column.type):
         return codes
     places = column.indices.cast(pa.int64()).fill_null(len(codes)).to_numpy()
@@ -271,7 +264,6 @@ def group_order(entries: list[pa.Array], row: Array) -> Array:
 
 
 def no_groups(name: Any, kinds: str) -> InvalidEdgesError:
-    """Return the error for a column that names no groups."""
     message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
     return InvalidEdgesError(message, "make a plain column of it, the same in all frames")
 
@@ -284,4 +276,4 @@ def pair_vertices(
     pairs = total * (int(group.max()) + 1 if len(group) else 0)
     if pairs <= min(max(2 * len(group), _FEW), VERTEX_LIMIT):
         return Vertices(first, second, pairs, None)
-    return (factorize if engine.on_host else device_factorize)(engine, first, second, in_order=in_order)
+    return factorize(engine, first, second, in_order=in_order)

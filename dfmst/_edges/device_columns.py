@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, different_ids, same_width, unsuitable_ids
+from dfmst._edges.vertices import IdColumns, different_ids, is_array, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
@@ -156,7 +156,6 @@ def device_column(values: Array, nulls: Array) -> Any:
 
 
 def stack_weights(name: object, forest: Any, edges: Any) -> Any:
-    """Stack a forest's weights and those of edges in the type of the edges'."""
     forest, edges = _decoded(forest), _decoded(edges)
     if str(forest.dtype) != str(edges.dtype) or _is_decimal(edges.dtype):
         try:
@@ -247,24 +246,19 @@ class DeviceEntries:
 
     @property
     def type(self) -> pa.DataType:
-        """The type of the entries in Arrow."""
         return _arrow_type(_decoded(self.column).dtype)
 
     @property
     def numbers(self) -> bool:
-        """Whether the entries are integers, booleans or floats."""
         return _decoded(self.column).dtype.kind in "biuf"
 
     def values(self) -> Array:
-        """Return numbers as a CuPy array."""
         return _values(_decoded(self.column), None)
 
     def floats(self) -> Array:
-        """Return numbers as the nearest ``float64``."""
         return _values(_decoded(self.column).astype("float64"), None)
 
     def arrow(self) -> pa.Array:
-        """Copy the entries to the host."""
         return plain_ids(arrow_column("weight", self.column.to_arrow()))
 
 
@@ -276,11 +270,6 @@ def sum_column(column: Any) -> Any:
     if not entries.numbers or column.has_nulls:
         return column.to_arrow()
     return entries.floats() if entries.type == pa.float32() else entries.values()  # CuPy makes denormal numbers zero
-
-
-def is_array(column: Any) -> bool:
-    """Whether a column is a CuPy array; otherwise it is cuDF's."""
-    return not hasattr(column, "isnull")
 
 
 def is_device_column(column: Any) -> bool:
@@ -308,7 +297,6 @@ def beyond(values: Array, kind: Any) -> bool:
 
 
 def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
-    """Return integers as CuPy or other ids as cuDF, and the mask of the nulls."""
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
@@ -376,7 +364,6 @@ def _instants(column: Any) -> Any:
 
 
 def _decoded(column: Any) -> Any:
-    """Return the values of a categorical column."""
     return column.astype(column.dtype.categories.dtype) if hasattr(column.dtype, "categories") else column
 
 

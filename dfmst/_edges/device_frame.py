@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, readable
-from dfmst._edges.checked import Readers
 from dfmst._edges.conditions import no_groups
 from dfmst._edges.device_columns import (
     DeviceEntries,
@@ -23,17 +22,16 @@ from dfmst._edges.device_columns import (
     device_order,
     device_ticks,
     device_weights,
-    is_array,
 )
-from dfmst._edges.device_numbering import device_factorize
-from dfmst._edges.edge_table import Input
+from dfmst._edges.edge_table import Input, Readers
 from dfmst._edges.stack import host_differs
+from dfmst._edges.vertices import is_array
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._engines import CudaEngine, Engine, with_freed_scratch
 from dfmst.errors import DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 #: Readers of columns on a GPU.
-DEVICE = Readers(device_ids, device_factorize, device_weights)
+DEVICE = Readers(device_ids, device_weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +49,10 @@ class DeviceView:
 
     @property
     def xp(self) -> Any:
-        """CuPy."""
         return sys.modules["cupy"]
 
     @property
     def native(self) -> Any:
-        """The dataframe."""
         return self.frame
 
     def __len__(self) -> int:
@@ -64,7 +60,6 @@ class DeviceView:
 
     @property
     def names(self) -> list[Any]:
-        """Names of the columns."""
         return list(self.frame.columns)
 
     def column(self, name: Any) -> Any:
@@ -78,32 +73,25 @@ class DeviceView:
     series = column
 
     def engine(self, engine: Engine) -> Engine:
-        """Return the engine of the GPU."""
         return engine
 
     def moved(self, engine: Engine, column: Array) -> Array:
-        """Return an engine's column as it is."""
         return column
 
     def entries(self, name: Any, rows: Array, engine: Engine | None = None) -> Any:
-        """Return entries of a column by row."""
         return self.column(name).take(rows if engine is None else engine.from_host(rows)).reset_index(drop=True)
 
     def weights(self, name: Any, rows: Array | None = None) -> DeviceEntries:
-        """Return weights by row, to read entries."""
         column = self.column(name)
         return DeviceEntries(column if rows is None else column.take(rows))
 
     def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
-        """Read a column of times or numbers."""
         return device_ticks(name, self.column(name))
 
     def nulls(self, name: Any) -> Array:
-        """Flag the nulls of a column."""
         return self.column(name).isnull().values  # type: ignore[no-any-return]
 
     def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
-        """Number the entries of columns alike."""
         series = [view.column(name) if rows is None else view.column(name).take(rows) for view, name, rows in columns]
         try:
             return device_codes(*series)
@@ -111,7 +99,6 @@ class DeviceView:
             raise no_groups(columns[0][1], " and ".join(sorted({str(each.dtype) for each in series}))) from error
 
     def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
-        """Return the places of rows in ascending order."""
         return device_order(engine, [self.column(name).take(rows) for name in names])
 
     def differs(self, first: Any, second: Any) -> Array:
@@ -122,11 +109,9 @@ class DeviceView:
             return self.xp.asarray(host_differs(first.to_arrow(), second.to_arrow()))  # type: ignore[no-any-return]
 
     def entry(self, name: Any, row: int) -> Any:
-        """Return an entry of a column."""
         return self.part(row, row + 1).column(name).to_arrow()[0].as_py()
 
     def text(self, name: Any, row: int) -> str:
-        """Return an entry of a column as text."""
         return str(readable(arrow_column(name, self.part(row, row + 1).column(name).to_arrow()))[0])
 
     def kind(self, name: Any) -> Any:
@@ -135,19 +120,15 @@ class DeviceView:
         return "category" if hasattr(dtype, "categories") else dtype
 
     def of(self, frame: Any) -> DeviceView:
-        """Return the view of another dataframe."""
         return replace(self, frame=frame, composed={})
 
     def plain(self) -> DeviceView:
-        """Return the view whose results are frames of cuDF."""
         return replace(self, proxied=False)
 
     def with_composed(self, columns: Mapping[Any, Any]) -> DeviceView:
-        """Return the view with columns that are made of several columns."""
         return replace(self, composed=columns)
 
     def part(self, begin: int, end: int) -> DeviceView:
-        """Return the view of a range of rows, without a copy."""
         return self.of(self.frame.iloc[begin:end])
 
     def rows(self, engine: Engine, rows: Array) -> DeviceView:
@@ -155,25 +136,20 @@ class DeviceView:
         return replace(self, frame=with_freed_scratch(lambda: self.frame.take(engine.from_host(rows))))
 
     def select(self, names: list[Any]) -> DeviceView:
-        """Return the view of some columns."""
         return self.of(self.frame[names])
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
-        """Return the user's kind of frame with these rows: every column, and the index."""
         return self.finish(with_freed_scratch(lambda: self.frame.take(rows)))
 
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
-        """Return the user's kind of frame with one more column; cuDF has no attributes."""
         frame = self.frame.copy(deep=False)
         frame[name] = values
         return self.finish(frame)
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
-        """Return a new frame of the user's kind."""
         return self.finish(sys.modules["cudf"].DataFrame(dict(columns)))
 
     def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Frame:
-        """Return a new frame of the user's kind, of Arrow columns."""
         return self.finish(sys.modules["cudf"].DataFrame.from_arrow(pa.table(dict(columns))))
 
     def build_vertices(
@@ -185,7 +161,6 @@ class DeviceView:
         begin: Mapping[Any, Any] | None = None,
         numbers: Mapping[str, Any] | None = None,
     ) -> Frame:
-        """Return a new frame whose columns are ids."""
         values = input.vertices.values if ids is None else ids
         source, target = (self.column(name).dtype for name in names)
         kind = source
@@ -203,7 +178,6 @@ class DeviceView:
         return self.build({**(begin or {}), **built, **(numbers or {})})
 
     def labelled_column(self, name: str, values: Array) -> Any:
-        """Return a column with an entry for each row, and the labels of the frame."""
         return self.finish(sys.modules["cudf"].DataFrame({name: values}, index=self.frame.index)[name])
 
     def index(self) -> Any:
@@ -212,22 +186,18 @@ class DeviceView:
         return sys.modules["cudf"].Series(labels) if self.labelled and len(labels.names) == 1 else None
 
     def without_default_index(self) -> DeviceView:
-        """Return the view without labels if they are the default, 0, 1, 2 and so on."""
         labels = self.frame.index
         default = isinstance(labels, sys.modules["cudf"].RangeIndex)
         return replace(self, labelled=not (default and (labels.start, labels.step, labels.name) == (0, 1, None)))
 
     def to_arrow(self) -> Any:
-        """Copy the frame to the host, as a ``pyarrow.Table``."""
         return self.frame.to_arrow(preserve_index=False)
 
     def finish(self, frame: Any) -> Frame:
-        """Return a frame as the user's kind."""
         return sys.modules["cudf.pandas"].as_proxy_object(frame) if self.proxied else frame
 
 
 def open_device_frame(frame: Frame) -> DeviceView | None:
-    """Recognize a cuDF frame, or a proxy of ``cudf.pandas``, whose frame moves to the GPU."""
     # A frame of cuDF exists only if it is imported.
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:
@@ -245,7 +215,6 @@ def open_device_frame(frame: Frame) -> DeviceView | None:
 
 
 def device_view(table: pa.Table) -> DeviceView:
-    """Copy a table from the host to the GPU."""
     try:
         return DeviceView(sys.modules["cudf"].DataFrame.from_arrow(table))
     except (NotImplementedError, TypeError, ValueError) as error:

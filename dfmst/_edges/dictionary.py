@@ -31,7 +31,6 @@ class Dictionary:
 
     @property
     def count(self) -> int:
-        """Number of ids."""
         return self._table.count
 
     @property
@@ -51,7 +50,6 @@ class Dictionary:
         return pa.Array.from_buffers(self.type, self.count, [None, *ends, pa.py_buffer(table.content)])
 
     def take(self, numbers: Array) -> pa.Array:
-        """Return the ids of these numbers."""
         if holds_words(self.type):
             words = np.empty(len(numbers), np.uint64)
             self._engine.launch("gather_entries", len(words), self._table.known, numbers.astype(np.uint64), words)
@@ -59,7 +57,6 @@ class Dictionary:
         return self.values.take(arrow_numbers(numbers))
 
     def look_up(self, ids: pa.Array, *, extend: bool) -> Array:
-        """Return the numbers of ids, ``uint32``."""
         if not self.count and not extend:
             return np.zeros(len(ids), np.uint32)
         if pa.types.is_dictionary(ids.type):  # look up each text once
@@ -91,7 +88,6 @@ class Dictionary:
 
 
 def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """Concatenate columns in a common type."""
     columns = in_common_type(columns)
     chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
     return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
@@ -119,7 +115,6 @@ def in_common_type(columns: list[Any]) -> list[Any]:
 
 
 def different_types(types: set[pa.DataType]) -> InvalidEdgesError:
-    """Return the error for ids of partitions that cannot be compared."""
     message = f"ids of different types in two partitions: {', '.join(sorted(map(str, types)))}"
     return InvalidEdgesError(message, "cast the id columns to one type in all partitions")
 
@@ -128,7 +123,6 @@ _STORAGE = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}  # by bytes
 
 
 def _storage(kind: pa.DataType) -> pa.DataType:
-    """Return the integers that a type is stored as."""
     return getattr(pa, _STORAGE[_bytes(kind)])()
 
 
@@ -210,7 +204,6 @@ class DistinctIds:
         self._halvings = 0
 
     def add(self, ids: pa.Array | Array) -> None:
-        """Count more ids."""
         words = id_words(plain(ids))
         odd, other = map(np.uint64, PROCESS_KEYS)
         word = words.hashed(self._engine, PROCESS_KEYS).word * odd

@@ -1,17 +1,23 @@
-"""The edge table: two columns of dense vertices and one of weights, in the total order (weight, row)."""
+"""The edge table: two columns of dense vertices and one of weights, in the total order (weight, row).
+
+It is made of checked columns of ids and weights, on the host and on a GPU.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
-from dfmst._edges.vertices import Vertices
+from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns
+from dfmst._edges.weights import WeightColumn, weight_column
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.edges import Edges, end_words
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
 
 
@@ -33,7 +39,6 @@ class DeferredChecks:
         return np.zeros(1, np.uint32)
 
     def check_ends(self, engine: Engine, source: Array, target: Array, vertices: int) -> None:
-        """Check all ids of two columns."""
         words = flag_length(len(source))
         engine.launch("find_outside", words, source, target, len(source), vertices, self.outside, grain=FLAG_GRAIN)
         self.raise_if_failed()
@@ -67,7 +72,6 @@ class EdgeTable:
         return flip_bits(self.weight.dtype, self.maximum)
 
     def part(self, begin: int, end: int) -> EdgeTable:
-        """Return a table of the rows from `begin` to `end`, without a copy."""
         some = slice(begin, end)
         return replace(self, source=self.source[some], target=self.target[some], weight=self.weight[some])
 
@@ -122,6 +126,74 @@ class Input:
 
 
 def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
-    """Copy a table's columns from the host into the engine's memory."""
     source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
     return EdgeTable(source, target, weight, table.vertices, table.maximum)
+
+
+class Readers(NamedTuple):
+    """Functions that read ids and weights."""
+
+    ids: Callable[..., IdColumns]
+    weights: Callable[..., WeightColumn]
+
+
+#: Readers of batches on the host.
+HOST = Readers(id_columns, weight_column)
+#: Readers of tables in host memory.
+IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
+
+
+class CheckedColumns(NamedTuple):
+    """Ids and weights without nulls and NaNs."""
+
+    ids: IdColumns
+    weights: WeightColumn
+    kept: Array | None  # rows of the frame; None: all
+    unchecked: Vertices | None = None  # ids as vertices, if the algorithm checks them and the weights
+    statistics: Statistics | None = None  # of columns on a GPU
+    forced: Array | None = None  # flags the rows that must be in the forest; None: no condition
+    barred: Array | None = None  # flags the rows that must not be
+
+
+def number_ids(
+    engine: Engine,
+    checked: CheckedColumns,
+    maximum: bool,
+    *,
+    in_order: bool = False,
+    bound: int | None = None,
+) -> Input:
+    """Make an edge table of checked columns: ids become dense vertices."""
+    largest, _, span = checked.statistics or (None, None, None)
+    vertices = checked.unchecked or dense_vertices(engine, checked.ids, in_order=in_order, bound=bound, largest=largest)
+    deferred = DeferredChecks() if checked.unchecked else None
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
+    return Input(table, vertices, checked.kept)
+
+
+_ROWS = 8  # rows of a thread
+_DRAWN = 128  # threads whose rows are the sample
+_NOTES = 4  # largest id, missing weights, greatest key, complement of the least key
+
+
+class Statistics(NamedTuple):
+    """Statistics of the rows on a GPU."""
+
+    largest: int  # of the ids of both columns, viewed as unsigned
+    missing: bool  # whether a weight is NaN
+    # The least and the greatest key, as for a minimum forest, of a sample: outliers say little about the distribution.
+    span: tuple[int, int]
+
+
+def edge_statistics(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Statistics | None:
+    """Compute statistics of all rows; ``None`` on the host, for ids that are not integers, and for no rows."""
+    rows, values = len(ids.source), weights.values
+    if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
+        return None
+    notes = engine.xp.zeros(_NOTES, np.uint64)
+    count = -(-rows // _ROWS)
+    ends = end_words(ids.source, ids.target)
+    engine.launch("survey_edges", count, *ends, values, rows, max(1, count // _DRAWN), notes)
+    largest, missing, greatest, least = notes.tolist()
+    every = (1 << 8 * values.dtype.itemsize) - 1
+    return Statistics(largest, bool(missing), (least ^ every, greatest))

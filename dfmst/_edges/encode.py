@@ -57,7 +57,6 @@ class Encoder:
 
     @property
     def type(self) -> pa.DataType | None:
-        """The type of `values`."""
         return None if self._dictionary is None else self._dictionary.type
 
     @property
@@ -71,7 +70,6 @@ class Encoder:
         return ID_BYTES + self._dictionary.text_bytes if self._dictionary else 0
 
     def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
-        """Return the vertices of both columns, ``uint32`` or ``uint64``."""
         ends = self.encode_dense(ids, len(ids.source) if rows is None else rows)
         if ends is None:
             self._dictionary = self._dictionary or self._kind(self._engine)
@@ -108,7 +106,6 @@ class Encoder:
         return source, target
 
     def decode(self, vertices: Array) -> pa.Array:
-        """Return the ids of vertices."""
         if self._dictionary is None:
             return arrow_numbers(vertices.copy())
         if not self.dense:
@@ -166,7 +163,6 @@ class Encoder:
 
 
 def are_integers(column: Any) -> bool:
-    """Whether ids are integers in an array of NumPy or CuPy."""
     return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
 
 
@@ -185,7 +181,6 @@ class DeviceDictionary(Dictionary):
 
     @property
     def known(self) -> Array:
-        """The ids by their numbers, on the device."""
         return self._table.known.view(np.uint64 if self.type == pa.uint64() else np.int64)
 
     def widen(self, column: Array) -> None:

@@ -25,12 +25,10 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 def is_plain(frame: Frame) -> bool:
-    """Whether a frame is read without Narwhals."""
     return isinstance(frame, pa.Table) or is_plain_pandas(frame) or is_plain_polars(frame)
 
 
 def open_frame(edges: Frame, argument: str = "edges") -> View:
-    """Recognize a frame."""
     as_user, plain = None, is_plain(edges)
     if not plain:
         with _computing(edges, argument):
@@ -78,7 +76,6 @@ _CALLS = {
 
 
 def _as_table(edges: object, argument: str) -> str:
-    """Return how to make a frame of another object."""
     if isinstance(edges, (str, os.PathLike)):
         return f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
     if isinstance(edges, dict) or (isinstance(edges, list) and edges and isinstance(edges[0], dict)):

@@ -19,9 +19,8 @@ from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import cached_property, nw
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_views, readable, to_arrow
-from dfmst._edges.checked import IN_MEMORY, Readers
 from dfmst._edges.conditions import group_entries, group_order, value_codes
-from dfmst._edges.edge_table import Input
+from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
 from dfmst._edges.moments import host_ticks
 from dfmst._edges.stack import host_differs
 from dfmst._edges.take_rows import arrow_storage, gather_rows, take_arrow, take_of_two, take_polars, take_table
@@ -52,7 +51,6 @@ class FrameView:
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any]:
-        """The Narwhals dataframe. To make one takes as long as to solve a short pandas frame."""
         return nw.from_native(self.native, eager_only=True)
 
     @cached_property
@@ -83,7 +81,6 @@ class FrameView:
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
-        """Return a column as a Narwhals series."""
         check_column_name("column", name)
         if name not in self.places:
             raise missing_column(name, self.places, NAMES_HINT)
@@ -91,24 +88,19 @@ class FrameView:
 
     @property
     def library(self) -> str:
-        """Name of the library."""
         return str(self.frame.implementation.value)
 
     def engine(self, engine: Engine) -> Engine:
-        """Return the engine of the host."""
         return host_engine(engine)
 
     def moved(self, engine: Engine, column: Array) -> Array:
-        """Copy an engine's column to the host."""
         return engine.to_host(column)
 
     def entries(self, name: Any, rows: Array, engine: Engine | None = None) -> Any:
-        """Return entries of a column by row."""
         taken = self.of(self.series(name).to_frame()).rows(engine, rows)
         return nw.to_native(nw.maybe_reset_index(taken.frame).get_column(name))
 
     def weights(self, name: Any, rows: Array | None = None) -> Array | pa.Array:
-        """Return weights by row, plain."""
         column = self.column(name)
         if rows is not None and isinstance(column, np.ndarray):
             column = column[rows]
@@ -117,48 +109,39 @@ class FrameView:
         return plain_weights(name, column)
 
     def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
-        """Read a column of times or numbers."""
         return host_ticks(name, self.column(name))
 
     def nulls(self, name: Any) -> Array:
-        """Flag the nulls of a column."""
         return np.asarray(arrow_column(name, self.column(name)).is_null())
 
     def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
-        """Number the entries of columns alike."""
         entries = [(group_entries(name, view.column(name)), rows) for view, name, rows in columns]
         return value_codes(
             columns[0][1], [each if rows is None else each.take(pa.array(rows)) for each, rows in entries]
         )
 
     def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
-        """Return the places of rows in ascending order."""
         return group_order([group_entries(name, self.column(name)).take(pa.array(rows)) for name in names], rows)
 
     def differs(self, first: Any, second: Any) -> Array:
-        """Flag the rows in which two columns differ."""
         return host_differs(first, second)
 
     def entry(self, name: Any, row: int) -> Any:
-        """Return an entry of a column."""
         return self.series(name)[row]
 
     def text(self, name: Any, row: int) -> str:
-        """Return an entry of a column as text."""
         try:
             return str(self.entry(name, row))
         except (OverflowError, ValueError):  # a time that Python's types do not hold
             return str(readable(arrow_column(name, self.part(row, row + 1).column(name)))[0])
 
     def kind(self, name: Any) -> Any:
-        """Return the type of a column, for errors."""
         series = self.series(name)
         unnamed = series.dtype == nw.Unknown and series.implementation.is_pyarrow()
         return native_type(series) if unnamed else series.dtype
 
     @property
     def names(self) -> list[Any]:
-        """Names of the columns."""
         return list(self.native.columns if is_plain_pandas(self.native) else self.places)
 
     def to_arrow(self) -> pa.Table:
@@ -173,40 +156,32 @@ class FrameView:
         return self.native.index.to_numpy() if labelled else None
 
     def without_default_index(self) -> FrameView:
-        """Return the view without labels if they are pandas' default, 0, 1, 2 and so on."""
         labels: Any = getattr(self.native, "index", None)
         default = type(labels).__name__ == "RangeIndex" and (labels.start, labels.step, labels.name) == (0, 1, None)
         return replace(self, labelled=not default)
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
-        """Return the user's kind of frame with these rows; without an engine, no kernel is used."""
         taken = self._take(engine, rows)
         return self.finish(nw.from_native(taken, eager_only=True)) if self.lazy else self._as_user(taken)
 
     def of(self, frame: nw.DataFrame[Any]) -> FrameView:
-        """Return the view of another dataframe."""
         return replace(self, native=nw.to_native(frame), composed={})
 
     def plain(self) -> FrameView:
-        """Return the view whose results are eager frames of the library itself."""
         return replace(self, lazy=False, as_user=None)
 
     def with_composed(self, columns: Mapping[Any, Any]) -> FrameView:
-        """Return the view with columns that are made of several columns."""
         return replace(self, composed=columns)
 
     def part(self, begin: int, end: int) -> FrameView:
-        """Return the view of a range of rows."""
         if isinstance(self.native, _ARROW):
             return replace(self, native=self.native.slice(begin, end - begin), composed={})
         return self.of(self.frame[begin:end])
 
     def rows(self, engine: Engine | None, rows: Array) -> FrameView:
-        """Return the view of these rows."""
         return replace(self, native=self._take(engine, rows))
 
     def select(self, names: list[Any]) -> FrameView:
-        """Return the view of some columns."""
         return self.of(self.frame.select(names))
 
     def _take(self, engine: Engine | None, rows: Array) -> Any:
@@ -218,7 +193,6 @@ class FrameView:
         return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])
 
     def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
-        """Return the user's kind of frame with one more column, and an attribute if libraries have any."""
         native = self.native
         if is_plain_pandas(native) or self.frame.implementation.is_pandas():
             frame = native.copy(deep=False)
@@ -232,7 +206,6 @@ class FrameView:
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
-        """Return a new frame of the user's kind."""
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
 
     def _build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
@@ -259,7 +232,6 @@ class FrameView:
         return self.finish(nw.concat(parted, how="horizontal"))
 
     def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Frame:
-        """Return a new frame of the user's kind with Arrow columns."""
         if not self.frame.implementation.is_polars():
             table = pa.table(dict(columns))
             return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
@@ -282,7 +254,6 @@ class FrameView:
         begin: Mapping[Any, Any] | None = None,
         numbers: Mapping[str, Any] | None = None,
     ) -> Frame:
-        """Return a new frame whose columns are ids."""
         view = self.plain() if begin or numbers else self
         if ids is None:
             frame = view._build_of_table(names, input, columns)
@@ -297,7 +268,6 @@ class FrameView:
         return self.finish(nw.concat(parts, how="horizontal"))
 
     def _build_of_table(self, names: tuple[Any, Any], input: Input, columns: Mapping[str, Array]) -> Frame:
-        """Return a new frame whose columns are vertices of a table."""
         kind, values = self._integer_type(names), input.vertices.values
         if values is None and kind is not None:
             return self.build({name: column.astype(kind) for name, column in columns.items()})
@@ -327,7 +297,6 @@ class FrameView:
         return source.dtype if plain and source.dtype.kind in "iu" else None
 
     def labelled_column(self, name: str, values: Array) -> Any:
-        """Return a column with an entry for each row, and the labels of a pandas frame."""
         kind = self.frame.implementation
         if not (kind.is_pandas() or kind.is_polars()):
             return pa.array(values)
@@ -337,7 +306,6 @@ class FrameView:
         return native
 
     def finish(self, frame: nw.DataFrame[Any]) -> Frame:
-        """Return a frame as the user's kind: lazy if the user's frame was lazy."""
         return self._as_user(nw.to_native(frame.lazy() if self.lazy else frame))
 
     def _as_user(self, native: Any) -> Frame:
@@ -375,7 +343,6 @@ def polars_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
 
 
 def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
-    """Return a column of pandas."""
     if isinstance(series.dtype, np.dtype):
         values: Array = series.to_numpy()
         # Unpickled columns may begin at odd addresses, which kernels refuse.

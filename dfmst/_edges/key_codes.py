@@ -34,11 +34,9 @@ class Entries(NamedTuple):
     row: Array | None  # position in the batch of the row that has the value, ascending; None: one value a row
 
     def moved(self, engine: Engine) -> Entries:
-        """Return the entries in the memory of an engine."""
         return Entries(engine.from_host(self.code), None if self.row is None else engine.from_host(self.row))
 
     def present(self, engine: Engine) -> tuple[Array, Array]:
-        """Return the codes and the rows of all values."""
         found = engine.xp.flatnonzero(self.code != np.uint32(NO_CODE))
         if len(found) == len(self.code):
             rows = engine.xp.arange(len(found), dtype=np.uint32) if self.row is None else self.row
@@ -61,12 +59,10 @@ class KeyEncoder:
 
     @property
     def count(self) -> int:
-        """Exclusive upper bound of the codes."""
         return (self._pairs or self._columns)[-1].count
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dictionaries."""
         return sum(encoder.count * encoder.id_bytes for encoder in (*self._columns, *self._pairs))
 
     def encode(self, column: Callable[[Any], Any]) -> Entries:
@@ -84,14 +80,12 @@ class KeyEncoder:
         return Entries(code, None)
 
     def _paired(self, encoder: Encoder, first: Array, second: Array) -> Array:
-        """Return the codes of pairs of codes."""
         none = np.uint32(NO_CODE)
         word = (first.astype(np.uint64) << _CODE_BITS) | second
         missing = (first == none) | (second == none)
         return _without(self._engine, missing, word, partial(_numbers, encoder))
 
     def _entries(self, place: int, column: Any) -> Entries:
-        """Return the entries of one column."""
         name = self.names[place]
         if not isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
             return Entries(self._numeric(place, *device_keys(name, column, blanks=self._blanks)), None)
@@ -109,7 +103,6 @@ class KeyEncoder:
         return Entries(code, np.concatenate(rows) if rows else None)
 
     def _numeric(self, place: int, values: Array, missing: Array | None) -> Array:
-        """Return the codes of integers or floats."""
         floats = values.dtype.kind == "f"
         self._check_floats(place, floats)
         if floats:
@@ -120,7 +113,6 @@ class KeyEncoder:
         return _without(self._engine, missing, values, partial(_numbers, self._columns[place]))
 
     def _codes(self, place: int, column: Array | pa.Array) -> Array:
-        """Return the codes of a column without lists."""
         name, engine = self.names[place], self._engine
         if isinstance(column, np.ndarray):
             return self._numeric(place, native_values(column), None)
@@ -153,7 +145,6 @@ class KeyEncoder:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether a type is of lists of values."""
     types = pa.types
     known = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
     return any(test(kind) for test in known)
@@ -174,7 +165,6 @@ def _nulls(column: pa.Array) -> Array | None:
 
 
 def _numbers(encoder: Encoder, values: Any) -> Array:
-    """Return the vertices of an encoder for one column of ids."""
     if are_integers(values) and values.dtype.itemsize < 4:
         values = values.astype(f"{values.dtype.kind}4")
     code, _ = encoder.encode(IdColumns(values, values[:0], None, None))

@@ -91,7 +91,6 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
 
 
 def _by_position(edges: Frame, frame: nw.LazyFrame[Any], tables: Tables) -> nw.LazyFrame[Any]:
-    """Number the rows in the engine's own order."""
     if isinstance(tables, DuckDbTables):
         preserved = edges.query("dfmst_rows", "SELECT current_setting('preserve_insertion_order')").fetchall()
         if preserved[0][0]:
@@ -115,7 +114,6 @@ def _rows_at(part: Any, positions: Array) -> Any:
 
 
 def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
-    """Check columns that give the rows an order."""
     types = frame.collect_schema()
     for name in order:
         if name not in types:
@@ -202,7 +200,6 @@ def _object_kind(series: Any, name: Any) -> Any:
 
 
 def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
-    """Return a partition with its columns of objects as Arrow columns."""
     import pandas as pd
 
     typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}

@@ -95,7 +95,6 @@ class DuckDbTables(Tables):
         return name
 
     def select(self, table: str, columns: str = "*") -> Any:
-        """Return the relation of a table."""
         return self._relation.query("dfmst_rows", f"SELECT {columns} FROM {table}")
 
     def lasting(self, frame: nw.LazyFrame[Any]) -> Any:
@@ -104,7 +103,6 @@ class DuckDbTables(Tables):
         return native.materialize() if hasattr(native, "materialize") else self.select(self.make(native))
 
     def close(self) -> None:
-        """Drop the tables of all slots."""
         for slot in list(self._slots):
             self._drop(slot)
 
@@ -147,13 +145,11 @@ def as_lazy(native: Any) -> nw.LazyFrame[Any]:
 
 
 def collected(frame: Any) -> nw.DataFrame[Any]:
-    """Compute a frame, unless it is an eager one."""
     computed: nw.DataFrame[Any] = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return computed
 
 
 def open_tables(frame: nw.LazyFrame[Any]) -> Tables:
-    """Return an object that makes tables of frames of this library."""
     kind = frame.implementation
     if kind.is_duckdb():
         return DuckDbTables(nw.to_native(frame))

@@ -89,7 +89,6 @@ class Moments:
         return length
 
     def tick(self, argument: str, value: Any) -> Any:
-        """Return a moment in ticks."""
         if self.per_second is None:
             return self._number(argument, value)
         plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
@@ -127,7 +126,6 @@ class Moments:
             return borders.astype(kind).astype(np.float64)  # type: ignore[no-any-return]
 
     def raise_missing(self) -> None:
-        """Raise the error for nulls, or for infinite numbers."""
         assert self.missing is not None
         endless = (self.values == np.inf) | (self.values == -np.inf)
         wrong, which = self.missing & ~endless, "nulls"
@@ -157,7 +155,6 @@ class Moments:
 
 
 def moments(view: View, name: Any) -> Moments:
-    """Read a column of times or numbers, in the frame's memory."""
     values, missing, kind = view.ticks(name)
     per_second = ticks(pa.array([], kind))[1] if pa.types.is_temporal(kind) else None
     return Moments(name, values, missing if missing is not None and bool(missing.any()) else None, kind, per_second)
@@ -196,7 +193,6 @@ def simple_ratio(value: Any) -> Fraction:
 
 
 def _seconds(argument: str, value: Any) -> Fraction:
-    """Return a span of time in seconds."""
     if isinstance(value, str):
         parts = _PART.findall(value.strip())
         if not parts or "".join(number + unit for number, unit in parts) != re.sub(r"\s", "", value):

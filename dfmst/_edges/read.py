@@ -17,15 +17,26 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
 from dfmst._common.types import Array, Invalid
-from dfmst._edges.checked import CheckedColumns, Readers, edge_statistics, number_ids
-from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.edge_table import Input, move_table
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions, condition_masks
+from dfmst._edges.edge_table import (
+    HOST,
+    CheckedColumns,
+    Input,
+    Readers,
+    edge_statistics,
+    flip_bits,
+    move_table,
+    number_ids,
+)
+from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.vertices import IdColumns, check_capacity, unchecked_vertices
 from dfmst._edges.view import View
-from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
+from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import gather_keys
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
+_INVALID = "raise", "drop"
 _ENDS = "source", "target"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,18 +56,22 @@ class EdgeColumns:
 
     def __post_init__(self) -> None:
         for argument in ("source", "target", "weight"):
-            name = one_name(getattr(self, argument))
+            given = getattr(self, argument)
+            if type(given) is str:
+                continue
+            name = one_name(given)
             object.__setattr__(self, argument, name)
             if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
                 message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
             check_column_name(argument, name)
-        object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
-        check_choice(self.invalid, ("raise", "drop"), f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
+        if type(self.maximum) is not bool:
+            object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
+        if type(self.invalid) is not str or self.invalid not in _INVALID:
+            check_choice(self.invalid, _INVALID, f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
 
     @property
     def names(self) -> tuple[Any, Any, Any]:
-        """Source, target and weight."""
         return self.source, self.target, self.weight
 
     @property
@@ -73,7 +88,6 @@ class EdgeColumns:
 
     @property
     def weights(self) -> list[Any]:
-        """Names of the weight columns."""
         if self.has_joint_weight:
             return list(self.keys[2])  # type: ignore[index]
         return [] if self.weight is None else [self.weight]
@@ -105,7 +119,6 @@ class EdgeColumns:
 
     @property
     def has_joint_weight(self) -> bool:
-        """Whether the weight is a list of columns."""
         return self.keys is not None and isinstance(self.keys[2], list)
 
     @property
@@ -115,7 +128,7 @@ class EdgeColumns:
 
     @property
     def keyed(self) -> bool:
-        """Whether batches have keys in place of weights (:mod:`dfmst._edges.joint`)."""
+        """Whether batches have keys in place of weights (:func:`check_joint`)."""
         return self.conditions.keep is not None or self.has_joint_weight
 
     @property
@@ -125,7 +138,6 @@ class EdgeColumns:
 
     @property
     def joint(self) -> bool:
-        """Whether there is more to read than three columns."""
         return bool(self.conditions) or self.keys is not None
 
 
@@ -162,7 +174,7 @@ def read_table(
     conditions = columns.conditions
     defer = defer_checks and reader.on_host and engine.on_host and not conditions
     checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
-    input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
+    input = number_ids(reader, checked, columns.maximum, in_order=in_order)
     if conditions:
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
@@ -192,7 +204,6 @@ def on_gpu(columns: EdgeColumns) -> UnsupportedFrameError:
 
 
 def check_ends(source: object, target: object) -> None:
-    """Raise an error if both ends are one column."""
     if source == target:
         raise InvalidEdgesError(f"source and target both name the column {source!r}", "name the columns of both ends")
 
@@ -207,7 +218,6 @@ def check_columns(
     *,
     defer_checks: bool = False,
 ) -> CheckedColumns:
-    """Read and check columns by name."""
     check_ends(*names[:2])
     source, target, weight = names
     columns = [(name, column(name)) for name in (source, target)]
@@ -234,7 +244,6 @@ def check_columns(
 
 
 def take_rows(engine: Engine, ids: IdColumns, weights: WeightColumn, rows: Array) -> tuple[IdColumns, WeightColumn]:
-    """Return checked columns of some rows."""
 
     def take(column: Any) -> Any:
         if isinstance(column, engine.xp.ndarray):
@@ -252,3 +261,74 @@ def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) 
     message = f"column {names[end]!r} has {count:,} {invalid}, {place} {first}"
     hint = "fill or remove those rows, or leave them out with invalid='drop'"
     return InvalidEdgesError(message, hint, row=first, option=("invalid='drop'", "--invalid drop"))
+
+
+_HIGHEST = (1 << 64) - 1
+
+
+def check_joint(engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int) -> CheckedColumns:
+    """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
+    if not rows:
+        for name in columns.read_names:  # raises if one is absent
+            column(name)
+        none = np.zeros(0, np.int64)
+        return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
+    composed = (
+        dict(zip(columns.names[:2], joint_ids(columns.end_parts, columns.conditions.by, column), strict=True))
+        if columns.joint_ids
+        else {}
+    )
+    if columns.has_joint_weight:
+        composed[columns.weight] = _joint_weights(engine, columns.weights, column)
+
+    def read(name: Any) -> Any:
+        return composed[name] if name in composed else column(name)
+
+    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
+    keep, drop = condition_masks(columns.conditions, column, checked.kept)
+    if columns.keyed:
+        checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
+    return checked._replace(forced=keep, barred=drop)
+
+
+def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: Array | None) -> Array:
+    """Keys of the weights in ascending order; rows to keep have key 0, and no others."""
+    values, maximum = checked.weights.values, columns.maximum
+    key = gather_keys(engine, values, None, flip_bits(values.dtype, maximum)).astype(np.uint64)
+    if keep is None:
+        return key
+    shift = not (maximum and values.dtype == np.uint64)  # 0 is a frequent weight: its key must have a place
+    full = (key == (_HIGHEST if shift else 0)) & ~keep
+    if full.any():
+        message = f"column {columns.weight!r} holds {values[full.argmax()]}, for which keep= has no key of 64 bits"
+        raise InvalidEdgesError(message, "subtract a constant from the weights, or cast them to float64")
+    return np.where(keep, np.uint64(0), key + np.uint64(shift))
+
+
+def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any]) -> pa.Array:
+    """One key of two weights, the first decides; null if one of them is null or NaN."""
+    if not 0 < len(names) < 3:
+        message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
+        raise InvalidEdgesError(message, "make one column of them, or call dfmst.minimum_spanning_forest in memory")
+    key, missing = np.zeros(1, np.uint64), np.zeros(1, bool)
+    for name in names:
+        weights = weight_column(name, column(name))
+        mask, values = missing_weights(engine, weights), weights.values
+        missing = missing if mask is None else missing | mask
+        if len(names) > 1:
+            values = _narrowed(name, values, mask)
+        key = (key << np.uint64(32)) | gather_keys(engine, values, None)
+    return pa.array(key, mask=np.broadcast_to(missing, len(key)))
+
+
+def _narrowed(name: Any, values: Array, missing: Array | None) -> Array:
+    with np.errstate(all="ignore"):
+        narrow = values.astype(f"{values.dtype.kind}4", copy=False)
+        changed = narrow.astype(values.dtype, copy=False) != values
+    changed = changed if missing is None else changed & ~missing
+    if changed.any():
+        row = int(changed.argmax())
+        message = f"column {name!r} holds {values[row]} in row {row}, which takes more than 32 bits"
+        hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
+        raise InvalidEdgesError(message, hint, row=row)
+    return narrow

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, ticks
-from dfmst._edges.results import decoded
+from dfmst._edges.take_rows import decoded
 from dfmst._edges.unify import CommonSchema, common_id_type, family_of, native_type, wide_integers
 from dfmst._edges.view import View
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -164,7 +164,6 @@ def _values(view: View, name: Any) -> Any:
 
 
 def host_differs(first: Any, second: Any) -> Array:
-    """Flag the rows in which two columns on the host differ."""
     plain = all(isinstance(values, np.ndarray) and values.dtype.kind != "O" for values in (first, second))
     if plain and first.dtype == second.dtype:
         unequal: Array = (first != second) & ~((first != first) & (second != second))

@@ -101,7 +101,6 @@ class CommonSchema:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _unlike(self, field: pa.Field, name: object, reason: str = "") -> InvalidEdgesError:
-        """Return the error for a column with two types that have no common type."""
         types = self._types[field.name].items()
         other, first = next((pair for pair in types if common_type(pair[0], field.type) is None), None) or next(
             (pair for pair in types if pair[0] != field.type), (field.type, name)
@@ -111,7 +110,6 @@ class CommonSchema:
 
 
 def cast_exactly(column: Any, kind: pa.DataType) -> Any:
-    """Cast an Arrow column."""
     if column.type == kind:
         return column
     if pa.types.is_dictionary(column.type) and pa.types.is_dictionary(kind):
@@ -237,7 +235,6 @@ def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
 
 
 def _casts_to_text(series: nw.Series[Any]) -> bool:
-    """Whether a library casts a column of text, or a dictionary of text, to text."""
     if series.implementation.is_polars():
         return isinstance(series.dtype, (nw.String, nw.Categorical, nw.Enum))
     kind = native_type(series)
@@ -248,11 +245,9 @@ def _casts_to_text(series: nw.Series[Any]) -> bool:
 
 
 def wide_integers() -> pa.DataType:
-    """Return the type for integers below 0 next to unsigned ones of 64 bits."""
     return pa.decimal128(20)
 
 
 def mixed_signs() -> InvalidEdgesError:
-    """Return the error for integers without a common integer type, on a GPU."""
     message = "ids below 0 and unsigned ids of 64 bits have no common integer type"
     return InvalidEdgesError(message, "cast the id columns to one integer type")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +12,13 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
-from dfmst._edges.device_columns import device_ids, device_series, is_array, is_device_column
-from dfmst._edges.device_numbering import device_factorize
-from dfmst._edges.edge_table import Input
+from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
+from dfmst._edges.device_columns import device_ids, device_series, is_device_column
+from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import host_column
-from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like
+from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like, is_array
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import used_vertices
@@ -34,7 +35,6 @@ class Groups(NamedTuple):
 
     @property
     def sizes(self) -> Array:
-        """Vertices of each group."""
         return self.begin[1:] - self.begin[:-1]
 
     def columns(self, view: View, groups: Array, others: Iterable[str]) -> dict[Any, Any]:
@@ -71,7 +71,6 @@ class VertexList:
         return None if self.groups is None else self.groups.sizes
 
     def group_called(self, group: int) -> str:
-        """Return the columns and values that name a group."""
         assert self.groups is not None
         row = int(self.groups.row[group])
         return words_of_group({name: self.view.entry(name, row) for name in self.groups.names})
@@ -101,7 +100,6 @@ class VertexList:
 
 
 def words_of_group(values: Mapping[Any, Any]) -> str:
-    """Return words for a group, from the values of the columns that name it."""
     return ", ".join(
         f"{name} {'null' if value is None else repr(value) if isinstance(value, str) else value}"
         for name, value in values.items()
@@ -162,7 +160,6 @@ def _listed_ids(engine: Engine, name: Any, input: Input, present: Array, argumen
 
 
 def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
-    """Ids of vertices of a table."""
     values = input.vertices.values
     if engine.on_host:
         return pa.array(vertices) if values is None else values.take(pa.array(vertices))
@@ -175,7 +172,7 @@ def in_one_type(engine: Engine, listed: tuple[object, Any], known: tuple[object,
 
 
 def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertices:
-    return (factorize if engine.on_host else device_factorize)(engine, ids.source, ids.target, in_order=in_order)
+    return factorize(engine, ids.source, ids.target, in_order=in_order)
 
 
 def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> Array:
@@ -262,7 +259,6 @@ def _check_different(engine: Engine, numbered: Vertices) -> None:
 
 
 def _entries(engine: Engine, column: Any, part: slice) -> Any:
-    """Return a range of a column of ids, in the engine's memory."""
     if engine.on_host or is_array(column):
         return column[part]
     return column.take(engine.xp.arange(*part.indices(len(column))))
@@ -277,7 +273,6 @@ def _entry(engine: Engine, values: Any, place: int) -> Any:
 
 
 def _check_ends(engine: Engine, input: Input, names: tuple[Any, Any], unlisted: Array) -> None:
-    """Raise an error if there are vertices of the table that are not listed."""
     if not len(unlisted):
         return
     xp, ends = engine.xp, (input.vertices.source, input.vertices.target)
@@ -291,3 +286,46 @@ def _check_ends(engine: Engine, input: Input, names: tuple[Any, Any], unlisted: 
     row = first if input.kept is None else int(input.kept[first])
     message = f"{len(rows):,} rows end in vertices that vertices= does not list, the first in column {names[side]!r}"
     raise InvalidEdgesError(f"{message}: {value!r} in row {row}", "list all vertices, or drop the rows")
+
+
+def check_one_graph(vertices: Any) -> None:
+    if vertices is not None:
+        raise ValueError("vertices= lists the vertices of one graph; leave it out with by=")
+
+
+def read_groups(engine: Engine, view: View, columns: EdgeColumns) -> tuple[Input, VertexList, Array]:
+    """Read a table whose vertices are pairs, and list them by group and id, both ascending; nulls are the last group.
+
+    The third entry is the table's vertex at each place.
+    """
+    reader = view.engine(engine)
+    xp = reader.xp
+    base = read_table(reader, view, replace(columns, conditions=NO_CONDITIONS), in_order=True)
+    code, row = _ranked_groups(reader, view, columns.conditions.by, base.kept)
+    total = base.table.vertices
+    pairs = pair_vertices(reader, code, base.table.source, base.table.target, total, in_order=True)
+    table = replace(base.table, source=pairs.source, target=pairs.target, vertices=pairs.total)
+    occurs = used_vertices(reader, table)
+    pair = value = xp.flatnonzero(occurs)
+    if pairs.values is not None:
+        values = pairs.values if view.on_device else np.asarray(pairs.values)
+        value = values[pair].astype(np.int64)
+    begin = xp.searchsorted(value, xp.arange(len(row) + 1) * total)
+    place = xp.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+    groups = Groups(columns.conditions.by, row, begin, value // max(total, 1))
+    names = columns.source, columns.target
+    listed = VertexList(reader, view, names, base, value % max(total, 1), place, None, groups)
+    input = replace(base, table=table, vertices=pairs)
+    moved = not engine.on_host and not view.on_device
+    return replace(input, table=move_table(engine, table), moved_by=engine) if moved else input, listed, pair
+
+
+def _ranked_groups(engine: Engine, view: View, names: tuple[Any, ...], kept: Array | None) -> tuple[Array, Array]:
+    """Number the rows' groups in ascending order, and return a row of each group."""
+    (code,) = group_codes(names, (view, kept))
+    row = engine.xp.unique(code, return_index=True)[1]
+    row = row if kept is None else kept[row]
+    order = view.order(engine, names, row)
+    rank = engine.xp.empty(len(row), np.uint64)
+    rank[order] = engine.xp.arange(len(row), dtype=np.uint64)
+    return rank[code], row[order]

@@ -5,7 +5,7 @@ Dense integers are used without a copy; a dictionary numbers all other ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +24,9 @@ from dfmst._edges.arrow_values import (
 from dfmst._edges.dictionary import Dictionary, id_words, plain
 from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import spread_positions
-from dfmst._engines.primitives.id_table import number_few
+from dfmst._engines.primitives.edges import gather_keys, spread_positions
+from dfmst._engines.primitives.id_table import IdTable, IdWords, number_few
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError, InvalidEdgesError
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
@@ -60,14 +61,12 @@ class Vertices(NamedTuple):
 
 
 def check_vertices(count: int) -> None:
-    """Raise an error if a table has more vertices than 32-bit words number."""
     if count > VERTEX_LIMIT:
         message = f"the table has {count:,} vertices; 32-bit words number at most {VERTEX_LIMIT:,}"
         raise CapacityError(message, "split the table, for example by country, and solve the parts one by one")
 
 
 def check_capacity(rows: int) -> None:
-    """Raise an error if a table has more rows than row positions can number."""
     if rows > ROW_LIMIT:
         message = f"the table has {rows:,} rows; row positions hold at most {ROW_LIMIT:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
@@ -79,10 +78,8 @@ def dense_vertices(
     *,
     in_order: bool = False,
     bound: int | None = None,
-    number: Callable[..., Vertices] | None = None,
     largest: int | None = None,
 ) -> Vertices:
-    """Number the vertices densely."""
     source, target = ids.source, ids.target
     if isinstance(source, engine.xp.ndarray):
         first, second = unsigned_ids(ids)
@@ -98,7 +95,7 @@ def dense_vertices(
         if count <= min(max(_SPARSEST * len(first), _ALWAYS_DENSE), VERTEX_LIMIT):
             return Vertices(first, second, count, None)
     check_capacity(len(source))
-    return (number or factorize)(engine, source, target, in_order=in_order)
+    return factorize(engine, source, target, in_order=in_order)
 
 
 def unchecked_vertices(engine: Engine, ids: IdColumns, bound: int | None = None) -> Vertices | None:
@@ -128,7 +125,9 @@ def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
 
 
 def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
-    """Number ids of any kind by their first occurrence, or by their order if `in_order`."""
+    """Number ids of any kind, in the engine's memory, by their first occurrence, or by their order if `in_order`."""
+    if not engine.on_host:
+        return _factorize_on_device(engine, source, target, in_order)
     if not len(source) and not len(target):
         none = np.zeros(0, np.uint32)
         return Vertices(none, none, 0, pa.array(source) if isinstance(source, np.ndarray) else source)
@@ -144,7 +143,6 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
 
 
 def _by_one_thread(engine: Engine, source: Any, target: Any) -> Vertices:
-    """Number few ids by a hash table of one launch."""
     if isinstance(source, np.ndarray):
         both = arrow_numbers(np.concatenate([source, target]))
     else:
@@ -177,7 +175,6 @@ class IdColumns(NamedTuple):
 
 
 def unsuitable_ids(name: object, kind: object) -> InvalidEdgesError:
-    """Return the error for ids of a type that cannot name a vertex."""
     message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
     if str(kind).lower().startswith(("float", "double", "halffloat")):
         hint = "cast the column to int64 (pandas turns integer ids with gaps into floats)"
@@ -276,3 +273,51 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if not isinstance(column, pa.DictionaryArray):
         return column.cast(kind)
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))
+
+
+def is_array(column: Any) -> bool:
+    """Whether a column on a GPU is a CuPy array; otherwise it is cuDF's."""
+    return not hasattr(column, "isnull")
+
+
+_CUDF_ROWS = (1 << 31) - 1  # of a column of cuDF at most
+
+
+def _factorize_on_device(engine: Engine, source: Any, target: Any, in_order: bool) -> Vertices:
+    """Number ids from 0: few integers by a sort of CuPy, many by a table of ids, others by cuDF's factorization."""
+    xp, length = engine.xp, len(source)
+    if is_array(source) and length >= _MANY:
+        return _number_integers(engine, source, target, in_order)
+    if is_array(source):
+        values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
+    else:
+        if 2 * length > _CUDF_ROWS:
+            message = f"{length:,} rows of ids that are not integers; cuDF numbers at most {_CUDF_ROWS // 2:,}"
+            raise CapacityError(message, "number the ids with integers first, or spread the table over a Dask cluster")
+        stacked = sys.modules["cudf"].concat([source, target], ignore_index=True)
+        codes, values = stacked.factorize(sort=in_order)
+        values = sys.modules["cudf"].Series(values)
+    check_vertices(len(values))
+    codes = codes.astype(np.uint32)
+    return Vertices(codes[:length], codes[length:], len(values), values)
+
+
+_MANY = 1 << 18  # rows from which a table of ids takes less memory than a sort, which takes some 120 bytes a row
+_BLOCKS = 1 << 22, 1 << 24  # ids that a GPU looks up at a time: fewer would leave its threads idle
+
+
+def _number_integers(engine: Engine, source: Array, target: Array, in_order: bool) -> Vertices:
+    """Number integers by their first occurrence, or by their order: only the different ones are sorted."""
+    table = IdTable(engine, texts=False)
+    words = (
+        column.view(np.uint64) if column.dtype.itemsize == 8 else column.astype(np.uint64)
+        for column in (source, target)
+    )
+    first, second = (table.encode(IdWords(column), *_BLOCKS) for column in words)
+    values = table.known.view(source.dtype) if source.dtype.itemsize == 8 else table.known.astype(source.dtype)
+    if in_order:
+        order = sort_order(engine, gather_keys(engine, values, None))
+        rank = engine.xp.empty(len(values), np.uint32)
+        rank[order] = engine.xp.arange(len(values), dtype=np.uint32)
+        first, second, values = rank[first], rank[second], values[order]
+    return Vertices(first, second, len(values), values)

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from dfmst._common.deferred import pa
 from dfmst._common.types import Array, Frame
-from dfmst._edges.checked import Readers
-from dfmst._edges.edge_table import Input
+from dfmst._edges.edge_table import Input, Readers
 from dfmst._engines import Engine
 
 NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
@@ -27,7 +26,7 @@ class View(Protocol):
 
     @property
     def readers(self) -> Readers:
-        """Functions that read ids and weights, and number ids."""
+        """Functions that read ids and weights."""
 
     @property
     def xp(self) -> Any:

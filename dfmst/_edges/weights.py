@@ -61,7 +61,6 @@ def unsupported_weights(name: object, kind: object, texts: pa.Array | None = Non
 
 
 def different_weights(name: object, edges: object, forest: object) -> InvalidEdgesError:
-    """Return the error for weights of two types that cannot be compared."""
     message = f"column {name!r} holds {edges} weights in the edges and {forest} weights in the forest"
     return InvalidEdgesError(message, "cast the forest's column to the type of the edges'")
 
@@ -94,7 +93,6 @@ def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:
 
 
 def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
-    """Return equal weights, so that the position alone orders the rows."""
     return WeightColumn(xp.zeros(rows, np.uint32), None)
 
 
@@ -158,7 +156,6 @@ def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
 
 
 def widen(name: object, values: Array) -> Array:
-    """Return numbers in a type that kernels read, or raise an error."""
     if values.dtype in _KERNEL_TYPES:
         return values
     if values.dtype not in _WIDENED:
@@ -167,7 +164,6 @@ def widen(name: object, values: Array) -> Array:
 
 
 def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
-    """Read a weight column."""
     if not isinstance(column, np.ndarray):
         return _from_arrow(name, column)
     if column.dtype.kind in "mM":

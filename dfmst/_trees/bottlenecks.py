@@ -14,7 +14,7 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._edges.device_columns import device_column, is_device_column
 from dfmst._edges.frames import open_frame
-from dfmst._edges.results import take_or_null
+from dfmst._edges.take_rows import take_or_null
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.view import View
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree
@@ -86,6 +86,7 @@ def bottlenecks(
     balanced trees. Journal of the ACM 26 (1979).
     """
     request = Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options)
+    source, target, weight = request.columns.names
     ends, index = _ends(pairs, source, target)
     ordered = order_forest(forest, request, argument="forest")
     if not ordered.view.on_device and any(is_device_column(ids) for _, ids in ends):

@@ -8,8 +8,8 @@ import numpy as np
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, FrameT
+from dfmst._edges.composed import compose
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.joint import compose
 from dfmst._edges.read import read_table
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels

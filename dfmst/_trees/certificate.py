@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.conditions import Conditions, apply_conditions
+from dfmst._common.types import Array, Columns, Frame
+from dfmst._edges.composed import compose_both
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_columns import sum_column
 from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import in_memory_of, open_frame, open_host_frame
-from dfmst._edges.joint import compose_both
-from dfmst._edges.read import EdgeColumns, edge_columns, read_table
+from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.view import View
 from dfmst._edges.weights import Total, total_weight
 from dfmst._engines import Engine, select_engine
@@ -23,6 +23,7 @@ from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.match import ForestMatch, match_rows
 from dfmst._trees.optimality import Violation, certify_rows
+from dfmst._trees.request import Request, Verifying, with_options
 from dfmst.algorithms.solve import Solved
 from dfmst.errors import printable
 
@@ -63,20 +64,16 @@ class Certificate:
 
 
 @driven("edges", "forest")
+@with_options("memory", Verifying)
 def verify(
     edges: Frame,
     forest: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
+    **options: Unpack[Verifying],
 ) -> Certificate:
     """Check whether a frame holds the rows of an edge table's minimum spanning forest, without solving it.
 
@@ -127,12 +124,13 @@ def verify(
     Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
     King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
     """
-    columns = edge_columns(source, target, weight, maximum, invalid)
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    columns, conditions = replace(request.columns, conditions=NO_CONDITIONS), request.columns.conditions
     view, claimed = _in_one_memory(edges, forest, keys=columns.keys is not None)
-    runner = select_engine(engine, threads, on_device=view.on_device)
+    runner = select_engine(request.solver.engine, request.solver.threads, on_device=view.on_device)
     with runner.guard():
         view, claimed = compose_both(runner, view, columns, claimed)
-        return _verified(runner, view, claimed.without_default_index(), columns, Conditions.of(by, keep, drop))
+        return _verified(runner, view, claimed.without_default_index(), columns, conditions)
 
 
 def _in_one_memory(edges: Frame, forest: Frame, keys: bool) -> tuple[View, View]:

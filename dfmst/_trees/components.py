@@ -8,9 +8,8 @@ from typing import Any, Unpack
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.groups import check_one_graph, read_groups
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertex_list import list_vertices
+from dfmst._edges.vertex_list import check_one_graph, list_vertices, read_groups
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
 from dfmst._common.types import Array
-from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.frames import open_frame
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.view import View
 from dfmst._engines.primitives.contract import flatten
-from dfmst._trees.cut import SortedForest, VertexOrder
+from dfmst._trees.cut import SortedForest, VertexOrder, Weights
 from dfmst._trees.ordered import OrderedForest
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -48,7 +46,7 @@ class ConstrainedMerges(SortedForest[Array]):
     def __len__(self) -> int:
         return len(self._ordered)
 
-    def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
+    def weights(self, name: Any) -> Weights:
         return self._ordered.weights(name)
 
     def labels(self, edges: int | Array) -> Array:

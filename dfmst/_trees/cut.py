@@ -21,7 +21,6 @@ from dfmst._common.arguments import is_several, plural, refuse_masked, whole_num
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import is_missing
-from dfmst._edges.device_columns import DeviceEntries
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError
@@ -38,11 +37,7 @@ class Cut(NamedTuple):
 
 
 class Weights(Protocol):
-    """Weights of a forest in its order."""
-
-    @property
-    def dtype(self) -> Any:
-        """Their type."""
+    """Weights of a forest in its order: an array of NumPy or Arrow, entries of a column on a GPU, or numbers."""
 
     def __len__(self) -> int: ...
 
@@ -71,7 +66,7 @@ class SortedForest(ABC, Generic[_Labels]):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def weights(self, name: Any) -> Weights | pa.Array | DeviceEntries:
+    def weights(self, name: Any) -> Weights:
         """Return the weights in order; `name` is that of their column."""
 
     def groups(self) -> Array:
@@ -163,7 +158,7 @@ class Thresholds:
         named = dict(zip(names, values, strict=True))
         return cls(named if distance is None else {}, {} if distance is None else named, weight, maximum)
 
-    def cuts(self, rows: int, weights: Callable[[], Weights | pa.Array | DeviceEntries]) -> list[Cut]:
+    def cuts(self, rows: int, weights: Callable[[], Weights]) -> list[Cut]:
         """Return the columns of the result, of rows in the order of their weights."""
         if not self.distances:
             return [Cut(name, rows, count) for name, count in self.counts.items()]
@@ -181,7 +176,7 @@ def _plain(distance: Any) -> Any:
     return distance.item() if isinstance(distance, (np.integer, np.bool_)) else distance
 
 
-def in_type(number: Any, weights: Weights | pa.Array | DeviceEntries) -> Any:
+def in_type(number: Any, weights: Weights) -> Any:
     """Return a number of Python in the type of weights, as other libraries compare it, and other values unchanged."""
     kind = _type_of(weights)
     if type(number) not in (int, float):
@@ -197,11 +192,11 @@ def in_type(number: Any, weights: Weights | pa.Array | DeviceEntries) -> Any:
     return number
 
 
-def _type_of(weights: Weights | pa.Array | DeviceEntries) -> Any:
-    return weights.type if isinstance(weights, (pa.Array, DeviceEntries)) else weights.dtype
+def _type_of(weights: Any) -> Any:
+    return weights.type if hasattr(weights, "type") else weights.dtype
 
 
-def _lighter(weights: Weights | pa.Array | DeviceEntries, name: Any, distance: Any, *, maximum: bool) -> int:
+def _lighter(weights: Weights, name: Any, distance: Any, *, maximum: bool) -> int:
     """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
         raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
@@ -231,8 +226,8 @@ def _moment(distance: Any, kind: pa.DataType) -> pa.Scalar:
     return limit.cast(kind) if pa.types.is_date(limit.type) or pa.types.is_date(kind) else limit
 
 
-def _count_numbers(weights: Weights | pa.Array | DeviceEntries, distance: Any, *, maximum: bool) -> int:
-    """How many weights come first, up to a distance; Python compares numbers of unlike types exactly."""
+def _count_numbers(weights: Weights, distance: Any, *, maximum: bool) -> int:
+    """Return how many weights come first, up to a distance; Python compares numbers of unlike types exactly."""
 
     def is_beyond(place: int) -> bool:
         weight = weights[place]

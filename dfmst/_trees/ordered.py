@@ -12,9 +12,8 @@ import pyarrow as pa
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.edge_table import EdgeTable, Input
-from dfmst._edges.groups import check_one_graph, read_groups
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertex_list import VertexList, list_vertices
+from dfmst._edges.vertex_list import VertexList, check_one_graph, list_vertices, read_groups
 from dfmst._edges.view import View
 from dfmst._edges.weights import weight_floats
 from dfmst._engines import Engine, host_engine

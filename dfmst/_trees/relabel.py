@@ -16,8 +16,8 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
 from dfmst._edges.frames import host_only
 from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.results import decoded, take_or_null
 from dfmst._edges.stack import check_kinds
+from dfmst._edges.take_rows import decoded, take_or_null
 from dfmst._edges.unify import family_of, native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst.errors import InvalidEdgesError, missing_column

@@ -16,7 +16,7 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._common.options import unknown_option
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
-from dfmst._edges.conditions import Conditions
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
 
@@ -66,6 +66,10 @@ class Conditioned(TypedDict, total=False):
     drop: ColumnName | None
 
 
+class Verifying(Conditioned, Running, total=False):
+    """How rows are compared with a forest; see :func:`dfmst.verify`."""
+
+
 class Options(Conditioned, Solving, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
@@ -97,7 +101,7 @@ class StreamOptions(Options, Streaming, total=False):
     """Options of a stream's forest; see :func:`dfmst.stream.minimum_spanning_forest`."""
 
 
-class StreamReading(Conditioned, Running, Limited, total=False):
+class StreamVerifying(Verifying, Limited, total=False):
     """Options of a stream whose rows are compared with a forest; see :func:`dfmst.stream.verify`."""
 
 
@@ -198,18 +202,18 @@ class Request:
         joint_keys: bool = True,
     ) -> Request:
         """Make the request of a call; without `joint_keys` an id or a weight of several columns is an error."""
-        order = maximum, invalid, Conditions.of(by, keep, drop)
+        plain = by is None and keep is None and drop is None
+        order = maximum, invalid, NO_CONDITIONS if plain else Conditions.of(by, keep, drop)
         columns = (edge_columns if joint_keys else EdgeColumns)(source, target, weight, *order)
-        given = memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint
-        limits = _UNLIMITED if given == _NOT_GIVEN else Limits(*given)
-        tasks = strategy, split_every, n_vertices
-        return cls(
-            columns, Solver(algorithm, engine, threads), limits, _ALONE if tasks == _DEFAULT else Clustered(*tasks)
-        )
+        limits, cluster = _UNLIMITED, _ALONE
+        bounded = memory_limit is not None or gpu_memory_limit is not None or progress is not None
+        if bounded or checkpoint is not None or spill_dir is not None or on_checkpoint is not None:
+            limits = Limits(memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint)
+        if n_vertices is not None or strategy is not _ALONE.strategy or split_every is not _ALONE.split_every:
+            cluster = Clustered(strategy, split_every, n_vertices)
+        return cls(columns, Solver(algorithm, engine, threads), limits, cluster)
 
 
-_NOT_GIVEN = (None,) * 6
-_DEFAULT = ("auto", 2, None)
 #: Option -> its type and default.
 DEFINED = signature(Request.of).parameters
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -229,11 +233,12 @@ def with_options(world: str, kind: type, **defaults: Any) -> Callable[[_Function
         given = signature(function)
         own = [each for each in given.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
         shown = given.replace(parameters=[*own, *options])
+        known = frozenset(shown.parameters)
 
         @wraps(function)
         def call(*values: Any, **named: Any) -> Any:
-            if not named.keys() <= shown.parameters.keys():
-                (name, *_) = named.keys() - shown.parameters.keys()
+            if not known.issuperset(named):
+                (name, *_) = named.keys() - known
                 raise unknown_option(world, function.__name__, name, shown.parameters)
             return function(*values, **{**defaults, **named} if defaults else named)
 

@@ -22,10 +22,10 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame, FrameT
+from dfmst._edges.composed import compose
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import host_only, in_memory_of, open_frame
-from dfmst._edges.joint import compose
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._edges.unify import common_id_type

@@ -18,22 +18,23 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Frame, Invalid
+from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
+from dfmst._edges.composed import compose
 from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.joint import compose
 from dfmst._edges.moments import Moments, moments, simple_ratio
-from dfmst._edges.read import EdgeColumns, edge_columns, names_missing_columns, read_table
+from dfmst._edges.read import EdgeColumns, names_missing_columns, read_table
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, key_edges
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.forest import open_edges
+from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve
@@ -46,25 +47,20 @@ _FEW = 32  # a window's share of all vertices, below which its vertices are numb
 
 
 @driven("edges")
+@with_options("memory", Options)
 def windows(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
+    edges: FrameT,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
     *,
-    time: Any,
-    width: Any,
-    step: Any,
-    start: Any = None,
+    time: ColumnName,
+    width: Scalar | str,
+    step: Scalar | str,
+    start: Scalar | str | None = None,
     maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Iterator[tuple[Any, Any]]:
+    **options: Unpack[Options],
+) -> Iterator[tuple[Any, FrameT]]:
     """Yield the forest of every window of time of an edge table.
 
     A window has the rows from its begin to just before its end: ``begin <= time < begin + width``. If a width has k
@@ -119,14 +115,14 @@ def windows(
     ----------
     Tangwongsan, Hirzel, Schneider: Optimal and worst-case optimal sliding-window aggregation. VLDB 2019.
     """
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
-    view, runner = open_edges(edges, engine, threads)
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
     with runner.guard():
         times = moments(view, time)
     lengths = times.span("width", width), times.span("step", step)
     first = None if start is None else times.tick("start", start)
     with runner.guard():
-        series = _read(runner, view, columns, times, resolve(algorithm, runner))
+        series = _read(runner, view, request.columns, times, resolve(request.solver.algorithm, runner))
         bounds = series.reader.xp.concatenate([series.times[:1], series.times[-1:]])
         begins, ends = _borders(series.reader.to_host(bounds), times, *lengths, first)
     return _forests(series, times, begins, ends)

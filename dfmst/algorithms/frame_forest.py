@@ -13,13 +13,13 @@ import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
 from dfmst._common.types import Array, Frame
-from dfmst._edges.device_frame import DEVICE
 from dfmst._edges.dictionary import plain
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import open_frame, unwrap
 from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
 from dfmst._edges.lazy_tables import Tables, as_lazy, collected, open_tables, ordered_integers
 from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
+from dfmst._edges.vertices import factorize
 from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
@@ -110,7 +110,7 @@ def _solve_view(engine: Engine, view: View, columns: EdgeColumns, steps: Steps, 
 def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
     """Number ids without a kernel: on the host by Arrow, on a GPU by cuDF."""
     if not engine.on_host:
-        numbered = DEVICE.number(engine, source, target, in_order=False)
+        numbered = factorize(engine, source, target, in_order=False)
         return numbered.source, numbered.target
     encoded = pa.chunked_array(
         [plain(source), plain(target)]

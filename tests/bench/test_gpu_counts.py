@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
@@ -14,9 +13,8 @@ BENCH = Path(__file__).parents[2] / "bench"
 
 
 @pytest.fixture
-def counting(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("gpu.counts")
+def counting(bench):
+    return bench("gpu.counts")
 
 
 def test_a_small_graph_is_counted(counting):

@@ -77,12 +77,6 @@ def tools(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.fixture
-def bench(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module
-
-
 @pytest.mark.slow(seconds=40)
 def test_the_whole_session(tools, tmp_path):
     folder, solver = tmp_path / "out", program(tools / "solver", SOLVER)
@@ -143,17 +137,15 @@ def test_the_benchmark_of_a_filtered_graph(tmp_path):
 @pytest.mark.slow
 def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
     session = bench("gpu_session")
-    hangs = "import subprocess, sys; print('begun', flush=True); subprocess.run([sys.executable, '-c', 'input()'])"
-    hangs = f"import time; print('begun', flush=True); time.sleep(100); {hangs}"
     steps = {
-        "fails": session.Step("fails", 9, [sys.executable, "-c", "print('before'); raise SystemExit(3)"]),
-        "hangs": session.Step("hangs", 1, [sys.executable, "-c", hangs]),
-        "absent": session.Step("absent", 9, ["true"], "no-such-tool"),
-        "skipped": session.Step("skipped", 9, [sys.executable, "-c", "print('no library'); raise SystemExit(77)"]),
+        "fails": session.Step("fails", 200, [sys.executable, "-c", "print('before'); raise SystemExit(3)"]),
+        "hangs": session.Step("hangs", 3, ["sh", "-c", "echo begun; sleep 900 & wait"]),
+        "absent": session.Step("absent", 200, ["true"], "no-such-tool"),
+        "skipped": session.Step("skipped", 200, [sys.executable, "-c", "print('no library'); raise SystemExit(77)"]),
     }
     begin = time.monotonic()
     found = {name: session.run(step, tmp_path / name, step.seconds) for name, step in steps.items()}
-    assert time.monotonic() - begin < 90
+    assert time.monotonic() - begin < 600
     assert {name: (one.status, one.last_line) for name, one in found.items()} == {
         "fails": ("failed (3)", "before"),
         "hangs": ("out of time", "begun"),
@@ -252,13 +244,13 @@ def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
 @pytest.mark.slow
 def test_a_large_graph_is_not_waited_for(bench, tmp_path):
     ecl = bench("gpu.ecl")
-    slow = program(tmp_path / "slow", SOLVER.replace('print("all', 'time.sleep(60)\nprint("all'))
+    slow = program(tmp_path / "slow", SOLVER.replace('print("all', 'time.sleep(900)\nprint("all'))
     graph = bench("gpu.graphs").generate(CpuEngine(1), "dense-10k-10m", 12)
     ecl.write(CpuEngine(1), graph, tmp_path / "graph.egr")
     begin = time.monotonic()
-    told = ecl.measure(slow, tmp_path / "graph.egr", ecl._CHECKED + 1, 2, 30.0)
+    told = ecl.measure(slow, tmp_path / "graph.egr", ecl._CHECKED + 1, 2, 600.0)
     assert told == {"milliseconds": 1.5, "runs": [1.5, 1.5], "agrees_with_its_kruskal": None}
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 600
 
 
 def test_a_program_that_prints_no_time(bench, tmp_path):

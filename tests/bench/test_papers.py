@@ -12,14 +12,12 @@ pq = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
 
-BENCH = Path(__file__).parents[2] / "bench"
 TINY = 0.02
 
 
 @pytest.fixture
-def papers(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("papers")
+def papers(bench):
+    return bench("papers")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,11 @@ pytest.importorskip("scipy")
 
 
 @pytest.fixture
-def peers(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
-    quick = importlib.import_module("support.quick_table")
+def peers(bench, monkeypatch):
+    quick = bench("support.quick_table")
     machine = {"processor": "one", "cores": 2, "python": "3", "date": "today", "packages": {"dfmst": "0"}}
     monkeypatch.setattr(quick, "describe", lambda *_: machine)
-    return importlib.import_module("peers")
+    return bench("peers")
 
 
 def test_a_line_a_library(peers, capsys):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-BENCH = Path(__file__).parents[2] / "bench"
 SMALL = ["--vertices", "2000", "--rows", "60000", "--files", "3"]
 
 
 @pytest.fixture
-def bench(monkeypatch, tmp_path):
+def measured(bench, monkeypatch, tmp_path):
     """Runs a plan in this process; what it measures has processes of its own. What the result file says."""
-    monkeypatch.syspath_prepend(str(BENCH))
     monkeypatch.delitem(sys.modules, "stream", raising=False)
-    stream = importlib.import_module("stream")
+    stream = bench("stream")
 
     def run(plan, *options):
         path = tmp_path / "stream.json"
@@ -30,9 +26,9 @@ def bench(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def here(bench, monkeypatch):
+def here(measured, bench, monkeypatch):
     """What is measured runs in this process, too: test_speed has seen that each has one of its own."""
-    monkeypatch.setattr("stream.measure", importlib.import_module("support.runs").run_here)
+    monkeypatch.setattr("stream.measure", bench("support.runs").run_here)
 
 
 def check(result, tmp_path, figures):
@@ -44,19 +40,19 @@ def check(result, tmp_path, figures):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
-def test_large(bench, tmp_path):
-    check(bench("large", "--limit", "300MiB", "--sibling-limit", "300MiB"), tmp_path, ["stream", "sibling"])
+def test_large(measured, tmp_path):
+    check(measured("large", "--limit", "300MiB", "--sibling-limit", "300MiB"), tmp_path, ["stream", "sibling"])
 
 
 @pytest.mark.slow
-def test_speed(bench, tmp_path):
-    check(bench("speed", "--limit", "300MiB", "--repeat", "1"), tmp_path, ["scan", "stream", "scipy"])
+def test_speed(measured, tmp_path):
+    check(measured("speed", "--limit", "300MiB", "--repeat", "1"), tmp_path, ["scan", "stream", "scipy"])
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
-def test_ids(bench):
-    result = bench("ids", "--limit", "400MiB", "--repeat", "1")
+def test_ids(measured):
+    result = measured("ids", "--limit", "400MiB", "--repeat", "1")
     for kind in ("dense", "sparse", "text"):
         for name in ("scan_in_order", "scan_and_hash", "stream", "in_memory"):
             assert result[kind][name]["processor_seconds"] >= 0

@@ -78,13 +78,6 @@ def test_strided_arrays():
     assert rows.get().tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("kind", ["rmat", "ssca2", "road_grid", "exact_density"])
-def test_generators_on_the_device(kind):
-    arguments = {"rmat": (6,), "ssca2": (6,), "road_grid": (9, 7), "exact_density": (40, 0.3)}[kind]
-    find = getattr(dfmst.generate, kind)
-    assert find(*arguments, engine="cuda").equals(find(*arguments))
-
-
 @examples(30)
 @given(seeds, st.integers(0, 30), st.booleans(), st.sampled_from(["coo", "csr"]))
 def test_sparse_matrices(seed, entries, symmetric, kind):

@@ -13,6 +13,7 @@ import pytest
 import dfmst
 from dfmst import generate
 from tests.support.gpu.standin import cupy
+from tests.support.gpu.tasks import run_on_gpu
 
 pytest.importorskip("dask")
 
@@ -21,7 +22,6 @@ from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import merge
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._engines import CudaEngine
 from dfmst._trees.request import Request
 
 VERTICES, ROWS, WORKERS = 8_000, 160_000, 3
@@ -69,8 +69,7 @@ def files(request, tmp_path_factory):
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])
 def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strategy):
     kind, paths = files
-    for module in ("groups", "two_pass"):
-        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
+    run_on_gpu(monkeypatch, "groups", "two_pass")
     for module in ("groups", "two_pass"):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.merge", merged_by_one)
     monkeypatch.setattr(two_pass, "fold_residue", residue_elsewhere)

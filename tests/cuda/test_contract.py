@@ -96,6 +96,18 @@ def defaults(function: Any) -> dict[str, Any] | None:
     return {each.name: each.default for each in parameters if each.kind is not each.VAR_POSITIONAL}
 
 
+def unlike(function: Any, real_one: Any) -> list[str]:
+    """Arguments of ours that the real function lacks, or has with another default."""
+    ours, theirs = defaults(function), defaults(real_one)
+    if ours is None or theirs is None:
+        return []
+    return [
+        argument
+        for argument, default in ours.items() - OWN_ARGUMENTS
+        if argument not in theirs or (default is not inspect.Parameter.empty and default != theirs[argument])
+    ]
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_the_real_package_has_the_same_names(place):
     found = real(place)
@@ -110,13 +122,8 @@ def test_arguments_and_defaults_are_the_same(place):
         function = getattr(known, name)
         if name in CONSTRUCTED or not callable(function) or isinstance(function, type):
             continue
-        ours, theirs = defaults(function), defaults(getattr(found, name))
-        if ours is None or theirs is None:
-            continue
-        for argument, default in ours.items() - OWN_ARGUMENTS:
-            if argument not in theirs or (default is not inspect.Parameter.empty and default != theirs[argument]):
-                wrong.append(f"{place}.{name}: {argument}")
-    assert wrong == [], wrong
+        wrong += [f"{place}.{name}: {argument}" for argument in unlike(function, getattr(found, name))]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("place", STEPS)
@@ -126,12 +133,7 @@ def test_the_steps_have_the_real_signatures(place):
     assert known
     wrong = [name for name in known if not hasattr(found, name)]
     for name, function in known.items():
-        ours, theirs = defaults(function), defaults(getattr(found, name, None))
-        if ours is None or theirs is None:
-            continue
-        for argument, default in ours.items():
-            if argument not in theirs or (default is not inspect.Parameter.empty and default != theirs[argument]):
-                wrong.append(f"{place}.{name}: {argument}")
+        wrong += [f"{place}.{name}: {argument}" for argument in unlike(function, getattr(found, name, None))]
     assert wrong == []
 
 

@@ -12,16 +12,15 @@ import pytest
 
 import dfmst
 from tests.support.gpu.standin import cudf, cupy
+from tests.support.gpu.tasks import Partition, purposes, run_on_gpu
 
 pytest.importorskip("dask")
 
 from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.partitions import FrameParts, Part
+from dfmst._drive.cluster.partitions import FrameParts
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.plan.formulas import BASE
-from dfmst._edges.read import EdgeColumns
-from dfmst._engines import CudaEngine
 from dfmst._trees.request import Request
 
 VERTICES, ROWS, PARTS = 6_000, 60_000, 4
@@ -30,44 +29,26 @@ IDS: dict[str, Any] = {
     "sparse": lambda ends: ends * 10**12 - 7,
     "text": lambda ends: np.char.add("v", ends.astype(str)),
 }
-PURPOSES = {
-    "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle._locators": "positions",
-    "_drive.cluster.tables.some_rows": "sample",
-}
-
-
-class Partition(Part):
-    """A partition that can be read again."""
-
-    name = "a partition"
-
-    def __init__(self, frame: Any) -> None:
-        self.frame = frame
-
-    def read(self) -> Any:
-        return self.frame
 
 
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    shuffle = ["shuffle_edges", "shuffle"]
-    for module in ("read", "groups", "two_pass", *shuffle):
-        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
+    run_on_gpu(monkeypatch, "read", "groups", "two_pass", "shuffle_edges", "shuffle")
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 
 
-def forest_of(table: pa.Table, strategy: Any) -> tuple[list[int], Counter[str]]:
+def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int], Counter[str]]:
     """The forest's rows, and the bytes that came to the host to find them, by purpose."""
     size = ROWS // PARTS
     frames = [cudf.DataFrame.from_arrow(table.slice(place * size, size)) for place in range(PARTS)]
     parts: list[Any] = [Partition(frame) for frame in frames]
-    columns = EdgeColumns("u", "v", "w")
     memory = BASE + 60_000_000 if strategy == "shuffle" else None
-    request = Request.of(*columns.names, strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory)
+    request = Request.of(
+        "u", "v", "w", maximum=maximum, strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory
+    )
     graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), request)
-    keys = []
+    keys, columns = [], request.columns
     for first, count, chosen in rows:
         for place, number in enumerate(range(first, first + count)):
             keys.append(
@@ -75,11 +56,7 @@ def forest_of(table: pa.Table, strategy: Any) -> tuple[list[int], Counter[str]]:
             )
     cupy.traffic.reset()
     taken = dask.get(dict(graph), keys)
-    told: Counter[str] = Counter()
-    for to_host, bytes_, calls in cupy.traffic.crossings:
-        own = [call for call in calls if not call.startswith("_engines.")]
-        if to_host:
-            told[next((PURPOSES[call] for call in own if call in PURPOSES), own[0])] += bytes_
+    told = purposes(cupy.traffic.crossings)
     assert all(isinstance(frame, cudf.DataFrame) for frame in taken)
     return [row for frame in taken for row in frame["row"].to_arrow().to_pylist()], told
 
@@ -91,8 +68,9 @@ def test_rows_and_what_comes_to_the_host(on_gpu, strategy, ids):
     ends, weight = rng.integers(0, VERTICES, (2, ROWS)), rng.integers(0, 900, ROWS).astype(np.int16)
     source, target = map(IDS[ids], ends)
     table = pa.table({"u": source, "v": target, "w": weight, "row": np.arange(ROWS)})
-    expected = dfmst.arrays.forest_rows(ends[0], ends[1], weight).tolist()
-    rows, to_host = forest_of(table, strategy)
+    maximum = ids == "sparse"
+    expected = dfmst.arrays.forest_rows(ends[0], ends[1], weight, maximum=maximum).tolist()
+    rows, to_host = forest_of(table, strategy, maximum)
     assert rows == expected
     if ids == "text":
         return  # numbered on the host

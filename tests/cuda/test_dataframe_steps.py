@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst.algorithms import Dataframe
 from tests.support.gpu.standin import cudf, cupy
 from tests.support.gpu.standin.cudf import steps
-from tests.support.lanes import examples
-from tests.support.tables import edge_tables
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -64,16 +61,6 @@ def test_the_rules_that_the_calls_keep(recorded):
     assert {call["how"] for call in arguments["merge"]} == {"inner"}
     assert all(call["left_on"] == call["right_on"] and len(call["left_on"]) == 1 for call in arguments["merge"])
     assert [call["by"] for call in arguments["sort_values"]] == [["weight", "row"]]  # no two rows are equal
-
-
-@examples(25)
-@given(edge_tables(), st.booleans())
-def test_rows(table, maximum):
-    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
-    weight: Any = None if table.weight is None else "w"
-    found = find(cudf.DataFrame.from_arrow(table.arrow()), "u", "v", weight, algorithm="dataframe")
-    expected = find(table.arrow(), "u", "v", weight)
-    assert found["payload"].to_arrow().to_pylist() == expected["payload"].to_pylist()
 
 
 @pytest.mark.parametrize("form", ["boruvka", "mastiff", "bsp"])

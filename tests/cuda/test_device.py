@@ -14,21 +14,22 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._edges import device_numbering
+from dfmst._edges import vertices
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._engines.primitives.contract import component_labels
-from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import EPMST, Dataframe, Prim
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
-from tests.support.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
+from tests.support.cases import ALGORITHMS, GENERATED, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
 from tests.support.gpu import standin
 from tests.support.oracle import kruskal_rows
+from tests.support.solving import check_table_of_ids
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
+VERTICES = ("uint32", "uint64")
 FEW = 10_000
 KINDS = ["standin", pytest.param("gpu", marks=pytest.mark.gpu)]
 
@@ -52,9 +53,13 @@ def expected_rows(source, target, weight, maximum=False):
 
 
 def rows_of(engine, algorithm, source, target, weight, vertices, maximum=False):
-    columns = [engine.from_host(np.ascontiguousarray(column)) for column in (source, target, weight)]
-    found = algorithm.run(engine, EdgeTable(*columns, vertices, maximum), Trace())
+    before = [np.ascontiguousarray(column) for column in (source, target, weight)]
+    columns, trace = [engine.from_host(column) for column in before], Trace()
+    found = algorithm.run(engine, EdgeTable(*columns, vertices, maximum), trace)
     assert isinstance(found, engine.xp.ndarray)
+    assert found.dtype == np.int64
+    assert sum(record["chosen"] for record in trace.records) == len(found)
+    assert all((engine.to_host(column) == unchanged).all() for column, unchanged in zip(columns, before, strict=True))
     return engine.to_host(found).tolist()
 
 
@@ -74,7 +79,7 @@ def test_shapes(device, algorithm):
         if isinstance(algorithm, (Prim, EPMST)) and graph.vertices > FEW:
             continue  # Prim's reduction takes a round a vertex
         weight = ordered_weights(ORDERS[number % len(ORDERS)], len(graph.source), WEIGHTS[number % len(WEIGHTS)])
-        ends = [column.astype(np.uint32) for column in graph[:2]]
+        ends = [column.astype(VERTICES[number % 2]) for column in graph[:2]]
         maximum = number % 3 == 0
         found = rows_of(device.engine, algorithm, *ends, weight, graph.vertices, maximum)
         assert found == expected_rows(*ends, weight, maximum), name
@@ -87,7 +92,7 @@ def test_random_multigraphs(device, algorithm):
     rng = np.random.default_rng(ALGORITHMS.index(algorithm))
     for number, dtype in enumerate(WEIGHTS):
         vertices, edges = int(rng.integers(1, 300)), int(rng.integers(0, 3000))
-        source, target = rng.integers(0, vertices, (2, edges)).astype(np.uint32)
+        source, target = rng.integers(0, vertices, (2, edges)).astype(VERTICES[number // 2 % 2])
         weight = rng.integers(0, rng.choice([2, 50, 2**31 - 1]), edges).astype(dtype)
         found = rows_of(device.engine, algorithm, source, target, weight, vertices, number % 2 == 1)
         assert found == expected_rows(source, target, weight, number % 2 == 1), dtype
@@ -104,39 +109,18 @@ def test_large_multigraphs(device, case):
         assert device.cupy.asnumpy(found).tolist() == expected, name
 
 
-def test_long_paths(device):
-    vertices = 20_001
-    ends = np.arange(vertices - 1, dtype=np.uint32), np.arange(1, vertices, dtype=np.uint32)
-    for order in ("ascending", "descending", "equal", "ruler"):
-        weight = ordered_weights(order, vertices - 1, "float32")
-        columns = [device.cupy.asarray(column) for column in (*ends, weight)]
-        assert len(dfmst.arrays.forest_rows(*columns)) == vertices - 1, order
-
-
 # ---- steps --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("texts", [False, True])
 def test_a_table_of_ids(device, texts):
-    rng = np.random.default_rng(4)
-    table = IdTable(device.engine, texts=texts)
-    numbers: dict[int, int] = {}
-    for length in (0, 300, 5_000, 30_000):
-        values = [value * 7919**3 for value in rng.integers(0, 20_000, length).tolist()]
-        parts = [str(value).encode() for value in values]
-        offset = np.cumsum([0, *map(len, parts)]).astype(np.uint64)
-        columns = [offset, np.frombuffer(b"".join(parts), np.uint8)] if texts else [np.array(values, np.uint64)]
-        on_device = [device.engine.from_host(column) for column in columns]
-        ids = IdWords(None, *on_device) if texts else IdWords(*on_device)
-        encoded = device.engine.to_host(table.encode(ids)).tolist()
-        assert encoded == [numbers.setdefault(value, len(numbers)) for value in values]
-        assert device.engine.to_host(table.find(ids)).tolist() == encoded
+    check_table_of_ids(device.engine, texts, (0, 300, 5_000, 30_000), 20_000)
 
 
 @pytest.mark.parametrize("kind", ["int32", "uint32", "int64", "uint64"])
 def test_numbers_of_integers(device, monkeypatch, kind):
     """By a sort and by a table; in the order of the ids if asked for."""
-    monkeypatch.setattr(device_numbering, "_BLOCKS", (1 << 8, 1 << 10))
+    monkeypatch.setattr(vertices, "_BLOCKS", (1 << 8, 1 << 10))
     rng, limits = np.random.default_rng(5), np.iinfo(kind)
     ids = rng.integers(limits.min, limits.max, 3000, kind, endpoint=True)
     ids[:2] = limits.min, limits.max
@@ -146,9 +130,9 @@ def test_numbers_of_integers(device, monkeypatch, kind):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
         columns = [device.engine.from_host(column) for column in own]
         for many in (0, 1 << 18):
-            monkeypatch.setattr(device_numbering, "_MANY", many)
+            monkeypatch.setattr(vertices, "_MANY", many)
             for in_order in (True, False):
-                found = device_numbering.device_factorize(device.engine, *columns, in_order=in_order)
+                found = vertices.factorize(device.engine, *columns, in_order=in_order)
                 numbers = np.concatenate([device.engine.to_host(column) for column in found[:2]])
                 assert numbers.dtype == np.uint32
                 assert (found.total, found.values.dtype) == (len(values), kind)
@@ -157,10 +141,11 @@ def test_numbers_of_integers(device, monkeypatch, kind):
                     np.testing.assert_array_equal(numbers, codes)
 
 
-def test_sorts_are_stable(device):
+@pytest.mark.parametrize("dtype", VERTICES)
+def test_sorts_are_stable(device, dtype):
     rng = np.random.default_rng(0)
-    for high in (2, 1000, 2**32 - 1, 2**64 - 1):
-        key = rng.integers(0, high, 100_000, np.uint64, endpoint=True)
+    for high in (2, 1000, 2**32 - 1, np.iinfo(dtype).max):
+        key = rng.integers(0, high, 100_000, dtype, endpoint=True)
         order = sort_order(device.engine, device.engine.from_host(key))
         np.testing.assert_array_equal(device.engine.to_host(order), np.argsort(key, kind="stable"))
 
@@ -180,18 +165,11 @@ def test_components_and_certificates(device):
     assert twice.kind == "duplicate-row"
 
 
-@pytest.mark.parametrize("kind", ["rmat", "ssca2", "road_grid", "exact_density", "watts_strogatz", "complete_points"])
+@pytest.mark.parametrize("kind", GENERATED)
 def test_generators_draw_the_same(device, kind):
-    arguments = {
-        "rmat": (10,),
-        "ssca2": (9,),
-        "road_grid": (40, 50),
-        "exact_density": (200, 0.3),
-        "watts_strogatz": (300, 6, 0.2),
-        "complete_points": (70,),
-    }[kind]
     find = getattr(dfmst.generate, kind)
-    assert find(*arguments, engine="cuda").equals(find(*arguments, engine="cpu"))
+    for arguments in GENERATED[kind]:
+        assert find(*arguments, engine="cuda").equals(find(*arguments, engine="cpu"))
 
 
 def test_out_of_memory_names_the_bytes(device):

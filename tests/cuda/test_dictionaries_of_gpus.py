@@ -10,31 +10,18 @@ import pytest
 
 import dfmst
 from tests.support.gpu.standin import cupy
+from tests.support.gpu.tasks import Partition, run_on_gpu
 
 pytest.importorskip("dask")
 
 from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster.groups import Group, fold
-from dfmst._drive.cluster.partitions import Part
 from dfmst._drive.cluster.tables import DeviceTable, column_values, host_table
 from dfmst._drive.plan.formulas import DEVICE_SHARE
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import CudaEngine
 
 VERTICES, ROWS, PARTS = 100_000, 500_000, 8
 PART = ROWS // PARTS
-
-
-class Partition(Part):
-    """A partition that can be read again."""
-
-    name = "a partition"
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-
-    def read(self) -> pa.Table:
-        return self.table
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +38,7 @@ def edges():
 @pytest.fixture
 def limited(device, monkeypatch):
     """Tasks run as on a worker with a GPU, which has so many bytes a vertex."""
-    monkeypatch.setattr(tasks, "worker_engine", CudaEngine)
+    run_on_gpu(monkeypatch, "groups")
     pool = cupy.get_default_memory_pool()
 
     def limit(size: int) -> Any:
@@ -75,32 +62,24 @@ def ids_to_host() -> int:
     return sum(size for to_host, size, _ in cupy.traffic.crossings if to_host)
 
 
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize(("size", "there"), [(330, True), (172, False)])
-def test_the_host_numbers_ids_where_the_gpu_has_no_room_for_their_dictionary(edges, limited, size, there):
+def test_the_host_numbers_ids_where_the_gpu_has_no_room_for_their_dictionary(edges, limited, size, there, count):
+    """A forest of all partitions, and one of each half, which are merged."""
     parts, expected = edges
     pool = limited(size)
-    before = pool.used
-    forest = fold(Group(0, parts), None, EdgeColumns("u", "v", "w"))
+    before, length = pool.used, PARTS // count
+    groups = [Group(begin, parts[begin : begin + length]) for begin in range(0, PARTS, length)]
+    forests = [fold(group, None, EdgeColumns("u", "v", "w")) for group in groups]
+    if count == 1:
+        assert (ids_to_host() == 0) == there
+    forest = forests[0] if count == 1 else tasks.merge(forests)
     assert isinstance(forest, DeviceTable) == there
-    assert (ids_to_host() == 0) == there
     plan = planned(size)
     assert plan.fits
-    assert plan.peak_gpu_memory / 1.5 <= pool.peak - before <= plan.peak_gpu_memory
+    assert pool.peak - before <= plan.peak_gpu_memory
+    assert count == 2 or plan.peak_gpu_memory / 1.5 <= pool.peak - before
     row = column_values(host_table(forest), "row")
-    np.testing.assert_array_equal((row >> np.uint64(32)) * PART + row.astype(np.uint32), expected)
-
-
-@pytest.mark.parametrize(("size", "there"), [(330, True), (172, False)])
-def test_a_merge_of_two_forests_fits_where_their_folds_do(edges, limited, size, there):
-    parts, expected = edges
-    pool = limited(size)
-    before = pool.used
-    groups = (Group(0, parts[: PARTS // 2]), Group(PARTS // 2, parts[PARTS // 2 :]))
-    halves = [fold(group, None, EdgeColumns("u", "v", "w")) for group in groups]
-    merged = tasks.merge(halves)
-    assert isinstance(merged, DeviceTable) == there
-    assert pool.peak - before <= planned(size).peak_gpu_memory
-    row = column_values(host_table(merged), "row")
     np.testing.assert_array_equal((row >> np.uint64(32)) * PART + row.astype(np.uint32), expected)
 
 

@@ -15,17 +15,8 @@ import dfmst.stream
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
 from dfmst._engines.base import bind
 from dfmst._engines.cuda import bound_kernels, capability_of, function_of, module_of
-from dfmst._engines.primitives.contract import flatten
-from dfmst._engines.primitives.flags import compact, flag_words
-from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
 from tests.support.gpu.standin import cupy
-
-EDGES = ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])
-
-
-def arrays():
-    return tuple(cupy.asarray(np.array(column)) for column in EDGES)
 
 
 @pytest.fixture
@@ -41,52 +32,48 @@ def fresh():
 # ---- whether there is one -----------------------------------------------------------------------------------------
 
 
+TABLE = pa.table({"source": [0], "target": [1], "weight": [2]})
+
+
 def test_without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(EngineUnavailableError, match="engine='cuda' needs CuPy") as caught:
-        select_engine("cuda")
+        dfmst.minimum_spanning_forest(TABLE, engine="cuda")
     assert "pip install 'dfmst[cu13]'" in caught.value.hint
     assert "dfmst[cu12]" in caught.value.hint
 
 
-def test_without_a_driver(device):
-    cupy.cuda.faults.count = "cudaErrorInsufficientDriver: CUDA driver version is insufficient"
-    with pytest.raises(EngineUnavailableError, match="finds no CUDA device: cudaErrorInsufficientDriver") as caught:
-        select_engine("cuda")
-    assert "cu13" in caught.value.hint
+@pytest.mark.parametrize(
+    ("fault", "said", "message", "hint"),
+    [
+        (
+            "count",
+            "cudaErrorInsufficientDriver: CUDA driver",
+            "finds no CUDA device: cudaErrorInsufficientDriver",
+            "cu13",
+        ),
+        (None, "", "finds no CUDA device", "engine='cpu'"),
+        ("nvrtc", "Failure finding libnvrtc", "needs NVRTC, CUDA's compiler: Failure finding", "'dfmst[cu13]'"),
+    ],
+)
+def test_without_a_part_of_cuda(device, fault, said, message, hint):
+    if fault is None:
+        cupy.cuda.devices[0] = 0
+    else:
+        setattr(cupy.cuda.faults, fault, said)
+    with pytest.raises(EngineUnavailableError, match=message) as caught:
+        dfmst.minimum_spanning_forest(TABLE, engine="cuda")
+    assert hint in caught.value.hint
 
 
-def test_without_a_device(device):
-    cupy.cuda.devices[0] = 0
-    with pytest.raises(EngineUnavailableError, match="finds no CUDA device") as caught:
-        select_engine("cuda")
-    assert "engine='cpu'" in caught.value.hint
-
-
-def test_a_frame_on_the_host_and_no_device(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    table = {"source": [0], "target": [1], "weight": [2]}
-    with pytest.raises(EngineUnavailableError, match="needs CuPy"):
-        dfmst.minimum_spanning_forest(pa.table(table), engine="cuda")
-
-
-@pytest.mark.parametrize(("name", "on_device", "found"), [("cuda", False, "cuda"), ("auto", True, "cuda")])
+@pytest.mark.parametrize(
+    ("name", "on_device", "found"),
+    [("cuda", False, CudaEngine), ("auto", True, CudaEngine), ("auto", False, CpuEngine), ("cpu", True, CpuEngine)],
+)
 def test_select(device, name, on_device, found):
     engine = select_engine(name, on_device=on_device)
-    assert (engine.name, engine.xp) == (found, cupy)
-    assert isinstance(engine, CudaEngine)
-
-
-def test_auto_stays_on_the_host_with_the_data(device):
-    assert select_engine("auto").name == "cpu"
-    assert select_engine("cpu", on_device=True).name == "cpu"
-
-
-def test_without_the_compiler(device):
-    cupy.cuda.faults.nvrtc = 'Failure finding "libnvrtc.so.13 or libnvrtc.so.12"'
-    with pytest.raises(EngineUnavailableError, match="needs NVRTC, CUDA's compiler: Failure finding") as caught:
-        select_engine("cuda")
-    assert "pip install 'dfmst[cu13]'" in caught.value.hint
+    assert isinstance(engine, found)
+    assert (engine.name, engine.xp) == (("cuda", cupy) if found is CudaEngine else ("cpu", np))
 
 
 @pytest.mark.parametrize(
@@ -117,10 +104,7 @@ def test_grids_cover_the_count_and_stop_at_the_device(device):
         ((name, launched, threads, _),) = cupy.cuda.launches
         assert (name, launched) == ("flatten", count)
         assert threads == min(-(-count // 256) * 256, 32768)
-
-
-def test_nothing_is_launched_for_nothing(device):
-    engine = CudaEngine()
+    cupy.cuda.launches.clear()
     engine.launch("flatten", 0, engine.xp.empty(0, np.uint32))
     assert cupy.cuda.launches == []
 
@@ -135,17 +119,17 @@ def test_a_kernel_is_compiled_once(device, fresh):
     assert (function_of.cache_info().misses, module_of.cache_info().misses) == (2, 1)
 
 
-def test_columns_on_the_host_are_refused(device):
-    with pytest.raises(TypeError, match="kernel flatten: parent is a ndarray on the host, not a CuPy array"):
-        CudaEngine().launch("flatten", 3, np.arange(3, dtype=np.uint32))
-
-
-def test_columns_of_other_types_are_refused(device):
-    engine = CudaEngine()
-    with pytest.raises(TypeError, match="kernel flatten: parent is u64, not u32"):
-        engine.launch("flatten", 3, engine.xp.arange(3, dtype=np.uint64))
-    with pytest.raises(TypeError, match="kernel flatten: parent is not contiguous"):
-        engine.launch("flatten", 3, engine.xp.arange(6, dtype=np.uint32)[::2])
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (np.arange(3, dtype=np.uint32), "is a ndarray on the host, not a CuPy array"),
+        (cupy.arange(3, dtype=np.uint64), "is u64, not u32"),
+        (cupy.arange(6, dtype=np.uint32)[::2], "is not contiguous"),
+    ],
+)
+def test_other_columns_are_refused(device, column, message):
+    with pytest.raises(TypeError, match=f"kernel flatten: parent {message}"):
+        CudaEngine().launch("flatten", 3, column)
 
 
 def test_numbers_beyond_32_bits_reach_kernels(device):
@@ -156,18 +140,17 @@ def test_numbers_beyond_32_bits_reach_kernels(device):
     assert int(code[0]) == (2**32 - 2) * 2**32 + 2**32 - 1
 
 
-def test_a_failed_launch_names_the_kernel(device):
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("launch", "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"),
+        ("compile", "nvrtc: error: invalid value for --gpu-architecture"),
+    ],
+)
+def test_what_fails_names_the_kernel(device, fresh, fault, said):
     engine = CudaEngine()
-    parent = engine.xp.arange(3, dtype=np.uint32)
-    cupy.cuda.faults.launch = "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"
-    with pytest.raises(DeviceError, match="kernel flatten failed on the GPU: CUDA_ERROR_LAUNCH_FAILED"):
-        engine.launch("flatten", 3, parent)
-
-
-def test_a_failed_compilation_names_the_kernel(device, fresh):
-    engine = CudaEngine()
-    cupy.cuda.faults.compile = "nvrtc: error: invalid value for --gpu-architecture"
-    with pytest.raises(DeviceError, match="kernel flatten failed on the GPU: nvrtc: error"):
+    setattr(cupy.cuda.faults, fault, said)
+    with pytest.raises(DeviceError, match=f"kernel flatten failed on the GPU: {said}"):
         engine.launch("flatten", 3, engine.xp.arange(3, dtype=np.uint32))
 
 
@@ -320,16 +303,6 @@ def test_sort_is_stable_by_the_leading_bits_alone(device, bits, length):
     np.testing.assert_array_equal(engine.to_host(found), expected)
 
 
-@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
-def test_sort_order(device, dtype):
-    rng = np.random.default_rng(3)
-    engine = CudaEngine()
-    for high in (1, 3, 2**20, np.iinfo(dtype).max):
-        key = rng.integers(0, high, 3000, dtype, endpoint=True)
-        order = engine.to_host(sort_order(engine, engine.from_host(key)))
-        np.testing.assert_array_equal(order, np.argsort(key, kind="stable"))
-
-
 def test_sequential_kernels_run_on_the_host(device):
     engine = CudaEngine()
     ends = engine.from_host(np.array([0 << 32 | 1, 1 << 32 | 2], np.uint64))
@@ -343,28 +316,6 @@ def test_sequential_kernels_run_on_the_host(device):
     assert cupy.traffic.to_host == [16, 12, 12, 24, 8]
     assert cupy.traffic.to_device == [12, 12, 24, 8]  # `ends` is only read
     assert engine.to_host(size).max() == 3
-
-
-def test_copies(device):
-    engine = CudaEngine()
-    column = np.arange(5)
-    moved: Any = engine.from_host(column)
-    again: Any = engine.from_host(moved)
-    assert again is moved
-    np.testing.assert_array_equal(engine.to_host(moved), column)
-    assert isinstance(moved, cupy.ndarray)
-    assert engine.to_host(column) is column
-
-
-def test_steps_over_flags(device):
-    engine = CudaEngine()
-    flags = flag_words(engine, 1000)
-    positions = engine.from_host(np.array([0, 63, 64, 999], np.uint32))
-    engine.launch("set_flags", 4, positions, flags)
-    assert engine.to_host(compact(engine, flags)).tolist() == [0, 63, 64, 999]
-    parent = engine.from_host(np.array([0, 0, 1, 2, 3], np.uint32))
-    flatten(engine, parent)
-    assert not engine.to_host(parent).any()
 
 
 def test_the_stand_in_refuses_what_a_gpu_would(device):

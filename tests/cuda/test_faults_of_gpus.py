@@ -25,7 +25,7 @@ import dfmst.dask
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.forked import Forked
 from tests.support.gpu.standin import worker
-from tests.support.workers import Workers
+from tests.support.gpu.workers import GpuWorkers
 
 LIMIT = 64 << 20
 DEVICES = ("0,1", "1,0")  # as dask-cuda sets CUDA_VISIBLE_DEVICES: each worker's own device is its first
@@ -40,14 +40,14 @@ def slowly(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Workers]]:
+def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, GpuWorkers]]:
     """A client, and two workers with a GPU each."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 20}),
         LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
         Client(cluster) as client,
     ):
-        workers = Workers(cluster.scheduler_address, tmp_path_factory.mktemp("workers"))
+        workers = GpuWorkers(cluster.scheduler_address, tmp_path_factory.mktemp("workers"))
         try:
             for devices in DEVICES:
                 workers.start_on_gpu(devices, LIMIT)
@@ -195,7 +195,7 @@ def test_a_lost_scheduler_is_named_and_the_next_run_goes_on(tmp_path):
     pd.testing.assert_frame_equal(rows, dfmst.minimum_spanning_forest(frame, "a", "b", "w").reset_index(drop=True))
 
 
-def start_scheduler(folder: Path) -> tuple[Forked, str, Workers]:
+def start_scheduler(folder: Path) -> tuple[Forked, str, GpuWorkers]:
     """Start a scheduler's process and a worker with a GPU."""
     folder.mkdir()
     file = folder / "scheduler.json"
@@ -204,7 +204,7 @@ def start_scheduler(folder: Path) -> tuple[Forked, str, Workers]:
     wait_until(lambda: file.exists() and file.read_text().endswith("}"))
     address = json.loads(file.read_text())["address"]
     (folder / "worker").mkdir()
-    workers = Workers(address, folder / "worker")
+    workers = GpuWorkers(address, folder / "worker")
     workers.start_on_gpu("0", LIMIT)
     return scheduler, address, workers
 

@@ -26,6 +26,12 @@ def engine_at(where):
     return CudaEngine(cupy) if where == "standin" else select_engine("cuda")
 
 
+def path(order, dtype="float32", length=1 << 12):
+    """A path of so many edges."""
+    first = np.arange(length, dtype=np.uint32)
+    return first, first + np.uint32(1), ordered_weights(order, length, dtype)
+
+
 @cache
 def drawn(case):
     source, target, vertices = large(case)
@@ -56,19 +62,15 @@ def test_large_multigraphs(where, light, case):
 @on_both
 @pytest.mark.parametrize("order", ["ascending", "descending", "equal", "ruler"])
 def test_long_paths(where, order):
-    engine, length = engine_at(where), 1 << 16
-    first = np.arange(length, dtype=np.uint32)
-    columns = (first, first + np.uint32(1), ordered_weights(order, length, "float32"))
-    rows = FilterBoruvka().run(engine, EdgeTable(*map(engine.from_host, columns), length + 1), Trace())
-    np.testing.assert_array_equal(engine.to_host(rows), np.arange(length))
+    length = 1 << 16
+    rows = forest_of(engine_at(where), FilterBoruvka(), *path(order, length=length), length + 1)
+    np.testing.assert_array_equal(rows, np.arange(length))
 
 
 def _copies(order, dtype):
-    engine, trace, length = CudaEngine(cupy), Trace(), 1 << 12
-    first = np.arange(length, dtype=np.uint32)
-    columns = (first, first + np.uint32(1), ordered_weights(order, length, dtype))
-    source, target, weight = map(engine.from_host, columns)
-    table = EdgeTable(source, target, weight, length + 1)
+    engine, trace = CudaEngine(cupy), Trace()
+    source, target, weight = map(engine.from_host, path(order, dtype))
+    table = EdgeTable(source, target, weight, len(weight) + 1)
     cupy.reset()
     FilterBoruvka().run(engine, table, trace)
     assert cupy.traffic.to_device == []
@@ -95,14 +97,14 @@ def test_a_device_without_cooperative_launches_runs_single_rounds(order):
     cupy.cuda.cooperative[0] = False
     attributes_of.cache_clear()
     try:
-        length = 1 << 12
-        first = np.arange(length, dtype=np.uint32)
-        columns = (first, first + np.uint32(1), ordered_weights(order, length, "float32"))
+        engine, trace = CudaEngine(cupy), Trace()
+        table = EdgeTable(*map(engine.from_host, path(order)), (1 << 12) + 1)
         cupy.cuda.launches.clear()
-        rows = forest_of(CudaEngine(cupy), FilterBoruvka(), *columns, length + 1)
+        rows = engine.to_host(FilterBoruvka().run(engine, table, trace))
         assert {launch[0] for launch in cupy.cuda.launches} >= {"join_records", "offer_records_f32"}
         assert "finish_records_f32" not in {launch[0] for launch in cupy.cuda.launches}
-        np.testing.assert_array_equal(rows, np.arange(length))
+        np.testing.assert_array_equal(rows, np.arange(1 << 12))
+        assert [record["chosen"] for record in trace.records] == [1 << 12]
     finally:
         cupy.cuda.cooperative[0] = True
         attributes_of.cache_clear()

@@ -10,10 +10,6 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.stream.fold_rows import upload
-from dfmst._engines import CudaEngine
-from dfmst._fold.buffer import Rows
-from dfmst._fold.fold import BufferFold
 from dfmst.errors import CapacityError
 from tests.support.gpu.standin import cudf, cupy
 
@@ -49,36 +45,6 @@ def test_a_dictionary_from_any_batch_on(device, tmp_path, monkeypatch, batch):
     forest = dfmst.stream.fold(tmp_path, gpu_memory_limit="1GiB", engine="cuda")
     assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
     assert forest.verify()
-
-
-def test_two_batches_are_in_flight(device):
-    engine, begun = CudaEngine(), []
-
-    def batches():
-        for number in range(5):
-            begun.append(number)
-            column = np.full(10 + number, number, np.uint32)
-            yield Rows(column, column + np.uint32(1), column.astype(np.float64), 0), number
-
-    for number, (rows, companion) in enumerate(upload(engine, batches())):
-        assert companion == number
-        assert len(begun) == min(number + 2, 5)
-        assert isinstance(rows.source, engine.xp.ndarray)
-        assert [engine.to_host(column)[0] for column in rows[:3]] == [number, number + 1, number]
-        assert len(rows.weight) == 10 + number
-
-
-def test_a_fold_on_the_device(device):
-    engine = CudaEngine()
-    fold = BufferFold(engine, 3, 6, weight_dtype=np.int32)
-    for first in range(0, 9, 3):
-        columns = (
-            np.array([0, 1, 0], np.uint64),
-            np.array([1, 2, 2], np.uint64),
-            np.array([3, 1, 2], np.int32) - first,
-        )
-        fold.add(Rows(*(engine.from_host(column) for column in columns), first))
-    assert engine.to_host(fold.forest().arrays[3]).tolist() == [7, 8]
 
 
 # ---- what crosses the bus, and what the device holds --------------------------------------------------------------

@@ -84,8 +84,10 @@ def test_other_streams_need_no_order(device, blocking):
 # ---- uploads ------------------------------------------------------------------------------------------------------
 
 
-def batches(lengths):
+def batches(lengths, begun=None):
     for number, length in enumerate(lengths):
+        if begun is not None:
+            begun.append(number)
         column = np.full(length, number, np.uint32)
         yield Rows(column, column + np.uint32(1), column.astype(np.float64), 0), number
 
@@ -99,12 +101,12 @@ def test_batches_without_a_row(device, lengths):
 
 
 def test_a_batch_is_copied_while_the_one_before_is_folded(device):
-    engine = CudaEngine()
-    moved = []
-    for rows, _ in upload(engine, batches((1000, 1000, 1000))):
-        moved.append(rows)
-        assert all(int(column[-1]) == len(moved) - 1 + at for at, column in enumerate(rows[:2]))
-    assert len(moved) == 3
+    begun: list[int] = []
+    for number, (rows, companion) in enumerate(upload(CudaEngine(), batches((1000, 1001, 1002), begun))):
+        assert companion == number
+        assert len(begun) == min(number + 2, 3)
+        assert [len(rows.weight), *(int(column[-1]) for column in rows[:2])] == [1000 + number, number, number + 1]
+    assert len(begun) == 3
 
 
 def test_an_upload_that_ends_early_waits_for_its_copies(device):

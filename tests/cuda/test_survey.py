@@ -41,15 +41,11 @@ def test_a_call_is_five_launches_and_two_reads(dtype, ids, maximum):
     assert cupy.traffic.array_calls.count("isnan") == 0
     expected = dfmst.arrays.forest_rows(*columns.values(), maximum=maximum)
     assert forest["w"].to_arrow().to_pylist() == columns["w"][expected].tolist()
-
-
-def test_arrays_are_surveyed_too():
-    columns = frame()
     arrays = [cupy.asarray(column) for column in columns.values()]
     cupy.reset()
-    rows: Any = dfmst.arrays.forest_rows(*arrays)
+    rows: Any = dfmst.arrays.forest_rows(*arrays, maximum=maximum)
     assert cupy.traffic.to_host == [32, 16]
-    assert rows.get().tolist() == dfmst.arrays.forest_rows(*columns.values()).tolist()
+    assert rows.get().tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("place", [0, 17, -1])
@@ -63,13 +59,6 @@ def test_a_nan_is_refused_as_on_the_host(place):
     assert "1 weight that is NaN or null" in str(there.value)
     assert str(place % len(columns["w"])) in str(there.value)
     assert str(place % len(columns["w"])) in str(here.value)
-
-
-@pytest.mark.parametrize("ids", ["int64", "uint64"])
-def test_ids_beyond_32_bits_are_numbered(ids):
-    columns = frame(ids=ids, scale=1 << 40)
-    rows: Any = dfmst.arrays.forest_rows(*map(cupy.asarray, columns.values()))
-    assert rows.get().tolist() == dfmst.arrays.forest_rows(*columns.values()).tolist()
 
 
 def test_dropped_rows_count_for_nothing():

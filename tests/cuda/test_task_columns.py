@@ -62,42 +62,31 @@ def test_columns_travel_as_those_of_the_host():
     np.testing.assert_array_equal(received.on(CpuEngine())[0], np.arange(500))
 
 
-def test_from_gpu_to_gpu_nothing_crosses():
+@pytest.mark.parametrize("kind", [None, list, tuple, dict])
+def test_from_gpu_to_gpu_nothing_crosses(kind):
+    """Tables alone, and in a list or a dict."""
     protocol = pytest.importorskip("distributed.protocol")
     from dfmst._drive.cluster.devices import register_for_gpus
 
     register_for_gpus(DeviceTable)  # Dask may have been loaded since
     register_for_gpus(TaskColumns)
-    table = device_table([1, 5], [5, 2**40], [7, 7], [0, 3])
+    tables = [device_table([1, 5], [5, 2**40], [7, 7], [0, 3]) for _ in range(2)]
     cupy.traffic.reset()
-    header, frames = protocol.serialize(table, serializers=("cuda", "dask", "pickle"))
-    assert header["serializer"] == "cuda"
-    assert all(isinstance(frame, cupy.ndarray) and frame.dtype == np.uint8 for frame in frames)
+    value = tables[0] if kind is None else dict(enumerate(tables)) if kind is dict else kind(tables)
+    header, frames = protocol.serialize(value, serializers=("cuda", "dask", "pickle"))
+    if kind is None:
+        assert header["serializer"] == "cuda"
+        assert all(isinstance(frame, cupy.ndarray) and frame.dtype == np.uint8 for frame in frames)
     received = protocol.deserialize(header, frames)
     assert not cupy.traffic.to_host
     assert not cupy.traffic.to_device
-    assert host_table(received).equals(host_table(table))
-    assert host_table(received).schema.metadata == {b"weights": b"int64"}
-    spill()
-    assert protocol.serialize(table, serializers=("cuda", "dask", "pickle"))[0]["serializer"] == "pickle"
-
-
-@pytest.mark.parametrize("kind", [list, tuple, dict])
-def test_tables_in_a_list_or_a_dict_stay_on_the_gpu(kind):
-    protocol = pytest.importorskip("distributed.protocol")
-    from dfmst._drive.cluster.devices import register_for_gpus
-
-    register_for_gpus(DeviceTable)
-    tables = [device_table([1, 5], [5, 2**40], [7, 7], [0, 3]) for _ in range(2)]
-    cupy.traffic.reset()
-    value = dict(enumerate(tables)) if kind is dict else kind(tables)
-    header, frames = protocol.serialize(value, serializers=("cuda", "dask", "pickle"))
-    received = protocol.deserialize(header, frames)
-    assert not cupy.traffic.to_host
-    for table in received.values() if kind is dict else received:
+    for table in [received] if kind is None else received.values() if kind is dict else received:
         assert host_table(table).equals(host_table(tables[0]))
-    # Over TCP, the columns go through the host, as a pickle.
+        assert host_table(table).schema.metadata == {b"weights": b"int64"}
+    # Over TCP, the columns go through the host, as a pickle; so they do when they are there.
     assert protocol.serialize(tables[0], serializers=("dask", "pickle"))[0]["serializer"] == "pickle"
+    spill()
+    assert protocol.serialize(tables[0], serializers=("cuda", "dask", "pickle"))[0]["serializer"] == "pickle"
 
 
 def test_runs_wait_and_travel_with_their_index():

@@ -21,16 +21,6 @@ def edges() -> pd.DataFrame:
     return pd.DataFrame({"u": rng.integers(0, 400, 420), "v": rng.integers(0, 400, 420), "w": rng.integers(0, 9, 420)})
 
 
-def test_bridges_stay_on_the_device(device, edges):
-    import cudf
-
-    found = dfmst.bridges(cudf.DataFrame(edges.to_dict("list")), "u", "v")
-    assert isinstance(found, cudf.DataFrame)
-    expected = dfmst.bridges(edges, "u", "v")
-    for name in edges:
-        assert found[name].to_arrow().to_pylist() == expected[name].tolist()
-
-
 def test_moved_tables(device, edges):
     options: dict[str, Any] = {"source": "u", "target": "v"}
     assert dfmst.bridges(edges, **options, engine="cuda").equals(dfmst.bridges(edges, **options))

@@ -16,7 +16,7 @@ import pytest
 
 import dfmst
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.joint import joint_ids, split_ids
+from dfmst._edges.id_bytes import joint_ids, split_ids
 from dfmst._edges.read import edge_columns
 
 #: Columns of groups; floats and nulls are groups, but not ids.
@@ -44,7 +44,7 @@ def joined(group: pa.Array, source: pa.Array, target: pa.Array) -> list[pa.Array
     columns = replace(edge_columns(["a", "m"], ["b", "n"], None), conditions=Conditions(by=("g",)))
     numbers = pa.array(range(len(group)))
     data = {"g": group, "a": source, "b": target, "m": numbers, "n": numbers}
-    return joint_ids(columns, data.__getitem__)
+    return joint_ids(columns.end_parts, columns.conditions.by, data.__getitem__)
 
 
 def stored(column: pa.Array) -> list[object]:

@@ -163,20 +163,12 @@ def test_dates(kind, tmp_path):
 def test_dates_on_other_engines():
     import duckdb
 
-    from tests.support.gpu import standin
-
     edges = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": DAYS})
     assert minimum(edges, algorithm="dataframe").equals(dfmst.minimum_spanning_forest(edges))
     relation = duckdb.sql("from edges")
     for function in (dfmst.minimum_spanning_forest, dfmst.maximum_spanning_forest):
         inside = function(relation, algorithm="dataframe").fetchall()
         assert sorted(inside) == sorted(tuple(row.values()) for row in function(edges).to_pylist())
-    with standin.installed():
-        import cudf
-
-        frame = cudf.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": np.array(DAYS, "M8[us]")})
-        assert minimum(frame)["source"].to_arrow().to_pylist() == [1, 0]
-        assert minimum(frame, ["source"], ["target"])["source"].to_arrow().to_pylist() == [1, 0]
 
 
 def test_clusters_of_dates():

@@ -35,7 +35,7 @@ def works(seed):
 
 
 def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a Python of its own; a deadlock fails after a minute, and takes forked children along."""
+    """Run a script in a Python of its own; a deadlock fails after five minutes, and takes forked children along."""
     command = [sys.executable, "-c", PRELUDE + script]
     with subprocess.Popen(
         command,
@@ -46,10 +46,10 @@ def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
         start_new_session=True,
     ) as process:
         try:
-            output = process.communicate(timeout=60)
+            output = process.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            pytest.fail("the script is still running after a minute")
+            pytest.fail("the script is still running after five minutes")
     return subprocess.CompletedProcess(command, process.returncode, *output)
 
 

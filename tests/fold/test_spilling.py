@@ -25,7 +25,7 @@ from dfmst._fold.budget import Budget, MemoryRunBudget, RunBudget
 from dfmst._fold.buffer import RowBuffer, Rows
 from dfmst._fold.fold import RunFold
 from dfmst._fold.runs import MemoryRun, Order, Run, write_sorted
-from dfmst._fold.slices import SliceKruskal
+from dfmst._fold.slices import LevelMarks, SliceKruskal
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.formats.directories import SpillDirectory, disk_errors
 from tests.support.columns import WEIGHTS, weights as draw_weights
@@ -217,6 +217,14 @@ def test_a_slice_of_many_runs_may_be_longer_than_the_buffer(scanned):
     kruskal = SliceKruskal(ENGINE, vertices, 40, weight.dtype, 0, state)
     chosen = [rows.arrays[3][positions] for rows, positions in kruskal.solve_runs(runs, 5)]
     assert sorted(np.concatenate(chosen)) == sorted(kruskal_rows(*ends.tolist(), weight.tolist()))
+
+
+def test_half_of_the_vertices_are_no_giant_component():
+    """The other half may be joined next: an edge between the halves would then be dropped."""
+    marks = LevelMarks(ENGINE, 8)
+    for parent in ([0, 1, 2, 3, 4, 4, 4, 4], [0, 0, 0, 0, 4, 4, 4, 4]):
+        marks.mark(np.array(parent, np.uint32), 5)
+    assert marks.filter() is None
 
 
 def test_a_full_buffer_takes_nothing_more():

@@ -11,8 +11,9 @@ from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
 from tests.support.columns import reserved
 from tests.support.gpu.ptx import machine
+from tests.support.gpu.ptx.faults import is_found, sown
 from tests.support.gpu.ptx.machine import Launch, run
-from tests.support.gpu.ptx.memory import Fault, Memory
+from tests.support.gpu.ptx.memory import Memory
 from tests.support.gpu.ptx.modules import Card, programs, ptx_of
 
 pytestmark = pytest.mark.slow
@@ -20,22 +21,18 @@ pytestmark = pytest.mark.slow
 BLOCK = 64
 #: What is wrong in portable.cuh -> the text that is right, and the text in its place.
 FAULTS = {
-    "one index too many": ("index_ < count; index_", "index_ <= count; index_"),
-    "a 32-bit index": ("for (u64 index_ = (u64)blockIdx.x * blockDim.x", "for (u32 index_ = blockIdx.x * blockDim.x"),
-    "a first index of 32 bits": ("index_ = (u64)blockIdx.x * blockDim.x", "index_ = blockIdx.x * blockDim.x"),
+    "one index too many": ("{i} < {count}; {i} += {threads}", "{i} <= {count}; {i} += {threads}"),
+    "a 32-bit index": ("for (u64 {i} = (u64)blockIdx.x * blockDim.x", "for (u32 {i} = blockIdx.x * blockDim.x"),
+    "a first index of 32 bits": ("{i} = (u64)blockIdx.x * blockDim.x", "{i} = blockIdx.x * blockDim.x"),
     "a signed stride": (
-        "const u64 threads_ = (u64)gridDim.x * blockDim.x",
-        "const i32 threads_ = gridDim.x * blockDim.x",
+        "const u64 {threads} = (u64)gridDim.x * blockDim.x",
+        "const i32 {threads} = gridDim.x * blockDim.x",
     ),
 }
-TEAM_FAULTS = {
-    "one index too many": ("i < length; i += threads", "i <= length; i += threads"),
-    "a 32-bit index": ("for (u64 i = (u64)blockIdx.x * blockDim.x", "for (u32 i = blockIdx.x * blockDim.x"),
-    "a first index of 32 bits": ("i = (u64)blockIdx.x * blockDim.x", "i = blockIdx.x * blockDim.x"),
-    "a signed stride": (
-        "const u64 threads = (u64)gridDim.x * blockDim.x",
-        "const i32 threads = gridDim.x * blockDim.x",
-    ),
+#: Names in a flat kernel, and in a step of a team.
+NAMES = {
+    "codes": {"i": "index_", "count": "count", "threads": "threads_"},
+    "copied": {"i": "i", "count": "length", "threads": "threads"},
 }
 STEP = """
 STEPS_OF(K, copied, (u32* met, const u32* a, u32* b, u64 length)) {
@@ -45,15 +42,15 @@ STEPS_OF(K, copied, (u32* met, const u32* a, u32* b, u64 length)) {
 """
 
 
-def launch(text: str, variant: str, first: int, blocks: int, *values: Any, edit: Any = str) -> None:
+def launch(card: Card, text: str, variant: str, first: int, blocks: int, *values: Any) -> None:
     """Run a block of a grid of `blocks`, from thread `first * BLOCK` on."""
-    program = programs(ptx_of(text, OPTIONS, Card(edit=edit)))[variant]
+    program = programs(ptx_of(text, OPTIONS, card))[variant]
     numbers = [int(each.__array_interface__["data"][0]) if isinstance(each, np.ndarray) else each for each in values]
     memory = Memory(each for each in values if isinstance(each, np.ndarray))
     run(Launch(program, (1, BLOCK), numbers, memory, span=(first, blocks)))
 
 
-def codes(edit: Any = str) -> bool:
+def codes(card: Card) -> bool:
     """Whether a flat kernel finds its columns beyond 2^32, as first index of a thread and by strides of 2^31."""
     count, text = (1 << 32) + 1000, translation_units()[kernels()["pair_codes"].file]
     source, target, code = reserved(count, np.uint32), reserved(count, np.uint32), reserved(count, np.uint64)
@@ -65,11 +62,11 @@ def codes(edit: Any = str) -> bool:
         ((1 << 32) // BLOCK + 15, (count >> 6) + 1),
         (0, (1 << 31) // BLOCK),
     ):
-        launch(text, "pair_codes", first, blocks, *columns, edit=edit)
+        launch(card, text, "pair_codes", first, blocks, *columns)
     return code[places].tolist() == [(3 << 40) + low for low in (7, 8, 9, 10, 11)]
 
 
-def copied(edit: Any = str) -> bool:
+def copied(card: Card) -> bool:
     """The same of a step of a kernel in steps: a barrier that only waits for this block's last thread lets it go on."""
     unit = next(unit for unit in translation_units().values() if unit.startswith("#define TYPE u32\n"))
     text = unit.partition("typedef TYPE V, W, K;")[0] + "typedef TYPE K;\n" + STEP
@@ -80,11 +77,11 @@ def copied(edit: Any = str) -> bool:
     last = count // BLOCK
     for first, blocks in (((1 << 32) // BLOCK, last + 1), (1, (1 << 31) // BLOCK), (last, last + 1)):
         met = np.full(1, 0x7FFFFFFF, np.uint32)
-        launch(text, "copied_u32", first, blocks, count, met, a, b, count, edit=edit)
+        launch(card, text, "copied_u32", first, blocks, count, met, a, b, count)
     return b[places].tolist() == [8, 9, 10, 11]
 
 
-def taken(edit: Any = str) -> bool:
+def taken(card: Card) -> bool:
     """Whether take_edges lists edges in rows beyond 2^31 whose ids have two words."""
     edges = (1 << 32) - 2
     count, text = -(-edges // 8), translation_units()["filter_boruvka_f32"]
@@ -98,7 +95,7 @@ def taken(edit: Any = str) -> bool:
     ends = (source, target, 2, weight, 0, edges)
     above, low, shift, parent, giant = 1, 0, 0, 0, 0
     columns = (*ends, *threshold, above, low, shift, parent, giant, best, records, len(records) // 2, length)
-    launch(text, "take_edges_f32", begin // BLOCK, count // BLOCK, count, *columns, edit=edit)
+    launch(card, text, "take_edges_f32", begin // BLOCK, count // BLOCK, count, *columns)
     pairs, words = records.reshape(-1, 2)[: int(length[0])].T
     found = {
         int(word) & 0xFFFFFFFF: (int(pair) >> 32, int(pair) & 0xFFFFFFFF)
@@ -107,47 +104,19 @@ def taken(edit: Any = str) -> bool:
     return found == dict(zip(rows, [(1, 5), (2, 6), (3, 7), (4, 0)], strict=True))
 
 
-def is_found(check: Any, right: str, wrong: str, monkeypatch: Any) -> bool:
+CHECKS = {"codes": codes, "copied": copied, "taken": taken}
+SOWN = [(name, *(text.format(**NAMES[name]) for text in texts)) for name in NAMES for texts in FAULTS.values()] + [
+    ("taken", "const u64 at = (i + j * count) * stride;", "const u32 at = (u32)((i + j * count) * stride);"),
+    ("taken", "const u64 row = i + j * count;", "const u32 row = (u32)((int)(i + j * count) >> 1 << 1);"),
+]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_rows_beyond_32_bits_are_reached(name):
+    assert CHECKS[name](Card())
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), SOWN)
+def test_a_fault_is_found(name, right, wrong, monkeypatch):
     monkeypatch.setattr(machine, "_MOST_STEPS", 3000)  # a thread whose index starts over goes round forever
-    try:
-        return not check(lambda text: text.replace(right, wrong))
-    except Fault:
-        return True
-
-
-def test_flat_kernels_reach_rows_beyond_32_bits():
-    assert codes()
-
-
-def test_steps_reach_rows_beyond_32_bits():
-    assert copied()
-
-
-def test_edges_beyond_31_bits_are_taken():
-    assert taken()
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_of_a_flat_kernel_is_found(name, monkeypatch):
-    right, wrong = FAULTS[name]
-    assert any(right in text for text in translation_units().values())
-    assert is_found(codes, right, wrong, monkeypatch)
-
-
-@pytest.mark.parametrize("name", TEAM_FAULTS)
-def test_a_fault_of_a_step_is_found(name, monkeypatch):
-    right, wrong = TEAM_FAULTS[name]
-    assert any(right in text for text in translation_units().values())
-    assert is_found(copied, right, wrong, monkeypatch)
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ("const u64 at = (i + j * count) * stride;", "const u32 at = (u32)((i + j * count) * stride);"),
-        ("const u64 row = i + j * count;", "const u32 row = (u32)((int)(i + j * count) >> 1 << 1);"),
-    ],
-)
-def test_a_place_of_32_bits_is_found(right, wrong, monkeypatch):
-    assert right in translation_units()["filter_boruvka_f32"]
-    assert is_found(taken, right, wrong, monkeypatch)
+    assert is_found(CHECKS[name], sown(right, wrong), [None])

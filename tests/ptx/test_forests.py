@@ -13,7 +13,8 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import REGISTRY, FilterBoruvka, Kruskal
-from dfmst.generate import rmat, road_grid
+from dfmst.generate import rmat
+from tests.support.cases import GENERATED, SHAPES
 from tests.support.gpu import standin
 from tests.support.gpu.ptx.modules import Card, real_ptx
 from tests.support.gpu.standin import cupy
@@ -32,14 +33,11 @@ def graph(name, dtype):
     if name in SIZES:
         vertices, edges = SIZES[name]
         source, target = rng.integers(0, vertices, (2, edges))
-    elif name in ("star", "path"):
-        vertices = 700
-        target = np.arange(1, vertices)
-        source = np.zeros(vertices - 1) if name == "star" else target - 1
-    else:
-        table = road_grid(20, 20, 0.9) if name == "grid" else rmat(8, 6)
-        vertices = 400 if name == "grid" else 1 << 8
+    elif name == "rmat":
+        vertices, table = 1 << 8, rmat(8, 6)
         source, target = (table[column].to_numpy() for column in ("source", "target"))
+    else:
+        source, target, vertices = SHAPES[name]
     weight = (rng.random(len(source)) * 1e6 - (dtype[0] != "u") * 5e5).astype(dtype)
     weight[::3] = weight[len(weight) // 2]  # ties
     columns = source.astype(np.uint32), target.astype(np.uint32), weight
@@ -105,17 +103,9 @@ def test_algorithms(name, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rmat", "ssca2", "road_grid", "exact_density", "watts_strogatz", "complete_points"])
+@pytest.mark.parametrize("kind", GENERATED)
 def test_generators(kind):
-    arguments = {
-        "rmat": (6,),
-        "ssca2": (6,),
-        "road_grid": (9, 7),
-        "exact_density": (40, 0.3),
-        "watts_strogatz": (60, 4, 0.2),
-        "complete_points": (20,),
-    }[kind]
-    generate = getattr(dfmst.generate, kind)
+    generate, arguments = getattr(dfmst.generate, kind), GENERATED[kind][0]
     with standin.installed(), real_ptx(Card()):
         assert generate(*arguments, engine="cuda").equals(generate(*arguments, engine="cpu"))
 

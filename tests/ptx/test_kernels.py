@@ -7,46 +7,49 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import dfmst
-from dfmst._edges.checked import edge_statistics
+from dfmst._edges.edge_table import edge_statistics
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.weights import WeightColumn
 from dfmst._engines import CpuEngine
 from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
-from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.algorithms import BSP, Kruskal, Mastiff, Prim
 from tests.support.gpu import standin
 from tests.support.gpu.ptx.engine import PtxEngine
+from tests.support.gpu.ptx.faults import SCHEDULES, is_found, sown
 from tests.support.gpu.ptx.machine import Program
-from tests.support.gpu.ptx.memory import Fault
 from tests.support.gpu.ptx.modules import Card, programs, ptx_of, real_ptx
-from tests.support.solving import forest_of
+from tests.support.solving import check_table_of_ids, forest_of
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SCHEDULES = (None, 1, 2)
-
-
 # ---- all kernels --------------------------------------------------------------------------------------------------
 
-#: Ends a run of pytest with the variants that ran as PTX.
+#: A run of pytest, of single kernels as PTX; it ends with the variants that ran.
 TOLD = """
 import json, sys, pytest
-code = pytest.main(sys.argv[1:])
+
+class AsPtx:
+    def pytest_collection(self):
+        from tests.support import columns
+        from tests.support.gpu.ptx.engine import PtxEngine
+        columns.ENGINES[:] = [PtxEngine()]
+
+code = pytest.main(sys.argv[1:], [AsPtx()])
 from tests.support.gpu.ptx.modules import ran
 print("ran:", json.dumps(sorted(ran)))
 sys.exit(code)
 """
 #: Tests of many threads that meet for long are left to the CPU: the interpreter takes minutes for each.
 LONG = "walks_meet or contention or short_paths or of_a_hub or reach_a_vertex or test_a_tree or beside_each_other"
-SERVING = "algorithms or generators or certificates or other_ or two_lists or table_of_ids or survey_of or within_warps"
+SERVING = "algorithms and int32 or generators or certificates or other_ or two_lists or table_of_ids or survey_of"
+SERVING += " or within_warps"
 #: Kernels of the tree of points on a GPU, which test_points.py runs as PTX.
 OF_POINTS = {"bound_leaves", "join_boxes", "morton_codes", "nearest_points", "take_points"}
 #: Kernels that only the host launches, though CUDA compiles them.
@@ -104,9 +107,7 @@ def test_a_survey_of_all_rows(seed):
     ],
 )
 def test_a_fault_in_the_survey_is_found(right, wrong):
-    assert any(right in text for text in translation_units().values())
-    cards = (Card(seed=seed, edit=lambda text: text.replace(right, wrong)) for seed in SCHEDULES)
-    assert not all(map(surveyed, cards))
+    assert is_found(surveyed, sown(right, wrong))
 
 
 @pytest.mark.parametrize("algorithm", [Mastiff(drop_inside=True), Prim(form="queues"), BSP(rounds=1)], ids=repr)
@@ -142,21 +143,8 @@ def test_other_weights_of_generators(weight):
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("seed", SCHEDULES)
 def test_a_table_of_ids(texts, seed):
-    rng, numbers = np.random.default_rng(4), dict[int, int]()
     with real_ptx(Card(seed=seed)) as engine:
-        table = IdTable(engine, texts=texts)
-        for length in (0, 70, 900):
-            values = [value * 7919**3 for value in rng.integers(0, 500, length).tolist()]
-            parts = [str(value).encode() for value in values]
-            offset = np.cumsum([0, *map(len, parts)]).astype(np.uint64)
-            columns: list[Any] = (
-                [offset, np.frombuffer(b"".join(parts), np.uint8)] if texts else [np.array(values, np.uint64)]
-            )
-            moved: list[Any] = [engine.from_host(column) for column in columns]
-            ids = IdWords(None, *moved) if texts else IdWords(*moved)
-            expected = [numbers.setdefault(value, len(numbers)) for value in values]
-            assert engine.to_host(table.encode(ids)).tolist() == expected
-            assert engine.to_host(table.find(ids)).tolist() == expected
+        check_table_of_ids(engine, texts, (0, 70, 900), 500)
 
 
 # ---- lists that are too long --------------------------------------------------------------------------------------
@@ -195,15 +183,7 @@ def test_a_list_that_is_too_long_is_left_alone(seed):
     ],
 )
 def test_a_fault_in_the_check_of_a_list_is_found(right, wrong):
-    assert right in translation_units()["filter_boruvka_f32"]
-    for seed in SCHEDULES:
-        try:
-            if not overflowing(Card(seed=seed, edit=lambda text: text.replace(right, wrong))):
-                return
-        except Fault as fault:
-            assert "outside every array" in str(fault)  # an illegal address on a card
-            return
-    pytest.fail("nothing was found")
+    assert is_found(overflowing, sown(right, wrong))  # or an illegal address, as on a card
 
 
 # ---- the text of barriers -----------------------------------------------------------------------------------------
@@ -256,7 +236,4 @@ FENCE_FAULTS = {
 
 @pytest.mark.parametrize("name", FENCE_FAULTS)
 def test_a_fault_of_a_barrier_is_found(name):
-    right, wrong = FENCE_FAULTS[name]
-    variant, unit = "finish_records_f32", "filter_boruvka_f32"
-    assert right in translation_units()[unit]
-    assert not fenced(variant, unit, lambda text: text.replace(right, wrong))
+    assert not fenced("finish_records_f32", "filter_boruvka_f32", sown(*FENCE_FAULTS[name]))

@@ -33,7 +33,7 @@ def test_a_random_schedule():
 @pytest.mark.slow
 @pytest.mark.parametrize(("axes", "seed"), [(1, 2), (2, None), (3, 2), (5, None)])
 def test_points(axes, seed):
-    count = 400 // (axes + 1)
+    count = 240 // (axes + 1)
     for min_samples in (0, 3):
         check(Card(seed=seed), grid(axes, count), min_samples)
         check(Card(seed=seed), np.random.default_rng(axes).random((axes, count)), min_samples)
@@ -42,26 +42,10 @@ def test_points(axes, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", [0, 1])
 def test_norms(norm):
-    check(Card(seed=3), grid(3, 120), 2, Space(norm))
+    check(Card(seed=3), grid(3, 70), 2, Space(norm))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["compute_75", "compute_90", "compute_120"])
 def test_architectures(architecture):
-    check(Card(architecture=architecture), grid(2, 100), 2)
-
-
-@pytest.mark.slow
-def test_the_sphere():
-    rng = np.random.default_rng(0)
-    places = rng.uniform(-90, 90, 200), rng.uniform(-360, 360, 200)
-    found = []
-    with real_ptx(Card()) as engine:
-        for runner in (CpuEngine(1), engine):
-            column = runner.xp.empty(600)
-            runner.launch("place_on_sphere", 200, *(runner.from_host(axis) for axis in places), 200, column)
-            chord = runner.from_host(np.linspace(0, 12742017.6, 200))
-            runner.launch("arcs_of_chords", 200, chord)
-            found.append((runner.to_host(column), runner.to_host(chord)))
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    np.testing.assert_array_equal(found[0][1], found[1][1])
+    check(Card(architecture=architecture), grid(2, 60), 2)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.kernels import translation_units
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, merge_clusters
 from dfmst._engines.primitives.tour import root_trees
 from tests.support.gpu.ptx import machine
-from tests.support.gpu.ptx.memory import Fault
+from tests.support.gpu.ptx.faults import SCHEDULES, is_found, sown
 from tests.support.gpu.ptx.modules import Card, real_ptx
 
 pytestmark = pytest.mark.slow
@@ -36,7 +35,6 @@ FAULTS = {
     ),
     "an id at its last position": ("if (mine < seen) atomic_min", "if (mine > seen) atomic_max"),
 }
-SCHEDULES = (None, 1, 2)
 
 
 def forest() -> tuple[np.ndarray, np.ndarray]:
@@ -79,14 +77,6 @@ def test_without_a_fault(seed):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found(name, monkeypatch):
-    right, wrong = FAULTS[name]
-    assert any(right in text for text in translation_units().values())
     monkeypatch.setattr(machine, "_MOST_STEPS", 20_000)  # a walk in a circle never ends
     expected = results(CpuEngine(1))
-    for seed in SCHEDULES:
-        try:
-            if not is_right(Card(seed=seed, edit=lambda text: text.replace(right, wrong)), expected):
-                return
-        except (Fault, RuntimeError, IndexError):  # a wrong address, a walk without an end, or a check of dfmst
-            return
-    pytest.fail("no schedule found it")
+    assert is_found(lambda card: is_right(card, expected), sown(*FAULTS[name]))

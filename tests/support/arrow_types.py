@@ -10,8 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["FAMILIES", "ids"]
-
 #: Ids of one family are compared; ids of two are not.
 FAMILIES: dict[str, list[pa.DataType]] = {
     "number": [

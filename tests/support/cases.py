@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,21 +25,6 @@ from dfmst.algorithms import (
     Vineet,
 )
 from tests.support.oracle import kruskal_rows
-
-__all__ = [
-    "ALGORITHMS",
-    "ENGINES",
-    "LARGE",
-    "ORDERS",
-    "SHAPES",
-    "Graph",
-    "algorithm_id",
-    "expected_rows",
-    "large",
-    "large_table",
-    "ordered_weights",
-    "table_of",
-]
 
 ALGORITHMS: list[Algorithm] = [
     Boruvka("none"),
@@ -161,6 +146,17 @@ def ordered_weights(order: str, length: int, dtype: str) -> np.ndarray:
     elif order == "distinct":
         rank = np.random.default_rng(2).permutation(length)
     return (rank - length // 2 if np.dtype(dtype).kind != "u" else rank).astype(dtype)
+
+
+#: Kind of graph -> arguments of a small one, and of a larger one.
+GENERATED: dict[str, list[tuple[Any, ...]]] = {
+    "rmat": [(6,), (10,)],
+    "ssca2": [(6,), (9,)],
+    "road_grid": [(9, 7), (40, 50)],
+    "exact_density": [(40, 0.3), (200, 0.3)],
+    "watts_strogatz": [(60, 4, 0.2), (300, 6, 0.2)],
+    "complete_points": [(20,), (70,)],
+}
 
 
 class Large(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 import sys
 from typing import Any
 
@@ -12,28 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from tests.support.gpu.ptx.engine import PtxEngine
 from tests.support.lanes import examples
-
-__all__ = [
-    "COUNTS",
-    "ENGINES",
-    "KEYS",
-    "LENGTHS",
-    "VERTICES",
-    "WEIGHTS",
-    "component_labels",
-    "dense_edges",
-    "each_engine",
-    "pack",
-    "parents",
-    "quick",
-    "reserved",
-    "roots_of",
-    "seeds",
-    "unpack",
-    "weights",
-]
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 KEYS = ("uint32", "uint64")
@@ -48,8 +26,8 @@ COUNTS = (0, 1, 2, 63, 64, 65, 300)
 quick = examples(12)
 seeds = st.integers(0, 2**32 - 1)
 
-#: The CPU's threads, or the PTX of a GPU's kernels if tests/ptx/test_kernels.py asks for it.
-ENGINES: list[Any] = [PtxEngine()] if os.environ.get("DFMST_TEST_PTX") else [CpuEngine(n) for n in (1, 2, 4)]
+#: The CPU's threads; tests/ptx/test_kernels.py has another engine here, that of a GPU's PTX.
+ENGINES: list[Any] = [CpuEngine(n) for n in (1, 2, 4)]
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)
 
 

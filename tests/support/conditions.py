@@ -9,8 +9,6 @@ import pandas as pd
 
 import dfmst
 
-__all__ = ["CALLS", "ROWS", "frame"]
-
 ROWS = 300
 TWO = {"source": ["a", "k"], "target": ["b", "m"]}
 CALLS: dict[str, dict[str, Any]] = {

@@ -13,8 +13,6 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.plan.formulas import BASE
 
-__all__ = ["STRATEGIES", "check", "forest_of", "in_files", "random_frame"]
-
 #: Strategy -> options that make it do all that it can with a small graph.
 STRATEGIES: dict[str, dict[str, Any]] = {
     "merge": {},
@@ -40,7 +38,7 @@ def random_frame(seed: int = 0, vertices: int = 300, rows: int = 2000, ids: str 
 def forest_of(parts: Any, strategy: str, **options: Any) -> pd.DataFrame:
     """Compute the forest of a Dask frame in this process."""
     chosen: dict[str, Any] = {"strategy": strategy, **STRATEGIES[strategy], **options}
-    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **chosen)
+    forest: Any = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **chosen)
     return forest.compute(scheduler="synchronous")
 
 

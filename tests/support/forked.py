@@ -7,8 +7,6 @@ import os
 import subprocess
 from pathlib import Path
 
-__all__ = ["Forked"]
-
 #: Most of what the programs import; what is not installed is left out.
 _IMPORTS = [
     "pytest",

@@ -13,8 +13,6 @@ import pytest
 if TYPE_CHECKING:
     from hypothesis import settings
 
-__all__ = ["FAST_LANE", "examples", "in_fast_lane", "use_fast_lane"]
-
 #: The `-m` that asks for it.
 FAST_LANE = "not slow"
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["kruskal_rows"]
-
 Column = Sequence[Any] | np.ndarray
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from dfmst._edges.edge_table import EdgeTable
 
-__all__ = ["GRAPHS", "erdos_renyi", "weighted"]
-
 
 def weighted(source, target, vertices: int) -> EdgeTable:
     """The edges in a shuffled order, with distinct weights."""

@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-__all__ = ["SHARED", "SharedGraph", "hash24", "read_shared"]
-
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 

@@ -1,15 +1,16 @@
-"""A forest of columns by any algorithm on any engine."""
+"""A forest of columns by any algorithm, and numbers of ids, on any engine."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
-
-__all__ = ["forest_of"]
 
 
 def forest_of(engine: Engine, algorithm: Algorithm, source: Any, target: Any, weight: Any, vertices: int) -> Any:
@@ -17,3 +18,20 @@ def forest_of(engine: Engine, algorithm: Algorithm, source: Any, target: Any, we
     columns = [engine.from_host(column) for column in (source, target, weight)]
     table = EdgeTable(columns[0], columns[1], columns[2], vertices)
     return engine.to_host(algorithm.run(engine, table, Trace()))
+
+
+def check_table_of_ids(engine: Engine, texts: bool, lengths: tuple[int, ...], most: int) -> None:
+    """Number batches of ids, of which there are at most so many; compare with a dict."""
+    rng, table, numbers = np.random.default_rng(4), IdTable(engine, texts=texts), dict[int, int]()
+    for length in lengths:
+        values = [value * 7919**3 for value in rng.integers(0, most, length).tolist()]
+        parts = [str(value).encode() for value in values]
+        offset = np.cumsum([0, *map(len, parts)]).astype(np.uint64)
+        columns: list[Any] = (
+            [offset, np.frombuffer(b"".join(parts), np.uint8)] if texts else [np.array(values, np.uint64)]
+        )
+        moved: list[Any] = [engine.from_host(column) for column in columns]
+        ids = IdWords(None, *moved) if texts else IdWords(*moved)
+        expected = [numbers.setdefault(value, len(numbers)) for value in values]
+        assert engine.to_host(table.encode(ids)).tolist() == expected
+        assert engine.to_host(table.find(ids)).tolist() == expected

@@ -12,8 +12,6 @@ import pyarrow.parquet
 
 import dfmst.stream  # noqa: F401 - before tests replace constants that its modules import
 
-__all__ = ["Stopped", "edges", "stop_after", "tight", "write_parts"]
-
 
 class Stopped(Exception):
     """Ends a run from within."""

@@ -14,8 +14,6 @@ import polars as pl
 import pyarrow as pa
 from hypothesis import strategies as st
 
-__all__ = ["FRAMES", "Table", "column_of", "edge_tables", "rows_of"]
-
 
 @dataclass(frozen=True)
 class Table:

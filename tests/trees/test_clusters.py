@@ -14,8 +14,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import pdist
 
 import dfmst
 import dfmst.pandas
@@ -35,15 +33,6 @@ def components(pairs: list[tuple[str, str]], vertices: list[str]) -> dict[str, s
         for a, b in pairs:
             label[a] = label[b] = min(label[a], label[b])
     return label
-
-
-def split(points: np.ndarray) -> pd.DataFrame:
-    source, target = np.triu_indices(len(points), 1)
-    return pd.DataFrame({"source": source, "target": target, "weight": pdist(points)})
-
-
-def same_partition(one: np.ndarray, other: np.ndarray) -> bool:
-    return len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
 
 
 @given(tables, st.booleans(), st.lists(st.integers(-4, 4), min_size=1, max_size=3, unique=True))
@@ -76,24 +65,6 @@ def test_numbers_of_clusters(rows, maximum, isolated):
         cut = dfmst.clusters(frame, n_clusters=count, vertices=vertices, maximum=maximum)
         assert dict(zip(*(column.to_pylist() for column in cut.columns), strict=True)) == labels
         assert len(set(labels.values())) == count
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_scipy(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.integers(0, 12, (60, 2)) if seed % 2 else rng.random((60, 3))
-    edges, tree = split(points), linkage(points, "single")
-    for distance in np.quantile(tree[:, 2], [0, 0.2, 0.5, 0.9, 1]):
-        ours = dfmst.clusters(edges, distance=distance)["cluster"].to_numpy()
-        assert same_partition(ours, fcluster(tree, distance, "distance"))
-
-
-def test_isolated_vertices_are_clusters():
-    forest = dfmst.minimum_spanning_forest(ROADS)
-    cut = forest[forest.weight <= 2]
-    labels = dfmst.connected_components(cut, vertices=[1, 2, 3, 4, 5])
-    assert labels.component.tolist() == [1, 1, 3, 3, 5]
-    assert labels.equals(dfmst.clusters(ROADS, distance=2).rename(columns={"cluster": "component"}))
 
 
 @pytest.mark.parametrize("kind", ["list", "array", "series", "arrow", "index", "range"])
@@ -214,10 +185,6 @@ def test_columns_are_called_after_their_thresholds():
     assert list(cut.columns) == ["vertex", "d1000000", "d1000001", "d2.5", "d1e+300"]
     assert dfmst.clusters(ROADS, distance=[1234567]).columns[1] == "d1234567"
     assert dfmst.clusters(ROADS, n_clusters=np.array(2)).cluster.tolist() == [1, 1, 3, 3, 3]
-
-
-def test_equal_weights_are_cut_by_row():
-    assert dfmst.clusters(ROADS, weight=None, n_clusters=2).cluster.tolist() == [1, 1, 1, 1, 5]
 
 
 def test_accessors():

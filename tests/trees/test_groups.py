@@ -209,7 +209,7 @@ def test_files_of_groups(tmp_path):
     pd.testing.assert_frame_equal(pd.read_parquet(out), dfmst.connected_components(edges, **options))
     with pytest.raises(
         dfmst.InvalidEdgesError,
-        match="of 3 groups; that of day 1969-07-20 .*, half -?0.0 has 2 vertices in 1 component",
+        match=r"of 3 groups; that of day 1969-07-20 .*, half -?0.0 has 2 vertices in 1 component",
     ):
         dfmst.stream.clusters([edges], weight=None, n_clusters=3, **options)
     with pytest.raises(dfmst.InvalidEdgesError, match="by= names a column that the result has as well"):

@@ -14,11 +14,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from scipy.cluster.hierarchy import cophenet, is_valid_linkage, linkage
+from scipy.spatial.distance import pdist
 
 import dfmst
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
-from tests.trees.test_clusters import ROADS, split
+from tests.trees.test_clusters import ROADS
+
+
+def split(points: np.ndarray) -> pd.DataFrame:
+    source, target = np.triu_indices(len(points), 1)
+    return pd.DataFrame({"source": source, "target": target, "weight": pdist(points)})
 
 
 @pytest.mark.parametrize("seed", range(100))

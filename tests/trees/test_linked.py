@@ -318,9 +318,11 @@ def test_faulty_tables():
         dfmst.linked_rows(pa.table({"name": [{"a": 1}]}), ["name"])
     with pytest.raises(InvalidEdgesError, match="holds lists, and is one of several columns of a key"):
         dfmst.linked_rows(pa.table({"a": [[1]], "b": [1]}), [["b", "a"]])
-    parts = [pd.DataFrame({"phone": [1, 2]}), pd.DataFrame({"phone": [1.0, None]})]
-    with pytest.raises(InvalidEdgesError, match="frame 1 of table: column 'phone' holds floats in one part"):
-        dfmst.stream.linked_rows(parts, ["phone"])
+    floats: list[tuple[list[Any], list[Any]]] = [([1, 2], [1.0, None]), ([1.5], ["1"]), (["1"], [1.5])]
+    for phones in floats:
+        parts = [pd.DataFrame({"phone": values}) for values in phones]
+        with pytest.raises(InvalidEdgesError, match="frame 1 of table: column 'phone' holds floats in one part"):
+            dfmst.stream.linked_rows(parts, ["phone"])
     parts = [pa.table({"phone": [1]}), pa.table({"phone": ["1"]})]
     with pytest.raises(InvalidEdgesError, match="ids of different types"):
         dfmst.stream.linked_rows(parts, ["phone"])

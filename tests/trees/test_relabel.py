@@ -113,19 +113,6 @@ def plain(value: Any) -> Any:
     return None if pd.isna(value) else value
 
 
-def test_the_named_examples():
-    old = pd.DataFrame({"vertex": range(1, 10), "cluster": [1, 1, 1, 4, 4, 4, 7, 7, 9]})
-    new = pd.DataFrame({"vertex": [1, 2, 3, 4, 5, 6, 7, 8, 10], "cluster": [1, 1, 3, 3, 3, 3, 7, 8, 10]})
-    labels, events = dfmst.relabel(new, old)
-    assert labels["cluster"].tolist() == [1, 1, 4, 4, 4, 4, 7, 8, 10]
-    assert events["event"].tolist() == ["split", "merged", "split", "split", "gone", "new"]
-    assert events["cluster"].tolist() == [1, 4, 7, 8, 9, 10]
-    assert events["before"].tolist() == [3, 3, 2, 0, 1, 0]
-    assert events["after"].tolist() == [2, 4, 1, 1, 0, 1]
-    assert events["origin"].isna().tolist() == [False, False, False, False, True, True]
-    assert new["cluster"].tolist() == [1, 1, 3, 3, 3, 3, 7, 8, 10]  # unchanged
-
-
 @given(PARTITIONS, PARTITIONS, st.sampled_from(KINDS), st.sampled_from(["label", "label5"]))
 @examples(100)
 def test_noise_is_no_cluster(before, after, kind, name):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -67,34 +68,25 @@ class Labels(NamedTuple):
 
 def add_components(graph: TaskGraph, name: str, blocks: list[Any], owners: int) -> Labels:
     """Add the tasks that label the vertices of blocks (references to each :class:`Block`)."""
-    add = _Adder(graph, name)
-    bounds = add("bounds", 0, id_bounds, [add("drawn", at, drawn_ids, each) for at, each in enumerate(blocks)], owners)
+    add = Adder(graph, name)
+    bounds = add("bounds", 0, id_bounds, add.each("drawn", drawn_ids, blocks), owners)
     ids, parts = number_blocks(add, blocks, bounds, owners)
-    edges = [add("edges", at, vertex_edges, block, parts[at]) for at, block in enumerate(blocks)]
+    edges = add.each("edges", vertex_edges, blocks, parts)
     hooks: list[list[Any]] = []  # by round and owner
     for number in range(rounds_of(owners)):
         edges, own = _add_round(add, number, edges, owners)
         hooks.append(own)
     roots = add("solve", 0, solve_rest, edges, owners)
-    labels = []
-    for owner in range(owners):
-        rest = add("rest", owner, getitem, roots, owner)
-        labels.append(add("root", owner, root_labels, ids[owner], rest, owner))
+    rest = [each for (each,) in add.sent("rest", [roots], owners)]
+    labels = add.each("root", root_labels, ids, rest, range(owners))
     for number in reversed(range(len(hooks))):
         labels = _add_answers(add, f"up-{number}", hooks[number], labels)
-    least = [add("least", owner, least_ids, labels[owner], ids[owner], owners) for owner in range(owners)]
-    named = []
-    for owner in range(owners):
-        asked = [add("asked", (owner, other), getitem, least[other], owner) for other in range(owners)]
-        named.append(add("named", owner, named_roots, asked))
-    components = []
-    for owner in range(owners):
-        answers = [add("answer", (owner, other), getitem, named[other], owner) for other in range(owners)]
-        components.append(add("component", owner, component_ids, least[owner], answers))
-    return Labels(ids, components, bounds)
+    least = add.each("least", least_ids, labels, ids, more=(owners,))
+    named = add.each("named", named_roots, add.sent("asked", least, owners))
+    return Labels(ids, add.each("component", component_ids, least, add.sent("answer", named, owners)), bounds)
 
 
-class _Adder:
+class Adder:
     """Adds tasks to a graph under a common name; short tasks stay on the worker of their largest input."""
 
     def __init__(self, graph: TaskGraph, name: str) -> None:
@@ -103,6 +95,17 @@ class _Adder:
     def __call__(self, name: str, number: Any, task: Any, *arguments: Any) -> Any:
         waits = () if task is getitem else (in_files,)  # an entry of a result that is in files already
         return self._graph.add(f"{self._prefix}-{name}", number, *waits, task, *arguments, stays=task is getitem)
+
+    def each(self, name: str, task: Any, *columns: Iterable[Any], more: tuple[Any, ...] = ()) -> list[Any]:
+        """Add a task for each entry of columns; `more` are arguments of all tasks."""
+        return [self(name, at, task, *own, *more) for at, own in enumerate(zip(*columns, strict=True))]
+
+    def sent(self, name: str, results: list[Any], receivers: int, first: int = 0) -> list[list[Any]]:
+        """Return for each receiver what every task sends it: the entries of its result from `first` on."""
+        return [
+            [self(name, (to, at), getitem, each, first + to) for at, each in enumerate(results)]
+            for to in range(receivers)
+        ]
 
 
 class _Stored(NamedTuple):
@@ -137,49 +140,29 @@ def _mapped(function: Any, value: Any) -> Any:
     return type(value)(map(function, value)) if type(value) in (list, tuple) else value
 
 
-def number_blocks(add: _Adder, blocks: list[Any], bounds: Any, owners: int) -> tuple[list[Any], list[list[Any]]]:
+def number_blocks(add: Adder, blocks: list[Any], bounds: Any, owners: int) -> tuple[list[Any], list[list[Any]]]:
     """Return references to the ids of each owner, and for each block to the vertices of its ids, by owner."""
-    pieces = [add("split", at, split_ids, block, bounds, owners) for at, block in enumerate(blocks)]
-    numbered = []
-    for owner in range(owners):
-        own = [add("own", (owner, at), getitem, each, owner) for at, each in enumerate(pieces)]
-        numbered.append(add("number", owner, number_ids, own, owner))
-    ids = [add("ids", owner, getitem, each, 0) for owner, each in enumerate(numbered)]
-    parts = [
-        [add("vertices", (at, owner), getitem, each, 1 + at) for owner, each in enumerate(numbered)]
-        for at in range(len(blocks))
-    ]
-    return ids, parts
+    pieces = add.each("split", split_ids, blocks, more=(bounds, owners))
+    numbered = add.each("number", number_ids, add.sent("own", pieces, owners), range(owners))
+    (ids,) = add.sent("ids", numbered, 1)
+    return ids, add.sent("vertices", numbered, len(blocks), first=1)
 
 
-def _add_round(add: _Adder, number: int, edges: list[Any], owners: int) -> tuple[list[Any], list[Any]]:
+def _add_round(add: Adder, number: int, edges: list[Any], owners: int) -> tuple[list[Any], list[Any]]:
     """Add a round; return references to the edges that are left, and to the hooks of each owner."""
-    offers = [add(f"offer-{number}", at, offered, each, number, owners, add.keys) for at, each in enumerate(edges)]
-    taken = []
-    for owner in range(owners):
-        own = [add(f"offers-{number}", (owner, at), getitem, each, owner) for at, each in enumerate(offers)]
-        taken.append(add(f"hook-{number}", owner, hook, own))
-    hooks = [add(f"hooks-{number}", owner, getitem, each, 0) for owner, each in enumerate(taken)]
-    left = []
-    for at, each in enumerate(edges):
-        answers = [add(f"taken-{number}", (at, owner), getitem, own, 1 + at) for owner, own in enumerate(taken)]
-        left.append(add(f"contract-{number}", at, contracted, each, offers[at], answers))
-    return left, hooks
+    offers = add.each(f"offer-{number}", offered, edges, more=(number, owners, add.keys))
+    taken = add.each(f"hook-{number}", hook, add.sent(f"offers-{number}", offers, owners))
+    (hooks,) = add.sent(f"hooks-{number}", taken, 1)
+    answers = add.sent(f"taken-{number}", taken, len(edges), first=1)
+    return add.each(f"contract-{number}", contracted, edges, offers, answers), hooks
 
 
-def _add_answers(add: _Adder, name: str, hooks: list[Any], labels: list[Any]) -> list[Any]:
+def _add_answers(add: Adder, name: str, hooks: list[Any], labels: list[Any]) -> list[Any]:
     """Return references to labels before a round, from those after it."""
     owners = len(labels)
-    wanted = [add(f"{name}-wanted", owner, wanted_ranks, each, owners) for owner, each in enumerate(hooks)]
-    answers = []
-    for owner in range(owners):
-        asked = [add(f"{name}-asked", (owner, at), getitem, each, owner) for at, each in enumerate(wanted)]
-        answers.append(add(f"{name}-answer", owner, looked_up, labels[owner], asked))
-    found = []
-    for owner in range(owners):
-        own = [add(f"{name}-answers", (owner, at), getitem, each, owner) for at, each in enumerate(answers)]
-        found.append(add(f"{name}-labels", owner, relabeled, labels[owner], hooks[owner], own))
-    return found
+    wanted = add.each(f"{name}-wanted", wanted_ranks, hooks, more=(owners,))
+    answers = add.each(f"{name}-answer", looked_up, labels, add.sent(f"{name}-asked", wanted, owners))
+    return add.each(f"{name}-labels", relabeled, labels, hooks, add.sent(f"{name}-answers", answers, owners))
 
 
 def vertex_edges(block: Block, parts: list[Array]) -> tuple[Array, Array]:
@@ -283,15 +266,6 @@ def relabeled(labels: Array, hooks: Hooks, answers: list[Array]) -> Array:
     before = labels.copy()
     before[hooks.rank] = label[np.searchsorted(known, hooks.vertex)]
     return before
-
-
-class _Least(NamedTuple):
-    """An owner's least vertex of each component, to be sent to the owner of the component's root."""
-
-    roots: list[Array]  # ascending, by owner of the root
-    vertex: list[Array]
-    ids: list[Any]
-    place: Array  # of each vertex of this owner among all roots
 
 
 def least_ids(labels: Array, ids: Any, owners: int) -> list[Any]:

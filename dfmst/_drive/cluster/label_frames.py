@@ -12,7 +12,7 @@ from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.build import check_request, forest_graph, workers_for
-from dfmst._drive.cluster.components import Labels, add_components, in_files, label_frame
+from dfmst._drive.cluster.components import Adder, Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import group_parts
 from dfmst._drive.cluster.label_blocks import (
@@ -108,14 +108,13 @@ def _forest_blocks(
 
 def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:
     """Return a Dask frame of the vertices and their labels."""
-    graph, keys = found.graph, []
-    ids = found.labels[0].ids
-    name = f"labels-{tokenize(list(like.columns), found.owners)}"
-    counts = [graph.add(f"{name}-count", owner, in_files, count_ids, each) for owner, each in enumerate(ids)]
-    for owner in range(found.owners):
-        columns = [labels.components[owner] for labels in found.labels]
-        keys.append(graph.add(name, owner, in_files, label_frame, ids[owner], columns, counts, owner, like).key)
-    return dd.from_graph(graph, like, (None,) * (found.owners + 1), keys, f"dfmst-{name}")
+    ids, owners = found.labels[0].ids, found.owners
+    name = f"labels-{tokenize(list(like.columns), owners)}"
+    add = Adder(found.graph, name)
+    counts = add.each("count", count_ids, ids)
+    columns = zip(*(labels.components for labels in found.labels), strict=True)
+    frames = add.each("frame", label_frame, ids, map(list, columns), [counts] * owners, range(owners), more=(like,))
+    return dd.from_graph(found.graph, like, (None,) * (owners + 1), [each.key for each in frames], f"dfmst-{name}")
 
 
 def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
@@ -127,24 +126,15 @@ def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
         raise InvalidEdgesError(message, "rename that column first")
     like = like.assign(**{name: pd.Series([], dtype=kind)})
     token = f"labelled-{tokenize(found.owners)}"
-    groups = group_parts(parts.edges, _ASKING * found.owners)
-    blocks = [
-        graph.add(f"{token}-asked", at, in_files, asked_ids, *group.arguments(), found.columns)
+    add, groups = Adder(graph, token), group_parts(parts.edges, _ASKING * found.owners)
+    asking = [(*group.arguments(), found.columns) for group in groups]
+    blocks = add.each("asked", asked_ids, *zip(*asking, strict=True))
+    pieces = add.each("split", split_ids, blocks, more=(labels.bounds, found.owners))
+    answers = add.each("answer", answered, labels.ids, labels.components, add.sent("own", pieces, found.owners))
+    own = add.sent("answers", answers, len(groups))
+    keys = [
+        add("rows", number, labelled_rows, parts.rows[number], number, found.columns, blocks[at], own[at], like).key
         for at, group in enumerate(groups)
+        for number in range(group.first, group.first + len(group.parts))
     ]
-    pieces = [
-        graph.add(f"{token}-split", at, in_files, split_ids, each, labels.bounds, found.owners)
-        for at, each in enumerate(blocks)
-    ]
-    answers = []
-    for owner in range(found.owners):
-        asked = [graph.add(f"{token}-own", (owner, at), getitem, each, owner) for at, each in enumerate(pieces)]
-        known = (labels.ids[owner], labels.components[owner])
-        answers.append(graph.add(f"{token}-answer", owner, in_files, answered, *known, asked))
-    keys = []
-    for at, group in enumerate(groups):
-        own = [graph.add(f"{token}-answers", (at, owner), getitem, each, at) for owner, each in enumerate(answers)]
-        for number in range(group.first, group.first + len(group.parts)):
-            arguments = (parts.rows[number], number, found.columns, blocks[at], own, like)
-            keys.append(graph.add(token, number, in_files, labelled_rows, *arguments).key)
     return dd.from_graph(graph, like, edges.divisions, keys, f"dfmst-{token}")

@@ -27,14 +27,12 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
-from dfmst._edges.checked import HOST
 from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_columns import device_ids, device_weights
-from dfmst._edges.edge_table import flip_bits
+from dfmst._edges.edge_table import HOST, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.frames import open_frame, open_host_frame
-from dfmst._edges.joint import check_joint
-from dfmst._edges.read import EdgeColumns, check_columns, on_gpu, take_rows
+from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns, check_capacity
 from dfmst._edges.view import View

@@ -31,7 +31,7 @@ from dfmst._drive.plan.plan import id_words
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.results import result_column
+from dfmst._edges.take_rows import result_column
 from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below

@@ -21,7 +21,7 @@ from dfmst._drive.plan.terms import Plan
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.joint import joint_ids
+from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
@@ -224,7 +224,11 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
             return table.column(name).take(chosen)
         return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(chosen))
 
-    ends = joint_ids(columns, column) if columns.joint_ids else map(column, columns.names[:2])
+    ends = (
+        joint_ids(columns.end_parts, columns.conditions.by, column)
+        if columns.joint_ids
+        else map(column, columns.names[:2])
+    )
     return [pc.drop_null(ids) for ids in ends]
 
 

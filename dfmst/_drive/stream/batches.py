@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._edges.checked import HOST, CheckedColumns
 from dfmst._edges.device_frame import DEVICE
+from dfmst._edges.edge_table import HOST, CheckedColumns
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.joint import check_joint
-from dfmst._edges.read import EdgeColumns, check_columns, on_gpu
+from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
 from dfmst._edges.view import View
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, current_place, host_engine

@@ -18,7 +18,7 @@ from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.encode import Encoder
-from dfmst._edges.joint import split_ids
+from dfmst._edges.id_bytes import split_ids
 from dfmst._edges.vertex_list import ascending_ids, id_column, words_of_group
 from dfmst._edges.vertices import IdColumns, ids_like
 from dfmst._engines import Engine

@@ -17,8 +17,7 @@ from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, prefe
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers, large_types
-from dfmst._edges.checked import CheckedColumns
-from dfmst._edges.edge_table import flip_bits
+from dfmst._edges.edge_table import CheckedColumns, flip_bits
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as

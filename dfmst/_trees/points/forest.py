@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from dfmst._common.arguments import whole_number, yes_or_no
-from dfmst._common.dispatch import variant
 from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.metrics import Box, Measured, measure
@@ -147,8 +146,18 @@ def points_forest(
     return (frame, edges is None) if exact else frame
 
 
-@variant(points_forest, points_forest, metric="euclidean")
-def euclidean_forest() -> None:
+def euclidean_forest(
+    points: Frame,
+    columns: Columns | None = None,
+    *,
+    ids: Columns | None = None,
+    k: int | None = None,
+    min_samples: int | None = None,
+    box: Box | None = None,
+    edges: Any = None,
+    return_exact: bool = False,
+    threads: int | None = None,
+) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
 
     The parameters, the result and the errors are those of :func:`points_forest`.
@@ -159,6 +168,18 @@ def euclidean_forest() -> None:
     >>> dfmst.euclidean_forest([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]).to_pydict()
     {'source': [0, 1], 'target': [1, 2], 'distance': [5.0, 1.0]}
     """
+    return points_forest(
+        points,
+        columns,
+        metric="euclidean",
+        ids=ids,
+        k=k,
+        min_samples=min_samples,
+        box=box,
+        edges=edges,
+        return_exact=return_exact,
+        threads=threads,
+    )
 
 
 def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:

@@ -18,7 +18,6 @@ from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.view import View
-from dfmst._engines import select_engine
 from dfmst._trees.points.geometry import (
     FORMS,
     POINT,
@@ -82,24 +81,23 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     named = ids if isinstance(ids, list) else [] if ids is None else [ids]
     for name in named:
         check_column_name("ids", name)
-    if view.on_device:
-        return _on_device(view, _column_names(view, columns, named), named)
-    if columns is None:
-        columns = geometry_name(view.native)
-    names = _column_names(view, columns, named)
-    geometry = geometry_column(view, names[0]) if len(names) == 1 else None
+    names = _column_names(view, geometry_name(view.native) if columns is None else columns, named)
     if not names:
         hint = "name their columns with columns="
         raise InvalidEdgesError("the points have no coordinates", hint, option=("columns=", "-c"))
+    if view.on_device and len(named) > 1:
+        message = f"ids= names {len(named)} columns, and the points are on a GPU"
+        raise UnsupportedFrameError(message, "join them into one column, or pass points.to_arrow()")
     _check_number(len(view), "points")
+    geometry = geometry_column(view, names[0]) if len(names) == 1 and not view.on_device else None
     if geometry is not None:
         placed, axes = _of_geometry(geometry, names[0])
         found = Points(placed, view, None, axes, geographic=is_geographic(view.native, names[0]))
     else:
-        checked = [_coordinate(name, view) for name in names]
-        placed = np.stack(checked) if rows is None else rows
-        _check_no_matrix(placed)
-        found = Points(placed, view, None, () if rows is not None else tuple(names))
+        placed, axes = (_coordinates(view, names), tuple(names)) if rows is None else (_checked(rows, names), ())
+        found = Points(placed, view, None, axes)
+        if not view.on_device:
+            _check_no_matrix(placed)
     return _identified(found, view, named) if named else found
 
 
@@ -109,6 +107,11 @@ _IDS_OPTION = "ids=", "--id"
 
 def _identified(points: Points, view: View, names: list[Any]) -> Points:
     """Return the points with ids, each of one point: those of a column, or the texts of several columns, joined."""
+    if view.on_device:
+        ids = view.column(names[0])
+        if ids.has_nulls or len(ids.factorize()[1]) < len(ids):
+            _identified(points, open_host_frame(view.to_arrow()), names)  # names the rows
+        return points._replace(ids=names[0])
     columns = [plain_ids(arrow_column(name, view.column(name))) for name in names]
     columns = [getattr(column, "storage", column) for column in columns]  # of an extension type
     name, column = names[0], columns[0]
@@ -177,15 +180,13 @@ def read_series(table: Any, columns: Any) -> Points:
     view = open_frame(table, "table")
     names = _column_names(view, columns, [])
     _check_number(len(names), "columns")
+    values = _coordinates(view, names).T
     if view.on_device:
         frame = sys.modules["cudf"].DataFrame.from_arrow(pa.table({"column": names}))
-        return Points(_device_columns(view, names).T, view.of(frame), "column", kind="column")
-    values = np.empty((len(view), len(names)))
-    for place, name in enumerate(names):
-        values[:, place] = _coordinate(name, view)
-    _check_observations(values, view, names)
-    named = nw.from_dict({"column": names}, backend=view.frame.implementation)
-    return Points(values, view.of(named), "column", kind="column")
+    else:
+        _check_observations(values, view, names)
+        frame = nw.from_dict({"column": names}, backend=view.frame.implementation)
+    return Points(values, view.of(frame), "column", kind="column")
 
 
 def _check_observations(values: Array, view: View, names: list[Any]) -> None:
@@ -193,7 +194,7 @@ def _check_observations(values: Array, view: View, names: list[Any]) -> None:
     every = view.names
     if len(names) < len(every) == len(view):
         with suppress(InvalidEdgesError):  # a column that holds no numbers
-            values = np.stack([_coordinate(name, view) for name in every], axis=1)
+            values = _coordinates(view, every).T
     check_no_correlations(values)
     _check_no_matrix(values)
 
@@ -211,29 +212,19 @@ def check_no_correlations(values: Array) -> None:
         raise InvalidEdgesError(f"{message} on its diagonal: correlations, and no observations", f"{hint}; {_NO_PAIRS}")
 
 
-def _on_device(view: View, names: list[Any], ids: list[Any]) -> Points:
-    """Coordinates in a GPU's memory."""
-    if not names:
-        raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
-    if len(ids) > 1:
-        message = f"ids= names {len(ids)} columns, and the points are on a GPU"
-        raise UnsupportedFrameError(message, "join them into one column, or pass points.to_arrow()")
-    _check_number(len(view), "points")
-    if ids:
-        column = view.column(ids[0])
-        if column.has_nulls or len(column.factorize()[1]) < len(column):
-            _identified(Points(np.zeros((0, 0)), view, None), open_host_frame(view.to_arrow()), ids)  # names the rows
-    return Points(_device_columns(view, names), view, ids[0] if ids else None, tuple(names))
-
-
-def _device_columns(view: View, names: list[Any]) -> Array:
-    """Columns in a GPU's memory as ``float64``, shape ``(columns, rows)``."""
-    xp = select_engine("cuda").xp
-    coordinates: Array = xp.empty((len(names), len(view)))
+def _coordinates(view: View, names: list[Any]) -> Array:
+    """Columns as ``float64``, shape ``(columns, rows)``, in the frame's memory."""
+    coordinates: Array = view.xp.empty((len(names), len(view)))
     for axis, name in enumerate(names):
-        coordinates[axis] = device_numbers(name, view.column(name))
-        _check_finite(xp, coordinates[axis], name)
+        coordinates[axis] = (device_numbers if view.on_device else _numbers)(name, view.column(name))
+        _check_finite(view.xp, coordinates[axis], name)
     return coordinates
+
+
+def _checked(rows: Array, names: list[str]) -> Array:
+    for name, row in zip(names, rows, strict=True):
+        _check_finite(np, row, name)
+    return rows
 
 
 def _check_finite(xp: Any, values: Array, name: Any) -> None:
@@ -291,17 +282,15 @@ def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Ar
     return table, names, rows if rows.dtype == np.float64 else None
 
 
-def _coordinate(name: Any, view: View) -> Array:
-    column: Any = plain_ids(arrow_column(name, view.column(name)))
+def _numbers(name: Any, values: Any) -> Array:
+    column: Any = plain_ids(arrow_column(name, values))
     kind = column.type
     if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"
         hint = "name the columns with the coordinates: columns=['x', 'y']"
         raise InvalidEdgesError(message, hint, option=("columns=['x', 'y']", "-c x -c y"))
     try:
-        values = np.asarray(column.cast(pa.float64()).fill_null(np.nan))
+        return np.asarray(column.cast(pa.float64()).fill_null(np.nan))
     except pa.ArrowInvalid as error:
         message = f"column {name!r} holds integers that no float64 is equal to"
         raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error
-    _check_finite(np, values, name)
-    return values

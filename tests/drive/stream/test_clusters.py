@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 from hypothesis import given, strategies as st
@@ -92,23 +91,6 @@ def test_files(tmp_path):
     assert stream(parts, n_clusters=20_000, vertices=listed).equals(
         dfmst.clusters(table, n_clusters=20_000, vertices=listed)
     )
-
-
-@pytest.mark.parametrize("maximum", [False, True])
-@pytest.mark.parametrize("clusters", [3, [2, 5]])
-def test_a_number_of_clusters_in_each_group(tmp_path, clusters, maximum):
-    """Each group is cut as if it were alone; of equal weights, the later row first."""
-    table = edges(60, 300, ties=4)
-    group = pa.array(np.arange(300) % 3)
-    table = table.select(["source", "target", "weight"]).append_column("year", group)
-    parts = write_parts(tmp_path / "parts", table, 3, 50)
-    options: dict[str, Any] = {"n_clusters": clusters, "maximum": maximum}
-    found = stream(parts, by="year", **options)
-    alone = [dfmst.clusters(table.filter(pc.equal(table["year"], year)), **options) for year in range(3)]
-    assert found.drop_columns("year").equals(pa.concat_tables(alone))
-    assert found["year"].to_pylist() == [year for year, cut in enumerate(alone) for _ in range(len(cut))]
-    with pytest.raises(InvalidEdgesError, match="99 clusters cannot be made of 3 groups; that of year 0 has"):
-        stream(parts, n_clusters=99, by="year")
 
 
 def test_thresholds_are_checked_before_rows_are_read():

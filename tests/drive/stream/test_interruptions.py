@@ -43,15 +43,22 @@ def parts(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_at_twenty_random_moments(tmp_path):
-    parts = write_parts(tmp_path / "parts", edges(10_000, 150_000, ties=1_000), 7, 12_000)
-    expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
+@pytest.mark.parametrize(
+    ("command", "name", "limit", "solve"),
+    [
+        ("forest", None, "16MB", dfmst.minimum_spanning_forest),
+        ("components", lambda vertex: vertex * 10**12, "80MB", dfmst.connected_components),
+    ],
+)
+def test_killed_at_twenty_random_moments(tmp_path, command, name, limit, solve):
+    parts = write_parts(tmp_path / "parts", edges(10_000, 150_000, ties=1_000, name=name), 7, 12_000)
+    expected = solve(dfmst.read_edges(parts))
     output, checkpoint = tmp_path / "out" / "forest.parquet", tmp_path / "checkpoint"
     output.parent.mkdir()
-    options = ["-o", str(output), "--memory-limit", "16MB", "--checkpoint", str(checkpoint)]
+    options = ["-o", str(output), "--memory-limit", limit, "--checkpoint", str(checkpoint)]
 
     def start() -> Forked:
-        return Forked(PROGRAM, ["forest", str(parts), *options], tmp_path)
+        return Forked(PROGRAM, [command, str(parts), *options], tmp_path)
 
     def finish() -> None:
         process = start()

@@ -17,7 +17,7 @@ PROGRAM = """
 import sys
 import dfmst.stream
 options = {"memory_limit": int(sys.argv[2]), "output": sys.argv[3], "spill_dir": sys.argv[4] or None}
-forest = dfmst.stream.minimum_spanning_forest(sys.argv[1], **options)
+getattr(dfmst.stream, sys.argv[5])(sys.argv[1], **options)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -88,9 +88,24 @@ def test_the_peak_is_below_the_limit(tmp_path, kind, store, vertices, files, row
     assert peak(tmp_path, limit, tmp_path / "spill" if store == "disk" else "") < limit
 
 
-def peak(folder: Path, limit: int, spill: Path | str = "") -> int:
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_the_peak_of_components(tmp_path, kind):
+    vertices = 20_000_000 if kind == "dense" else 2_000_000
+    for number in range(4):
+        table = draw(kind, number, vertices, 2_000_000).select(["source", "target"])
+        pyarrow.parquet.write_table(table, tmp_path / f"part-{number}.parquet")
+    id_bytes = {"dense": 0, "sparse": 27, "text": 27 + 2 * 20}[kind]
+    # The bytes of texts, and how many are different, are estimated.
+    limit = Budget(0, id_bytes=id_bytes, sets=True).needed(vertices) + (64 << 20 if kind == "text" else 0)
+    assert peak(tmp_path, limit, find="connected_components") < limit
+
+
+def peak(folder: Path, limit: int, spill: Path | str = "", find: str = "minimum_spanning_forest") -> int:
     """Bytes that a process which streams the files in a folder held at its peak."""
-    command = [sys.executable, "-c", PROGRAM, str(folder), str(limit), str(folder.with_suffix(".arrow")), str(spill)]
+    words = [str(folder), str(limit), str(folder.with_suffix(".arrow")), str(spill), find]
+    command = [sys.executable, "-c", PROGRAM, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return int(done.stdout) << 10

@@ -127,17 +127,6 @@ def test_flag_doubtful(engine, dtype, seed, length):
 
 @each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
-@given(seed=seeds, length=st.sampled_from(COUNTS))
-@quick
-def test_mark_vertices(engine, dtype, seed, length):
-    source, target = np.random.default_rng(seed).integers(0, 100, (2, length), dtype)
-    occurs = np.zeros(100, np.uint8)
-    engine.launch("mark_vertices", length, source, target, None, None, occurs, grain=1)
-    np.testing.assert_array_equal(np.flatnonzero(occurs), np.union1d(source, target))
-
-
-@each_engine
-@pytest.mark.parametrize("dtype", VERTICES)
 @given(seed=seeds, length=st.sampled_from(COUNTS), bits=st.sampled_from([6, 12, 20]))
 @quick
 def test_no_marked_pair_is_missed(engine, dtype, seed, length, bits):

@@ -98,15 +98,17 @@ def test_flag_taken(engine, length, renamed):
 
 @each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
-@given(seed=seeds, length=st.integers(0, 300), vertices=st.integers(1, 200))
+@given(seed=seeds, length=st.integers(0, 300), vertices=st.integers(1, 200), some=st.booleans())
 @quick
-def test_mark_labels(engine, dtype, seed, length, vertices):
+def test_mark_labels(engine, dtype, seed, length, vertices, some):
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, vertices, (2, length)).astype(dtype)
-    label = rng.permutation(vertices).astype(np.uint32)
-    position = np.flatnonzero(rng.random(length) < 0.5).astype(np.uint32)
+    label = rng.permutation(vertices).astype(np.uint32) if some else np.arange(vertices)
+    position = np.flatnonzero(rng.random(length) < (0.5 if some else 1)).astype(np.uint32)
     marked, flags = np.zeros(vertices, np.uint8), pack(np.zeros(vertices, bool))
-    engine.launch("mark_vertices", len(position), *ends, position, label, marked, grain=1)
+    engine.launch(
+        "mark_vertices", len(position), *ends, *((position, label) if some else (None, None)), marked, grain=1
+    )
     assert np.flatnonzero(marked).tolist() == np.unique(label[ends[:, position].astype(int)]).tolist()
     engine.launch("flag_marked", len(flags), marked, vertices, flags, grain=1)
     assert unpack(flags, vertices).tolist() == marked.astype(bool).tolist()

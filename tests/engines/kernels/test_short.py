@@ -65,17 +65,11 @@ def test_an_id_that_is_no_vertex(ids, place, side):
     ends[side, place] = 49
     weight = np.arange(100.0)
     solve(*ends, weight, 50)
-    for value in (50, 51, np.iinfo(ids).max, np.iinfo(ids).max - 3, np.iinfo(ids).max // 2 + 1):
+    most = np.iinfo(ids).max
+    for value in (50, 51, most, most - 3, most // 2 + 1, min(1 << 32, most)):  # the upper half of an id counts
         ends[side, place] = value
         with pytest.raises(ChecksFailed):
             solve(*ends, weight, 50)
-
-
-def test_the_upper_half_of_an_id_counts():
-    ends = np.zeros((2, 4), np.uint64)
-    ends[1, 2] = 1 << 32
-    with pytest.raises(ChecksFailed):
-        solve(*ends, np.zeros(4), 4096)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

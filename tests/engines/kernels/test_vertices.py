@@ -196,19 +196,7 @@ def test_ranks(engine, seed, length):
 
 
 @each_engine
-@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]))
-@quick
-def test_gather_bytes(engine, seed, length):
-    rng = np.random.default_rng(seed)
-    column = rng.integers(0, 256, length, np.uint8)
-    rows = np.flatnonzero(rng.random(length) < 0.5).astype(np.uint64)
-    gathered = np.empty(len(rows), np.uint8)
-    engine.launch("gather_bytes", len(rows), column, rows, gathered, grain=64)
-    np.testing.assert_array_equal(gathered, column[rows])
-
-
-@each_engine
-@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("dtype", ["uint8", *VERTICES])
 @given(seed=seeds, length=st.sampled_from(LENGTHS))
 @quick
 def test_gather_entries(engine, dtype, seed, length):
@@ -216,5 +204,6 @@ def test_gather_entries(engine, dtype, seed, length):
     column = rng.integers(0, 2**31, length + 1).astype(dtype)
     rows = np.flatnonzero(rng.random(length + 1) < 0.5).astype(np.uint64)
     gathered = np.empty(len(rows), dtype)
-    engine.launch("gather_entries", len(rows), column, rows, gathered, grain=64)
+    kernel = "gather_bytes" if dtype == "uint8" else "gather_entries"
+    engine.launch(kernel, len(rows), column, rows, gathered, grain=64)
     np.testing.assert_array_equal(gathered, column[rows])

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import pytest
 
-__all__ = ["WHEELS", "Compiled", "compiled", "nvrtc"]
-
 #: NVRTC 13 no longer knows Volta (sm_70); NVRTC 12 is the last that does.
 WHEELS = {12: "nvidia-cuda-nvrtc-cu12", 13: "nvidia-cuda-nvrtc"}
 

@@ -17,8 +17,6 @@ from tests.support.gpu.ptx.memory import Memory
 from tests.support.gpu.ptx.program import parse
 from tests.support.gpu.ptx.values import TYPES as PTX_TYPES
 
-__all__ = ["as_ptx", "install", "is_dfmst", "on_cpu"]
-
 _THREADS, _GRAIN = 2, 64
 
 

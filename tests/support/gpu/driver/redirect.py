@@ -12,8 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["allocations", "errors", "handlers", "launches", "library", "load", "modules"]
-
 HERE = Path(__file__).parent
 _EXECUTABLE = 7  # read, write and execute
 _JUMP = b"\xff\x25\x00\x00\x00\x00"  # jmp *0(%rip): to the address that follows

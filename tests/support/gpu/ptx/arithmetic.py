@@ -10,8 +10,6 @@ import numpy as np
 
 from tests.support.gpu.ptx.values import BOOL, TYPES
 
-__all__ = ["computed"]
-
 _PLAIN: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,

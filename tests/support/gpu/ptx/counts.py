@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from tests.support.gpu.ptx.machine import Launch
 
-__all__ = ["Counts"]
-
 _SECTOR_BITS = np.uint64(5)  # a GPU reads and writes sectors of 32 bytes
 _LANES = 32
 

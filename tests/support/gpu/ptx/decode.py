@@ -15,8 +15,6 @@ from tests.support.gpu.ptx.values import BOOL, TYPES, Reader, Writer, reader, wr
 if TYPE_CHECKING:
     from tests.support.gpu.ptx.machine import Launch
 
-__all__ = ["Step", "address", "decode"]
-
 #: Runs an instruction for some threads.
 Step = Callable[["Launch", np.ndarray], None]
 _WORD = TYPES["u32"]

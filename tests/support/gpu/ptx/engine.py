@@ -16,8 +16,6 @@ from tests.support.gpu.ptx.machine import Launch, run
 from tests.support.gpu.ptx.memory import Memory
 from tests.support.gpu.ptx.modules import Card, programs, ptx_of, ran
 
-__all__ = ["PtxEngine"]
-
 _BLOCK = 64
 _BLOCKS = 3  # at most: a thread takes several indices of most launches
 

@@ -13,8 +13,6 @@ from tests.support.gpu.ptx.memory import Fault, Memory
 from tests.support.gpu.ptx.program import Function, Instruction
 from tests.support.gpu.ptx.values import BOOL, TYPES, Reader, reader
 
-__all__ = ["Launch", "Observer", "Program", "run"]
-
 _LANES = 32
 _MOST_STEPS = 4_000_000  # a launch that takes more goes round forever
 _SOME = 0.3  # how often only a part of the threads at a place goes on

@@ -22,8 +22,6 @@ from tests.support.gpu.ptx.program import parse
 from tests.support.gpu.standin import cupy
 from tests.support.gpu.standin.cupy.modules import RawKernel, RawModule
 
-__all__ = ["Card", "programs", "ptx_of", "ran", "real_ptx"]
-
 _CACHE = Path(tempfile.gettempdir()) / f"dfmst-ptx-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Function", "Instruction", "parse"]
-
 _COMMENT = re.compile(r"//[^\n]*")
 _ENTRY = re.compile(r"\.entry (\w+)\(([^)]*)\)\s*(?:\.\w+[^{]*)?\{(.*?)\n\}", re.DOTALL)
 _PARAMETER = re.compile(r"\.param(?: \.align \d+)? \.(\w+)(?: \.ptr)?(?: \.global)?(?: \.align \d+)? (\w+)")

@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from tests.support.gpu.ptx.machine import Launch
 
-__all__ = ["BOOL", "TYPES", "Reader", "Writer", "reader", "writer"]
-
 BOOL = np.dtype(bool)
 #: PTX type -> NumPy dtype; ``b`` are bits without a meaning.
 TYPES: dict[str, np.dtype[Any]] = {

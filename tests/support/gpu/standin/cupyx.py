@@ -9,8 +9,6 @@ import numpy as np
 
 from tests.support.gpu.standin import cupy
 
-__all__ = ["scipy"]
-
 
 class coo_matrix:
     """Rows, columns and values of the entries."""

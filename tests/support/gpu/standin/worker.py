@@ -6,8 +6,6 @@ from typing import Any
 
 from tests.support.gpu import standin
 
-__all__ = ["counts", "install", "set_limit"]
-
 _installed: list[Any] = []
 
 

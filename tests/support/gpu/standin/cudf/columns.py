@@ -14,8 +14,6 @@ from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
 from tests.support.gpu.standin.cupy.ndarray import ndarray, wrapped
 
-__all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "StringDtype", "stacked"]
-
 OBJECT = np.dtype(object)
 
 

@@ -13,8 +13,6 @@ import pyarrow.parquet
 from tests.support.gpu.standin.cudf.columns import Column, Index, Series, stacked
 from tests.support.gpu.standin.cupy.ndarray import ndarray
 
-__all__ = ["DataFrame", "RangeIndex", "concat", "read_parquet"]
-
 
 class RangeIndex(Index):
     """0, 1, 2 and so on."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["as_proxy_object", "is_proxy_object"]
-
 
 class DataFrame:
     """A proxy: it calls itself pandas' class, and hands out what it holds."""

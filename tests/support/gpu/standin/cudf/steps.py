@@ -20,8 +20,6 @@ from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
 from tests.support.gpu.standin.cupy.ndarray import ndarray
 
-__all__ = ["StepFrame", "StepSeries", "calls", "concat_steps"]
-
 #: Class, method and arguments of each call, in order.
 calls: list[tuple[str, str, dict[str, Any]]] = []
 _draw = np.random.default_rng(0)

@@ -34,11 +34,9 @@ __all__ = [
     "driver_memory",
     "empty",
     "empty_like",
-    "equal",
     "flatnonzero",
     "float32",
     "float64",
-    "floor",
     "fmod",
     "frexp",
     "full",
@@ -50,14 +48,11 @@ __all__ = [
     "isnan",
     "ldexp",
     "lexsort",
-    "log2",
     "maximum",
     "minimum",
     "ndarray",
-    "nonzero",
     "ones",
     "ones_like",
-    "partition",
     "reset",
     "searchsorted",
     "sort",
@@ -70,7 +65,6 @@ __all__ = [
     "unique",
     "where",
     "zeros",
-    "zeros_like",
 ]
 
 __version__ = "14.2.0"
@@ -104,10 +98,6 @@ def arange(*bounds: int, dtype: Any = None) -> ndarray:
 
 def empty_like(prototype: ndarray) -> ndarray:
     return empty(prototype.shape, prototype.dtype)
-
-
-def zeros_like(a: ndarray) -> ndarray:
-    return zeros(a.shape, a.dtype)
 
 
 def ones_like(a: ndarray) -> ndarray:
@@ -189,10 +179,6 @@ def sort(a: ndarray) -> ndarray:
     return wrapped(np.sort(bare(a, arrays_only=True), kind="stable"))
 
 
-def partition(a: ndarray, kth: int) -> ndarray:
-    return wrapped(np.partition(bare(a, arrays_only=True), kth))
-
-
 def argsort(a: ndarray) -> ndarray:
     return wrapped(np.argsort(bare(a, arrays_only=True), kind="stable"))
 
@@ -211,10 +197,6 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
     return wrapped(np.where(bare(condition, arrays_only=True), bare(x), bare(y)))
 
 
-def nonzero(a: ndarray) -> tuple[ndarray, ...]:
-    return a.nonzero()
-
-
 def flatnonzero(a: ndarray) -> ndarray:
     return a.nonzero()[0]
 
@@ -225,10 +207,6 @@ def count_nonzero(a: ndarray) -> ndarray:
 
 def isnan(a: ndarray) -> ndarray:
     return wrapped(np.isnan(bare(a, arrays_only=True)))
-
-
-def floor(x: ndarray) -> ndarray:
-    return wrapped(np.floor(bare(x, arrays_only=True)))
 
 
 def sqrt(x: ndarray) -> ndarray:
@@ -247,10 +225,6 @@ def ldexp(x1: ndarray, x2: ndarray, out: ndarray | None = None) -> ndarray:
     return _into(out, np.ldexp(bare(x1, arrays_only=True), bare(x2, arrays_only=True)))
 
 
-def log2(x: ndarray) -> ndarray:
-    return wrapped(np.log2(bare(x, arrays_only=True)))
-
-
 def isfinite(a: ndarray) -> ndarray:
     return wrapped(np.isfinite(bare(a, arrays_only=True)))
 
@@ -258,10 +232,3 @@ def isfinite(a: ndarray) -> ndarray:
 def bincount(x: ndarray, weights: ndarray | None = None, minlength: int | None = None) -> ndarray:
     counted = None if weights is None else bare(weights, arrays_only=True)
     return wrapped(np.bincount(bare(x, arrays_only=True), counted, minlength or 0))
-
-
-def equal(a: Any, b: Any, out: ndarray | None = None) -> ndarray:
-    if out is None:
-        return wrapped(np.equal(bare(a), bare(b)))
-    np.equal(bare(a), bare(b), out=bare(out))
-    return out

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import NamedTuple
 
-__all__ = ["MEMORY", "Crossing", "OutOfMemoryError", "driver_memory", "traffic"]
-
 MEMORY = 1 << 34  # bytes of the device
 _PLACED = 256  # bytes from which a copy is a column's, and its place is noted
 

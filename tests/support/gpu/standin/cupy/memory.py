@@ -13,8 +13,6 @@ from typing import Any
 from tests.support.gpu.standin.cupy import placement
 from tests.support.gpu.standin.cupy.device import MEMORY, OutOfMemoryError, driver_memory
 
-__all__ = ["Memory", "MemoryPool", "clock", "free", "get_allocator", "get_default_memory_pool"]
-
 _ROUND = 512  # a pool's memory comes in multiples of so many bytes
 #: Moments of allocations and events: an event knows of all memory that was handed out before it.
 clock = itertools.count(1)

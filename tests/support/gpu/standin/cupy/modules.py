@@ -12,8 +12,6 @@ from dfmst._engines.kernels import Kernel, kernels, translation_units
 from tests.support.gpu.standin.cupy import cuda
 from tests.support.gpu.standin.cupy.ndarray import ndarray
 
-__all__ = ["RawKernel", "RawModule"]
-
 REQUIRED = ("--std=c++17", "--fmad=false")
 _GRAIN = 5  # a few indices at a time, so that threads meet on small graphs as well
 _THREADS = 2

@@ -12,8 +12,6 @@ from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
 from tests.support.gpu.standin.cupy.placement import Device
 
-__all__ = ["bare", "flushed", "ndarray", "placed", "received", "wrapped"]
-
 _SUPPORTED = "biufmM"
 
 

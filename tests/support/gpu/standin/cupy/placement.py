@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Device", "capability", "cooperative", "current", "granted"]
-
 _thread = threading.local()
 #: Whether devices launch grids whose threads wait for each other.
 cooperative = [True]

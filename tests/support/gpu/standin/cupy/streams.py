@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 from tests.support.gpu.standin.cupy.memory import Memory, clock
 
-__all__ = ["Event", "Stream", "get_current_stream", "waits"]
-
 #: The stream that waits and the one it waits for, in order.
 waits: list[tuple[Stream, Stream]] = []
 _thread = threading.local()

@@ -13,7 +13,6 @@ from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables, jo
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
 from dfmst.arrays import forest_rows
-from tests.support.gpu import standin
 
 
 def forest_of(rng, trees, size, keys):
@@ -35,18 +34,17 @@ def passing(engine, cycle_filter, queries):
 
 @pytest.mark.parametrize(("trees", "share"), [(1, 0.95), (3, 0.7), (40, 0.5)])
 @pytest.mark.parametrize("keys", [2000, 5])
-def test_only_rows_that_the_path_beats_are_dropped(trees, share, keys):
+def test_only_rows_that_the_path_beats_are_dropped(device, trees, share, keys):
     rng, size = np.random.default_rng(trees), 240 // trees
     columns = forest_of(rng, trees, size, keys)
     vertices = trees * size + 4
     queries = (*rng.integers(0, vertices, (2, 4000)).astype(np.uint32), rng.integers(0, keys, 4000).astype(np.uint64))
-    with standin.installed():
-        levels = []
-        for engine in (CpuEngine(), CudaEngine()):
-            forest = Edges(*map(engine.from_host, columns))
-            tables = FilterTables(*joined_levels(engine, forest, vertices, 0.95), 0)
-            assert (tables.tree is None) == (trees == 1)
-            levels.append(passing(engine, CycleFilter(engine, tables), queries))
+    levels = []
+    for engine in (CpuEngine(), CudaEngine()):
+        forest = Edges(*map(engine.from_host, columns))
+        tables = FilterTables(*joined_levels(engine, forest, vertices, 0.95), 0)
+        assert (tables.tree is None) == (trees == 1)
+        levels.append(passing(engine, CycleFilter(engine, tables), queries))
     passed, again = levels
     assert passed == again
     graph = nx.Graph()

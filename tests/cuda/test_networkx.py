@@ -10,15 +10,12 @@ import pytest
 nx: Any = pytest.importorskip("networkx")
 
 from dfmst.interop.networkx.info import backend_info  # noqa: E402
-from tests.support.gpu import standin  # noqa: E402
 from tests.support.gpu.standin import cupy  # noqa: E402
 
 
 @pytest.fixture
-def on_gpu(monkeypatch):
-    with standin.installed():
-        monkeypatch.setattr(nx.config.backends.dfmst, "engine", "cuda")
-        yield
+def on_gpu(device, monkeypatch):
+    monkeypatch.setattr(nx.config.backends.dfmst, "engine", "cuda")
 
 
 def drawn() -> Any:

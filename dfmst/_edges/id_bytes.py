@@ -1,14 +1,29 @@
-"""Ids, weights and conditions of several columns, in a form that means the same in every batch of a table.
+"""Ids of several columns, or of a group and an id, as bytes that mean the same in every batch of a table.
 
-An id of several columns becomes one binary value. A table in memory is numbered and ranked as a whole. The batches of a
-stream and the partitions of a cluster are read one by one: a group is part of the id; rows to keep get the least key; a
-key of two weights has 32 bits of each.
+The bytes of an id are those of its groups, then of its parts, one after the other. A value begins with a byte, its tag;
+a word is 64 bits, the lowest byte first:
+
+====  ================================================================  ======================================
+tag   values                                                            bytes behind the tag
+====  ================================================================  ======================================
+i     integers, and whole floats and decimals, from -2^63 to 2^63 - 1   word with a sign
+f     other floats; all NaNs of one column of groups are equal          word of the ``float64``
+n     other decimals and integers                                       decimal digits as text, then ``;``
+b     booleans                                                          word, 0 or 1
+t     texts of any layout                                               word of the length, then UTF-8
+y     binaries of any layout                                            word of the length, then the bytes
+D     dates                                                             word of seconds since 1970, a word behind ``.``
+T, A  timestamps without, with a time zone (instants)                   the same, the second word of nanoseconds
+H, S  times since midnight, durations                                   the same
+~     null, of groups only                                              nothing
+====  ================================================================  ======================================
+
+Equal values of all comparable types have equal bytes, and the bytes of no value are a prefix of those of another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -19,172 +34,23 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import numbers_of_arrow, ticks
-from dfmst._edges.checked import HOST, CheckedColumns
-from dfmst._edges.conditions import NO_CONDITIONS, condition_masks, group_entries, no_groups
-from dfmst._edges.device_columns import device_column, device_ids, device_weights
-from dfmst._edges.device_numbering import device_factorize
-from dfmst._edges.edge_table import flip_bits
-from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
+from dfmst._edges.conditions import group_entries, no_groups
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, id_columns
-from dfmst._edges.view import View
-from dfmst._edges.weights import constant_weights, missing_weights, stacked_weights, weight_column
-from dfmst._engines import Engine, host_engine
-from dfmst._engines.primitives.edges import gather_keys
-from dfmst._engines.primitives.sort import sort_order
-from dfmst.errors import InvalidEdgesError
+from dfmst._edges.vertices import id_columns
 
-_HIGHEST = (1 << 64) - 1
 _PLAIN = {"t": pa.string(), "y": pa.binary(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_(), "D": pa.date32()}
 _TIMES = {"T": pa.timestamp, "A": partial(pa.timestamp, tz="UTC"), "S": pa.duration}
 _NULL = b"~"  # the group of rows without one
-_WORD = 9  # bytes of a value of 64 bits; the first names its type
+_WORD = 9  # bytes of a tag and a word
 
 
-@names_missing_columns
-def compose(engine: Engine, view: View, columns: EdgeColumns) -> View:
-    """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
-    if columns.keys is None:
-        return view
-    composed = _composed_ids(engine, view, columns)
-    if columns.has_joint_weight:
-        composed[columns.weight] = _ranked_weights(view.engine(engine), columns.weights, view.column, len(view))
-    return view.with_composed(composed)
+def joint_ids(parts: Iterable[tuple[Any, Any]], by: Iterable[Any], column: Callable[[Any], Any]) -> list[pa.Array]:
+    """Return the ids of both ends: groups, then the parts of the id; null if a part of the id is.
 
-
-@names_missing_columns
-def compose_both(engine: Engine, edges: View, columns: EdgeColumns, forest: View) -> tuple[View, View]:
-    """Return :func:`compose` of edges and of a forest, with ranks that compare."""
-    if columns.keys is None:
-        return edges, forest
-    ends, rows = [_composed_ids(engine, view, columns) for view in (edges, forest)], len(forest)
-    if columns.has_joint_weight:
-
-        def stacked(name: Any) -> Any:
-            return stacked_weights(name, forest.column(name), edges.column(name))
-
-        rank = _ranked_weights(host_engine(engine), columns.weights, stacked, rows + len(edges))
-        ends[0][columns.weight], ends[1][columns.weight] = rank[rows:], rank[:rows]
-    return edges.with_composed(ends[0]), forest.with_composed(ends[1])
-
-
-def _composed_ids(engine: Engine, view: View, columns: EdgeColumns) -> dict[Any, Any]:
-    """Return a column for each end, if an id has several columns."""
-    if len(columns.end_parts) == 1 and columns.end_parts[0] == columns.names[:2]:
-        return {}
-    ids: list[Any] = [pa.array([], pa.int64())] * 2  # an empty column may have any type
-    if len(view):
-        plain = replace(columns, conditions=NO_CONDITIONS)
-        ids = numbered_ids(engine, plain, view.column) if view.on_device else joint_ids(plain, view.column)
-    return dict(zip(columns.names[:2], ids, strict=True))
-
-
-def _ranked_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any], rows: int) -> Any:
-    """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
-    xp = engine.xp
-    rank, missing = xp.zeros(rows, np.uint32), xp.zeros(rows, bool)
-    for name in names if rows else ():
-        weights = (weight_column if engine.on_host else device_weights)(name, column(name))
-        mask = missing_weights(engine, weights)
-        missing |= False if mask is None else mask
-        rank = _further_rank(engine, rank, gather_keys(engine, weights.values, None))
-    return pa.array(rank, mask=missing) if engine.on_host else device_column(rank, missing)
-
-
-def _further_rank(engine: Engine, rank: Array, key: Array) -> Array:
-    """Rank rows by their rank so far, then by a key."""
-    xp, order = engine.xp, sort_order(engine, key)
-    order = order[sort_order(engine, rank[order])]
-    begins = xp.zeros(len(order), bool)
-    for column in (rank[order], key[order]):
-        begins[1:] |= column[1:] != column[:-1]
-    further: Array = xp.empty(len(order), np.uint32)
-    further[order] = xp.cumsum(begins, dtype=np.uint32)
-    return further
-
-
-def numbered_ids(engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any]) -> list[Any]:
-    """Number the ids of both ends of columns on a GPU; null if a part of the id is."""
-    ends: list[Array] = [engine.xp.zeros(1, np.uint64)] * 2
-    nulls = [engine.xp.zeros(1, bool)] * 2
-    for names in columns.end_parts:
-        ids = device_ids(*((name, column(name)) for name in names))
-        numbered = device_factorize(engine, ids.source, ids.target, in_order=False)
-        ends = [end * np.uint64(numbered.total) + codes for end, codes in zip(ends, numbered[:2], strict=True)]
-        ends = list(device_factorize(engine, *ends, in_order=False)[:2])
-        nulls = [null if mask is None else null | mask for null, mask in zip(nulls, ids[2:], strict=True)]
-    return [device_column(end, null) for end, null in zip(ends, nulls, strict=True)]
-
-
-def check_joint(engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int) -> CheckedColumns:
-    """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
-    if not rows:
-        for name in columns.read_names:  # raises if one is absent
-            column(name)
-        none = np.zeros(0, np.int64)
-        return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
-    composed = dict(zip(columns.names[:2], joint_ids(columns, column), strict=True)) if columns.joint_ids else {}
-    if columns.has_joint_weight:
-        composed[columns.weight] = _joint_weights(engine, columns.weights, column)
-
-    def read(name: Any) -> Any:
-        return composed[name] if name in composed else column(name)
-
-    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
-    keep, drop = condition_masks(columns.conditions, column, checked.kept)
-    if columns.keyed:
-        checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
-    return checked._replace(forced=keep, barred=drop)
-
-
-def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: Array | None) -> Array:
-    """Keys of the weights in ascending order; rows to keep have key 0, and no others."""
-    values, maximum = checked.weights.values, columns.maximum
-    key = gather_keys(engine, values, None, flip_bits(values.dtype, maximum)).astype(np.uint64)
-    if keep is None:
-        return key
-    shift = not (maximum and values.dtype == np.uint64)  # 0 is a frequent weight: its key must have a place
-    full = (key == (_HIGHEST if shift else 0)) & ~keep
-    if full.any():
-        message = f"column {columns.weight!r} holds {values[full.argmax()]}, for which keep= has no key of 64 bits"
-        raise InvalidEdgesError(message, "subtract a constant from the weights, or cast them to float64")
-    return np.where(keep, np.uint64(0), key + np.uint64(shift))
-
-
-def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any]) -> pa.Array:
-    """One key of two weights, the first decides; null if one of them is null or NaN."""
-    if not 0 < len(names) < 3:
-        message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
-        raise InvalidEdgesError(message, "make one column of them, or call dfmst.minimum_spanning_forest in memory")
-    key, missing = np.zeros(1, np.uint64), np.zeros(1, bool)
-    for name in names:
-        weights = weight_column(name, column(name))
-        mask, values = missing_weights(engine, weights), weights.values
-        missing = missing if mask is None else missing | mask
-        if len(names) > 1:
-            values = _narrowed(name, values, mask)
-        key = (key << np.uint64(32)) | gather_keys(engine, values, None)
-    return pa.array(key, mask=np.broadcast_to(missing, len(key)))
-
-
-def _narrowed(name: Any, values: Array, missing: Array | None) -> Array:
-    """Weights in a type of 32 bits."""
-    with np.errstate(all="ignore"):
-        narrow = values.astype(f"{values.dtype.kind}4", copy=False)
-        changed = narrow.astype(values.dtype, copy=False) != values
-    changed = changed if missing is None else changed & ~missing
-    if changed.any():
-        row = int(changed.argmax())
-        message = f"column {name!r} holds {values[row]} in row {row}, which takes more than 32 bits"
-        hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
-        raise InvalidEdgesError(message, hint, row=row)
-    return narrow
-
-
-def joint_ids(columns: EdgeColumns, column: Callable[[Any], Any]) -> list[pa.Array]:
-    """Return the ids of both ends: groups, then the parts of the id; null if a part of the id is."""
-    pairs = [id_columns(*((name, column(name)) for name in names)) for names in columns.end_parts]
-    groups = [_group_bytes(name, group_entries(name, column(name))) for name in columns.conditions.by]
+    `parts` are the columns of each part, for both ends; `by` are the columns of the groups.
+    """
+    pairs = [id_columns(*((name, column(name)) for name in names)) for names in parts]
+    groups = [_group_bytes(name, group_entries(name, column(name))) for name in by]
     ends = []
     for place in range(2):
         null = np.zeros(1, bool)
@@ -211,7 +77,6 @@ def _group_bytes(name: Any, entries: pa.Array) -> Array | pa.Array:
 
 
 def _joined(parts: list[Array | pa.Array]) -> pa.Array:
-    """Join the bytes of parts row by row."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return _binary(np.concatenate(parts, axis=1))
     return pc.binary_join_element_wise(*map(_binary, parts), _scalar(b""))
@@ -220,7 +85,6 @@ def _joined(parts: list[Array | pa.Array]) -> pa.Array:
 def id_bytes(column: Array | pa.Array) -> Array | pa.Array:
     """Return the bytes of ids or groups: a matrix of bytes, or ``large_binary`` if they differ in length.
 
-    Equal values of all comparable types have equal bytes, and the bytes of no value are a prefix of those of another.
     Nulls have arbitrary bytes.
     """
     if isinstance(column, np.ndarray):
@@ -280,7 +144,6 @@ def _text_bytes(tag: bytes, texts: pa.Array) -> pa.Array:
 
 
 def _by_value(column: pa.Array, to_bytes: Callable[[Any], bytes | None]) -> pa.Array:
-    """Convert each different value once."""
     encoded = column.dictionary_encode()
     return pa.array(map(to_bytes, encoded.dictionary.to_pylist()), pa.large_binary()).take(encoded.indices)
 
@@ -295,8 +158,7 @@ def _decimal_bytes(value: Decimal | int) -> bytes:
 
 
 def _words(tag: bytes, values: Array) -> Array:
-    """A byte that names the type, and 64 bits, for each value."""
-    table = np.empty((len(values), 9), np.uint8)
+    table = np.empty((len(values), _WORD), np.uint8)
     table[:, 0] = tag[0]
     table[:, 1:] = values.astype("<i8", copy=False).view(np.uint8).reshape(-1, 8)
     return table
@@ -371,14 +233,12 @@ def _kind_of(text: Array, at: Array) -> pa.DataType:
 
 
 def _decimals(text: Array, begin: Array) -> tuple[pa.Array, Array]:
-    """Read decimals, and return the places behind them."""
     stops = [int(np.argmax(text[first:] == ord(";"))) for first in begin.tolist()]
     texts = [bytes(text[first + 1 : first + stop]).decode() for first, stop in zip(begin, stops, strict=True)]
     return pa.array(map(Decimal, texts)), begin + np.array(stops) + 1
 
 
 def _word(text: Array, begin: Array) -> Array:
-    """The 64 bits behind a byte that names the type."""
     return text[begin[:, None] + np.arange(1, _WORD)].view("<i8").reshape(-1)
 
 
@@ -389,7 +249,6 @@ def _texts(text: Array, begin: Array, length: Array) -> pa.Array:
 
 
 def _moments(whole: Array, nanoseconds: Array, kind: pa.DataType) -> pa.Array:
-    """Moments of seconds and nanoseconds, as integers of the type's unit."""
     if pa.types.is_date32(kind):
         return pa.array((whole // 86_400).astype(np.int32))
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}["ms" if pa.types.is_date64(kind) else kind.unit]

@@ -1,0 +1,48 @@
+"""Tasks of a cluster that run as on workers with a GPU, and what comes to the host of their columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dfmst._drive.cluster.partitions import Part
+from dfmst._engines import CudaEngine
+
+#: Function of dfmst that copies to the host -> what for.
+PURPOSES = {
+    "_drive.cluster.devices.__reduce__": "sent",
+    "_drive.cluster.devices.spill": "spilled",
+    "_drive.cluster.shuffle_edges.sorted_run": "spilled",
+    "_drive.cluster.devices.stored": "spilled",
+    "_drive.cluster.rows.locate": "positions",
+    "_drive.cluster.shuffle._locators": "positions",
+    "_drive.cluster.tables.some_rows": "sample",
+}
+
+
+class Partition(Part):
+    """A partition that can be read again."""
+
+    name = "a partition"
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def read(self) -> Any:
+        return self.frame
+
+
+def run_on_gpu(monkeypatch: Any, *modules: str) -> None:
+    """Let the tasks of these modules of `_drive.cluster` run as on a worker with a GPU."""
+    for module in modules:
+        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
+
+
+def purposes(crossings: Any) -> Counter[str]:
+    """What for columns went to the host, and how many bytes; those of no known purpose by the innermost function."""
+    told: Counter[str] = Counter()
+    for to_host, size, calls in crossings:
+        calls = [call for call in calls if not call.startswith("_engines.")]
+        if to_host:
+            told[next((PURPOSES[call] for call in calls if call in PURPOSES), calls[0])] += size
+    return told
