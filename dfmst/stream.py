@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, Unpack
 
-from dfmst._common.types import ColumnName, Columns, PathName, Scalar, Vertices
+from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Vertices
 from dfmst._drive.stream.deliver import deliver
 from dfmst._drive.stream.forest import find, verify
 from dfmst._drive.stream.label import label
@@ -52,7 +52,7 @@ _of_stream = partial(with_options, "stream", memory_limit=STREAM_MEMORY)
 
 @_of_stream(StreamOptions)
 def minimum_spanning_forest(
-    edges: Any,
+    edges: Frame,
     source: Columns = "source",
     target: Columns = "target",
     weight: Columns | None = "weight",
@@ -125,7 +125,7 @@ def minimum_spanning_forest(
 
 @_of_stream(StreamOptions)
 def maximum_spanning_forest(
-    edges: Any,
+    edges: Frame,
     source: Columns = "source",
     target: Columns = "target",
     weight: Columns | None = "weight",
@@ -153,7 +153,7 @@ def maximum_spanning_forest(
 
 @_of_stream(StreamOptions)
 def fold(
-    edges: Any,
+    edges: Frame,
     source: Columns = "source",
     target: Columns = "target",
     weight: Columns | None = "weight",
@@ -198,7 +198,7 @@ def fold(
 
 @_of_stream(StreamRunning)
 def connected_components(
-    edges: Any,
+    edges: Frame,
     source: ColumnName = "source",
     target: ColumnName = "target",
     *,
@@ -263,7 +263,7 @@ def connected_components(
 
 @_of_stream(StreamRunning)
 def fold_components(
-    edges: Any,
+    edges: Frame,
     source: ColumnName = "source",
     target: ColumnName = "target",
     *,
@@ -303,7 +303,7 @@ def fold_components(
 
 @_of_stream(StreamSolving)
 def clusters(
-    edges: Any,
+    edges: Frame,
     source: ColumnName = "source",
     target: ColumnName = "target",
     weight: ColumnName | None = "weight",
@@ -364,7 +364,7 @@ def clusters(
 
 @_of_stream(StreamSolving)
 def fold_clusters(
-    edges: Any,
+    edges: Frame,
     source: ColumnName = "source",
     target: ColumnName = "target",
     weight: ColumnName | None = "weight",

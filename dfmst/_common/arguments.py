@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -22,7 +22,7 @@ def plural(count: int, one: str, more: str = "") -> str:
     return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
-def refuse_masked(name: str, values: Any) -> None:
+def refuse_masked(name: str, values: Column) -> None:
     """Raise an error for masked entries, which NumPy would read in spite of their mask."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         places = np.argwhere(np.ma.getmaskarray(values))
@@ -72,18 +72,18 @@ def with_numbers(*whole: str, real: tuple[str, ...] = ()) -> Callable[[_Function
     return decorate
 
 
-def check_choice(value: Any, known: tuple[str, ...], message: str) -> None:
+def check_choice(value: object, known: tuple[str, ...], message: str) -> None:
     """Raise an error with this message if an argument is not one of the known names."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(message)
 
 
-def is_several(value: Any) -> bool:
+def is_several(value: object) -> bool:
     """Whether an argument holds several values: a list, an array or a column. A string or a 0-d array is one value."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0
 
 
-def yes_or_no(name: str, value: Any) -> bool:
+def yes_or_no(name: str, value: object) -> bool:
     """Return an argument that must be true or false."""
     try:
         return bool(value)
@@ -91,7 +91,7 @@ def yes_or_no(name: str, value: Any) -> bool:
         raise TypeError(f"{name} is {_shown(value)}; it must be True or False") from None
 
 
-def check_column_name(argument: str, value: Any) -> None:
+def check_column_name(argument: str, value: object) -> None:
     """Raise if an argument cannot be a column's name, which must be hashable and have a boolean ``==``."""
     try:
         hash(value)
@@ -100,13 +100,13 @@ def check_column_name(argument: str, value: Any) -> None:
         raise TypeError(f"{argument} is {_shown(value)}, which cannot be the name of a column") from None
 
 
-def check_text(name: str, value: Any) -> None:
+def check_text(name: str, value: object) -> None:
     """Raise if an argument is not a string."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is {_shown(value)}; it must be a text")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Return a value in at most 60 characters, or its class."""
     if value is None or isinstance(value, (str, bytes, int, float, complex)):
         text = repr(value)

@@ -23,6 +23,12 @@ FrameT = TypeVar("FrameT")
 #: Name of a column; pandas allows any hashable object.
 ColumnName: TypeAlias = Hashable
 
+#: A column of a frame: of its library, of Arrow, NumPy or CuPy.
+Column: TypeAlias = Any
+
+#: The type of an array's values.
+DType: TypeAlias = np.dtype[Any]
+
 #: Names of columns: one, or a list of them.
 Columns: TypeAlias = ColumnName | Sequence[ColumnName]
 

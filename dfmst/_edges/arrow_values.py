@@ -17,11 +17,11 @@ import numpy as np
 
 from dfmst._common.arguments import refuse_masked
 from dfmst._common.deferred import pa, pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
-def arrow_column(name: object, column: Any, *, nan_is_null: bool = True) -> pa.Array:
+def arrow_column(name: object, column: Column, *, nan_is_null: bool = True) -> pa.Array:
     column = to_arrow(name, column, nan_is_null=nan_is_null) if isinstance(column, np.ndarray) else column
     return whole_ids(column) if isinstance(column, pa.ChunkedArray) else column
 
@@ -84,7 +84,7 @@ def native_values(values: Array) -> Array:
     return np.require(values.astype(values.dtype.newbyteorder("="), copy=False), requirements=("C", "A"))
 
 
-def listed_values(name: str, values: Any) -> Array:
+def listed_values(name: str, values: Column) -> Array:
     """Return an object that converts to an array as an array, and any other iterable as an array of objects."""
     refuse_masked(name, values)
     if hasattr(values, "__array__"):
@@ -96,7 +96,7 @@ def listed_values(name: str, values: Any) -> Array:
     return array
 
 
-def number_array(name: str, values: Any) -> Array:
+def number_array(name: str, values: Column) -> Array:
     """Return an array, or nested lists as an array; numbers in lists are not rounded."""
     refuse_masked(name, values)
     try:
@@ -325,7 +325,7 @@ def no_times(name: object, kind: object) -> InvalidEdgesError:
     return InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
 
 
-def ticks(column: Any) -> tuple[Any, int]:
+def ticks(column: Column) -> tuple[Any, int]:
     """Return times as whole numbers, ``int64`` of Arrow, and how many of them are a second."""
     kind = column.type
     counts = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())

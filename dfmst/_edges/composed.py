@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.device_columns import device_column
 from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, names_missing_columns
@@ -40,7 +40,7 @@ def compose_both(engine: Engine, edges: View, columns: EdgeColumns, forest: View
     ends, rows = [_composed_ids(engine, view, columns) for view in (edges, forest)], len(forest)
     if columns.has_joint_weight:
 
-        def stacked(name: Any) -> Any:
+        def stacked(name: ColumnName) -> Any:
             return stacked_weights(name, forest.column(name), edges.column(name))
 
         rank = _ranked_weights(edges.engine(engine), edges, columns.weights, stacked, rows + len(edges))
@@ -59,7 +59,9 @@ def _composed_ids(engine: Engine, view: View, columns: EdgeColumns) -> dict[Any,
     return dict(zip(columns.names[:2], ids, strict=True))
 
 
-def _ranked_weights(engine: Engine, view: View, names: list[Any], column: Callable[[Any], Any], rows: int) -> Any:
+def _ranked_weights(
+    engine: Engine, view: View, names: list[ColumnName], column: Callable[[ColumnName], Column], rows: int
+) -> Any:
     """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
     xp = engine.xp
     rank, missing = xp.zeros(rows, np.uint32), xp.zeros(rows, bool)

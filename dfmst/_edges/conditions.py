@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import VERTEX_LIMIT, Array
+from dfmst._common.types import VERTEX_LIMIT, Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.device_columns import device_flags
 from dfmst._edges.edge_table import EdgeTable, Input
@@ -83,7 +83,7 @@ def apply_conditions(engine: Engine, view: View, conditions: Conditions, input: 
 
 
 def condition_masks(
-    conditions: Conditions, column: Callable[[Any], Any], kept: Array | None
+    conditions: Conditions, column: Callable[[ColumnName], Column], kept: Array | None
 ) -> tuple[Array | None, Array | None]:
     """Return which of the kept rows (``None``: all) must and must not be in the forest; ``None`` without condition."""
     keep, drop = (None if name is None else _mask(name, column(name)) for name in (conditions.keep, conditions.drop))
@@ -98,7 +98,7 @@ def condition_masks(
     return keep, drop
 
 
-def _mask(name: Any, values: Any) -> Array:
+def _mask(name: ColumnName, values: Column) -> Array:
     on_host = isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray))
     mask, nulls = (_host_mask if on_host else _device_mask)(name, values)
     if nulls is not None and nulls.any():
@@ -108,7 +108,7 @@ def _mask(name: Any, values: Any) -> Array:
     return mask
 
 
-def _host_mask(name: Any, values: Any) -> tuple[Array, Array]:
+def _host_mask(name: ColumnName, values: Column) -> tuple[Array, Array]:
     column = plain_ids(arrow_column(name, values))
     column = _booleans(name, column) if len(column) else column
     nulls = np.asarray(column.is_null())
@@ -118,7 +118,7 @@ def _host_mask(name: Any, values: Any) -> tuple[Array, Array]:
 _MOST_WORDS = 64  # ways to write true and false
 
 
-def _device_mask(name: Any, column: Any) -> tuple[Array, Array | None]:
+def _device_mask(name: ColumnName, column: Column) -> tuple[Array, Array | None]:
     """Entries of a column on a GPU, and which of them are null; of texts, the different ones are read on the host."""
     entries, codes, nulls = device_flags(column)
     if codes is None:
@@ -132,7 +132,7 @@ def _device_mask(name: Any, column: Any) -> tuple[Array, Array | None]:
     return flags, nulls
 
 
-def _booleans(name: Any, column: Any) -> Any:
+def _booleans(name: ColumnName, column: Column) -> Any:
     """A column as booleans: of integers 0 and 1, of text true and false, as CSV files have them."""
     kind = column.type
     if pa.types.is_boolean(kind):
@@ -146,12 +146,12 @@ def _booleans(name: Any, column: Any) -> Any:
     raise _no_flags(name, kind)
 
 
-def _no_flags(name: Any, kind: object) -> InvalidEdgesError:
+def _no_flags(name: ColumnName, kind: object) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} values; keep and drop take booleans"
     return InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
 
 
-def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
+def _united(engine: Engine, input: Input, forced: Array, name: ColumnName) -> Array:
     """Label of each vertex after the rows to keep have united their ends."""
     table, xp = input.table, engine.xp
     rows = table.take(forced)
@@ -184,7 +184,7 @@ def _closing_rows(rows: EdgeTable) -> list[int]:
     return closing
 
 
-def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
+def cycles_of_kept(name: ColumnName, closing: list[int]) -> InvalidEdgesError:
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
     message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
     return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
@@ -193,7 +193,7 @@ def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
 _FEW = 4096  # pairs below this bound are vertices as they are
 
 
-def group_codes(names: tuple[Any, ...], *frames: tuple[View, Array | None]) -> list[Array]:
+def group_codes(names: tuple[ColumnName, ...], *frames: tuple[View, Array | None]) -> list[Array]:
     """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other."""
     first = frames[0][0]
     xp = first.xp
@@ -207,7 +207,7 @@ def group_codes(names: tuple[Any, ...], *frames: tuple[View, Array | None]) -> l
     return [group[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def group_entries(name: Any, values: Any) -> pa.Array:
+def group_entries(name: ColumnName, values: Column) -> pa.Array:
     """A column whose equal values have equal bits; dictionaries stay encoded, since decoded texts may pass 2 GiB."""
     column = arrow_column(name, values)
     if not pa.types.is_dictionary(column.type):
@@ -226,7 +226,7 @@ def _plain_values(column: pa.Array) -> pa.Array:
     return column
 
 
-def value_codes(name: Any, columns: list[pa.Array]) -> Array:
+def value_codes(name: ColumnName, columns: list[pa.Array]) -> Array:
     """Number the values of all columns; of a dictionary, its entries."""
     values = [column.dictionary if pa.types.is_dictionary(column.type) else column for column in columns]
     kinds = [column.type for column in values]
@@ -263,7 +263,7 @@ def group_order(entries: list[pa.Array], row: Array) -> Array:
     return order.to_numpy()  # type: ignore[no-any-return]
 
 
-def no_groups(name: Any, kinds: str) -> InvalidEdgesError:
+def no_groups(name: ColumnName, kinds: str) -> InvalidEdgesError:
     message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
     return InvalidEdgesError(message, "make a plain column of it, the same in all frames")
 

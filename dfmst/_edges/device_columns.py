@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, different_ids, is_array, same_width, unsuitable_ids
@@ -25,7 +25,7 @@ _TEXT = {"object", "str", "string"}  # cuDF's names of text
 _NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
 
 
-def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
+def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Column]) -> IdColumns:
     """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
@@ -77,7 +77,7 @@ def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
     return _same_type(("", first), ("", second))
 
 
-def _words(column: Any) -> Any:
+def _words(column: Column) -> Any:
     """Return 64 bits of each number or time, equal for equal entries and for NaNs; ``None`` for other columns."""
     kind, nulls = column.dtype.kind, _nulls(column)
     if kind not in "biufmM" or _is_decimal(column.dtype):
@@ -100,7 +100,7 @@ def device_order(engine: Engine, columns: list[Any]) -> Array:
     return order
 
 
-def _ranks(column: Any) -> Array:
+def _ranks(column: Column) -> Array:
     """Return numbers that are in the order of a column's entries, ``uint64``."""
     xp, column = sys.modules["cupy"], _decoded(column)
     nulls, words, kind = _nulls(column), _words(column), column.dtype.kind
@@ -117,7 +117,7 @@ def _ranks(column: Any) -> Array:
     return ranks.astype(np.uint64)  # type: ignore[no-any-return]
 
 
-def device_flags(column: Any) -> tuple[Any, Array | None, Array | None]:
+def device_flags(column: Column) -> tuple[Any, Array | None, Array | None]:
     """Return the entries of a column of flags, the entry of each row (``None``: its own), and the mask of the nulls.
 
     Entries are CuPy booleans or integers; of any other column they are the different values, as ``cudf.Index``.
@@ -130,7 +130,7 @@ def device_flags(column: Any) -> tuple[Any, Array | None, Array | None]:
     return values, codes, nulls
 
 
-def device_weights(name: object, column: Any) -> WeightColumn:
+def device_weights(name: object, column: Column) -> WeightColumn:
     """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
     nulls = None
     if not is_array(column):
@@ -155,7 +155,7 @@ def device_column(values: Array, nulls: Array) -> Any:
     return sys.modules["cudf"].Series(values).where(~nulls)
 
 
-def stack_weights(name: object, forest: Any, edges: Any) -> Any:
+def stack_weights(name: object, forest: Frame, edges: Frame) -> Any:
     forest, edges = _decoded(forest), _decoded(edges)
     if str(forest.dtype) != str(edges.dtype) or _is_decimal(edges.dtype):
         try:
@@ -169,7 +169,7 @@ def stack_weights(name: object, forest: Any, edges: Any) -> Any:
     return sys.modules["cudf"].concat([forest, edges], ignore_index=True)
 
 
-def device_keys(name: object, column: Any, *, blanks: bool) -> tuple[Array, Array | None]:
+def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, Array | None]:
     """Return a key column as CuPy integers or floats, and the mask of its nulls; other values are factorized.
 
     Without `blanks` the mask has the blank texts as well.
@@ -188,7 +188,7 @@ def device_keys(name: object, column: Any, *, blanks: bool) -> tuple[Array, Arra
     return column.factorize()[0], nulls
 
 
-def device_numbers(name: object, column: Any) -> Array:
+def device_numbers(name: object, column: Column) -> Array:
     """Read a column of integers or floats as ``float64``, with NaN for nulls."""
     kind = column.dtype
     if _is_decimal(kind) or getattr(kind, "kind", "O") not in "iuf":
@@ -206,7 +206,7 @@ def device_numbers(name: object, column: Any) -> Array:
     return floats
 
 
-def device_ticks(name: object, column: Any) -> tuple[Array, Array | None, pa.DataType]:
+def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.DataType]:
     """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
     column = _decoded(column)
     nulls, kind = _nulls(column), _arrow_type(column.dtype)
@@ -262,7 +262,7 @@ class DeviceEntries:
         return plain_ids(arrow_column("weight", self.column.to_arrow()))
 
 
-def sum_column(column: Any) -> Any:
+def sum_column(column: Column) -> Any:
     """Return a column of weights to be summed: numbers where they are, others of cuDF on the host."""
     if isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
         return column
@@ -272,7 +272,7 @@ def sum_column(column: Any) -> Any:
     return entries.floats() if entries.type == pa.float32() else entries.values()  # CuPy makes denormal numbers zero
 
 
-def is_device_column(column: Any) -> bool:
+def is_device_column(column: Column) -> bool:
     """Whether an object is a column on a GPU, of CuPy or cuDF."""
     kinds = [getattr(sys.modules.get(library), name, ()) for library, name in (("cupy", "ndarray"), ("cudf", "Series"))]
     return any(isinstance(column, kind) for kind in kinds)
@@ -296,7 +296,7 @@ def beyond(values: Array, kind: Any) -> bool:
     return not (limits.min <= int(values.min()) and int(values.max()) <= limits.max)
 
 
-def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
+def _readable_ids(name: object, column: Column) -> tuple[Any, Array | None]:
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
@@ -309,7 +309,7 @@ def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
     return column, nulls
 
 
-def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[Any, Any]:
+def _same_type(source: tuple[ColumnName, Column], target: tuple[ColumnName, Column]) -> tuple[Any, Any]:
     """Return columns of two types in the type that holds both exactly."""
     columns = source[1], target[1]
     kinds = [_arrow_type(column.dtype) for column in columns]
@@ -338,7 +338,7 @@ def _is_decimal(dtype: Any) -> bool:
     return type(dtype).__name__.startswith("Decimal")
 
 
-def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
+def _reaches(column: Column, kind: pa.DataType, common: pa.DataType) -> bool:
     """Whether a finer unit holds all times of a column: casts of cuDF overflow without an error."""
     if kind == common or not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) or not len(column):
         return True
@@ -347,7 +347,7 @@ def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
     return max(int(times.max()), -int(times.min())) <= int(np.iinfo(np.int64).max // factor)
 
 
-def _cast(column: Any, common: pa.DataType) -> Any:
+def _cast(column: Column, common: pa.DataType) -> Any:
     cudf = sys.modules["cudf"]
     if pa.types.is_decimal(common):
         series = cudf.Series(column) if is_array(column) else column
@@ -358,20 +358,20 @@ def _cast(column: Any, common: pa.DataType) -> Any:
     return _instants(column).astype(f"{name}[{common.unit}]")
 
 
-def _instants(column: Any) -> Any:
+def _instants(column: Column) -> Any:
     """Return times with a time zone as times of UTC, without a zone."""
     return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
 
 
-def _decoded(column: Any) -> Any:
+def _decoded(column: Column) -> Any:
     return column.astype(column.dtype.categories.dtype) if hasattr(column.dtype, "categories") else column
 
 
-def _nulls(column: Any) -> Array | None:
+def _nulls(column: Column) -> Array | None:
     return column.isnull().values if column.has_nulls else None
 
 
-def _values(column: Any, nulls: Array | None) -> Array:
+def _values(column: Column, nulls: Array | None) -> Array:
     """Return a numeric column as a CuPy array: its memory, or a copy if cuDF may move that to the host."""
     if nulls is not None:
         column = column.fillna(False if column.dtype.kind == "b" else 0)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.conditions import no_groups
 from dfmst._edges.device_columns import (
@@ -78,17 +78,17 @@ class DeviceView:
     def moved(self, engine: Engine, column: Array) -> Array:
         return column
 
-    def entries(self, name: Any, rows: Array, engine: Engine | None = None) -> Any:
+    def entries(self, name: ColumnName, rows: Array, engine: Engine | None = None) -> Any:
         return self.column(name).take(rows if engine is None else engine.from_host(rows)).reset_index(drop=True)
 
-    def weights(self, name: Any, rows: Array | None = None) -> DeviceEntries:
+    def weights(self, name: ColumnName, rows: Array | None = None) -> DeviceEntries:
         column = self.column(name)
         return DeviceEntries(column if rows is None else column.take(rows))
 
-    def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
+    def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
         return device_ticks(name, self.column(name))
 
-    def nulls(self, name: Any) -> Array:
+    def nulls(self, name: ColumnName) -> Array:
         return self.column(name).isnull().values  # type: ignore[no-any-return]
 
     def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
@@ -98,7 +98,7 @@ class DeviceView:
         except (TypeError, InvalidEdgesError) as error:
             raise no_groups(columns[0][1], " and ".join(sorted({str(each.dtype) for each in series}))) from error
 
-    def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
+    def order(self, engine: Engine, names: tuple[ColumnName, ...], rows: Array) -> Array:
         return device_order(engine, [self.column(name).take(rows) for name in names])
 
     def differs(self, first: Any, second: Any) -> Array:
@@ -108,18 +108,18 @@ class DeviceView:
         except (DfmstError, NotImplementedError, TypeError):
             return self.xp.asarray(host_differs(first.to_arrow(), second.to_arrow()))  # type: ignore[no-any-return]
 
-    def entry(self, name: Any, row: int) -> Any:
+    def entry(self, name: ColumnName, row: int) -> Any:
         return self.part(row, row + 1).column(name).to_arrow()[0].as_py()
 
-    def text(self, name: Any, row: int) -> str:
+    def text(self, name: ColumnName, row: int) -> str:
         return str(readable(arrow_column(name, self.part(row, row + 1).column(name).to_arrow()))[0])
 
-    def kind(self, name: Any) -> Any:
+    def kind(self, name: ColumnName) -> Any:
         """Return the type of a column, for errors; cuDF stacks columns of different categories."""
         dtype = self.column(name).dtype
         return "category" if hasattr(dtype, "categories") else dtype
 
-    def of(self, frame: Any) -> DeviceView:
+    def of(self, frame: Frame) -> DeviceView:
         return replace(self, frame=frame, composed={})
 
     def plain(self) -> DeviceView:
@@ -135,7 +135,7 @@ class DeviceView:
         """Return the view of these rows; the positions may be on the host."""
         return replace(self, frame=with_freed_scratch(lambda: self.frame.take(engine.from_host(rows))))
 
-    def select(self, names: list[Any]) -> DeviceView:
+    def select(self, names: list[ColumnName]) -> DeviceView:
         return self.of(self.frame[names])
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
@@ -154,9 +154,9 @@ class DeviceView:
 
     def build_vertices(
         self,
-        names: tuple[Any, Any],
+        names: tuple[ColumnName, ColumnName],
         input: Input,
-        ids: Any,
+        ids: Column,
         columns: Mapping[str, Array],
         begin: Mapping[Any, Any] | None = None,
         numbers: Mapping[str, Any] | None = None,
@@ -193,7 +193,7 @@ class DeviceView:
     def to_arrow(self) -> Any:
         return self.frame.to_arrow(preserve_index=False)
 
-    def finish(self, frame: Any) -> Frame:
+    def finish(self, frame: Frame) -> Frame:
         return sys.modules["cudf.pandas"].as_proxy_object(frame) if self.proxied else frame
 
 

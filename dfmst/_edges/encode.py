@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._edges.dictionary import (
     Dictionary,
@@ -40,7 +40,7 @@ class Encoder:
 
     _kind: type[Dictionary] = Dictionary
 
-    def __init__(self, bound: int | None = None, dense: int = 0, values: Any = None, engine: Any = None) -> None:
+    def __init__(self, bound: int | None = None, dense: int = 0, values: Column = None, engine: Any = None) -> None:
         self._engine: Engine = engine or CpuEngine()
         self._bound, self.dense = bound, dense
         self._rows = 0
@@ -162,7 +162,7 @@ class Encoder:
         return ids
 
 
-def are_integers(column: Any) -> bool:
+def are_integers(column: Column) -> bool:
     return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
 
 

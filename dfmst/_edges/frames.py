@@ -60,7 +60,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
     raise UnsupportedFrameError(message, _as_table(edges, argument))
 
 
-def _imported(edges: Any) -> pa.Table:
+def _imported(edges: Frame) -> pa.Table:
     """Return the table of an Arrow stream without its empty batches: PyArrow reads none that has an offset."""
     table = pa.table(edges)
     return pa.Table.from_batches(filter(len, table.to_batches()), table.schema)
@@ -122,7 +122,7 @@ def host_only(edges: Frame, argument: str, why: str) -> FrameView:
     return cast("FrameView", view)
 
 
-def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
+def unwrap(edges: Frame) -> tuple[Any, AsUser | None]:
     """Return a frame that Narwhals or Arrow reads, and a function that converts results to the user's kind of frame.
 
     Results for a relation of DuckDB, whose connection is not public, are Arrow tables.
@@ -147,7 +147,7 @@ def _as_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
-def check_names(edges: Any, argument: str) -> None:
+def check_names(edges: Frame, argument: str) -> None:
     """Raise an error if two columns of a frame share a name."""
     if is_plain_pandas(edges):
         if getattr(edges.columns, "is_unique", False):  # pandas caches it; proxies of cuDF may lack it

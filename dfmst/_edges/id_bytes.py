@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.arrow_values import numbers_of_arrow, ticks
 from dfmst._edges.conditions import group_entries, no_groups
 from dfmst._edges.unify import common_id_type
@@ -44,7 +44,9 @@ _NULL = b"~"  # the group of rows without one
 _WORD = 9  # bytes of a tag and a word
 
 
-def joint_ids(parts: Iterable[tuple[Any, Any]], by: Iterable[Any], column: Callable[[Any], Any]) -> list[pa.Array]:
+def joint_ids(
+    parts: Iterable[tuple[Any, Any]], by: Iterable[ColumnName], column: Callable[[ColumnName], Column]
+) -> list[pa.Array]:
     """Return the ids of both ends: groups, then the parts of the id; null if a part of the id is.
 
     `parts` are the columns of each part, for both ends; `by` are the columns of the groups.
@@ -62,7 +64,7 @@ def joint_ids(parts: Iterable[tuple[Any, Any]], by: Iterable[Any], column: Calla
     return ends
 
 
-def _group_bytes(name: Any, entries: pa.Array) -> Array | pa.Array:
+def _group_bytes(name: ColumnName, entries: pa.Array) -> Array | pa.Array:
     """The bytes of groups; nulls are a group, too."""
     if pa.types.is_dictionary(entries.type):
         words = _binary(_group_bytes(name, entries.dictionary))

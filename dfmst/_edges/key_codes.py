@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids
 from dfmst._edges.device_columns import device_keys
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
@@ -65,7 +65,7 @@ class KeyEncoder:
     def nbytes(self) -> int:
         return sum(encoder.count * encoder.id_bytes for encoder in (*self._columns, *self._pairs))
 
-    def encode(self, column: Callable[[Any], Any]) -> Entries:
+    def encode(self, column: Callable[[ColumnName], Column]) -> Entries:
         """Return the entries of a batch; `column` returns its columns by name."""
         if len(self.names) == 1:
             return self._entries(0, column(self.names[0]))
@@ -85,7 +85,7 @@ class KeyEncoder:
         missing = (first == none) | (second == none)
         return _without(self._engine, missing, word, partial(_numbers, encoder))
 
-    def _entries(self, place: int, column: Any) -> Entries:
+    def _entries(self, place: int, column: Column) -> Entries:
         name = self.names[place]
         if not isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
             return Entries(self._numeric(place, *device_keys(name, column, blanks=self._blanks)), None)
@@ -164,14 +164,14 @@ def _nulls(column: pa.Array) -> Array | None:
     return column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
 
 
-def _numbers(encoder: Encoder, values: Any) -> Array:
+def _numbers(encoder: Encoder, values: Column) -> Array:
     if are_integers(values) and values.dtype.itemsize < 4:
         values = values.astype(f"{values.dtype.kind}4")
     code, _ = encoder.encode(IdColumns(values, values[:0], None, None))
     return code.astype(np.uint32, copy=False)
 
 
-def _without(engine: Engine, missing: Array | None, values: Any, encode: Callable[[Any], Array]) -> Array:
+def _without(engine: Engine, missing: Array | None, values: Column, encode: Callable[[Any], Array]) -> Array:
     """Encode the values of rows that have one; the others get :data:`NO_CODE`."""
     if missing is None or not missing.any():
         return encode(values)

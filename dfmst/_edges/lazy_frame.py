@@ -17,7 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import to_arrow
 from dfmst._edges.lazy_tables import DuckDbTables, Tables, as_lazy, collected, open_tables, with_positions
 from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
@@ -64,7 +64,7 @@ class LazyView:
         return numbered.map_partitions(_rows_at, positions, meta=self.native._meta)
 
 
-def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) -> LazyView | None:
+def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[ColumnName]) -> LazyView | None:
     """Recognize a lazy frame of one of these engines; ``None`` for any other."""
     is_dask = type(edges).__module__.partition(".")[0] == "dask"
     frame = as_lazy(edges) if is_dask else nw.from_native(edges, pass_through=True)
@@ -106,7 +106,7 @@ def _by_position(edges: Frame, frame: nw.LazyFrame[Any], tables: Tables) -> nw.L
     raise UnsupportedFrameError(f"{reason}, and of equal weights the earlier row counts as lighter", hint)
 
 
-def _rows_at(part: Any, positions: Array) -> Any:
+def _rows_at(part: Frame, positions: Array) -> Any:
     """Return the rows of a partition at ascending positions of the whole Dask frame."""
     begin = int(part[_POSITION].iloc[0]) if len(part) else 0
     first, last = np.searchsorted(positions, [begin, begin + len(part)])
@@ -195,11 +195,11 @@ def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFram
     return as_lazy(native.map_partitions(_with_types, kinds, meta=_with_types(native._meta, kinds)))
 
 
-def _object_kind(series: Any, name: Any) -> Any:
+def _object_kind(series: Column, name: ColumnName) -> Any:
     return type(series)([to_arrow(name, series.to_numpy()).type], dtype=object)
 
 
-def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
+def _with_types(part: Frame, kinds: dict[str, pa.DataType]) -> Any:
     import pandas as pd
 
     typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}
@@ -223,7 +223,7 @@ def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> nw
     return ends.cast(nw.Int64)
 
 
-def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
+def _weight(name: ColumnName, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
     """Return expressions of the weight, as for a minimum forest, and of whether it is missing."""
     weight = nw.col("weight")
     missing = weight.is_null()

@@ -11,7 +11,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Frame
 from dfmst.errors import UnsupportedFrameError
 
 _WARNED: set[str] = set()  # libraries about which Narwhals has warned
@@ -124,13 +124,13 @@ def ordered_integers(floats: Array) -> Array:
     return ((bits & np.iinfo(bits.dtype).max) ^ sign) - sign
 
 
-def with_positions(frame: Any, name: str) -> Any:
+def with_positions(frame: Frame, name: str) -> Any:
     """Return a Dask frame with the position of each row, partition by partition, as another column."""
     counted = frame.assign(**{name: 1})
     return counted.assign(**{name: counted[name].cumsum() - 1})
 
 
-def as_lazy(native: Any) -> nw.LazyFrame[Any]:
+def as_lazy(native: Frame) -> nw.LazyFrame[Any]:
     """Return Narwhals' lazy frame of a library's own; of cuDF an eager one, which has the same methods."""
     with warnings.catch_warnings():
         # Narwhals warns for every Dask frame, dozens of times a call: the first time is enough.
@@ -144,7 +144,7 @@ def as_lazy(native: Any) -> nw.LazyFrame[Any]:
         return lazy
 
 
-def collected(frame: Any) -> nw.DataFrame[Any]:
+def collected(frame: Frame) -> nw.DataFrame[Any]:
     computed: nw.DataFrame[Any] = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     return computed
 

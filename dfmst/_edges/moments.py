@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import real_number, whole_number
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids, ticks
 from dfmst._edges.view import View
 from dfmst._edges.weights import weight_column
@@ -49,7 +49,7 @@ class Moments:
     kind: pa.DataType
     per_second: int | None  # ticks a second; None: numbers
 
-    def span(self, argument: str, value: Any) -> Any:
+    def span(self, argument: str, value: object) -> Any:
         """Return a span of time, or a number, in ticks; it must be positive."""
         if self.per_second is None:
             return self._positive(argument, value, self._number(argument, value))
@@ -60,7 +60,7 @@ class Moments:
             raise ValueError(f"{argument} is {value!r}, and column {self.name!r} holds {unit}")
         return self._positive(argument, value, int(length))
 
-    def _number(self, argument: str, value: Any) -> Any:
+    def _number(self, argument: str, value: object) -> Any:
         if isinstance(value, str):
             message = f"{argument} is {value!r}, a span of time, and column {self.name!r} holds {self.kind} numbers"
             raise ValueError(f"{message}; pass a number, or make the column one of times")
@@ -81,14 +81,14 @@ class Moments:
             raise ValueError(f"{argument} is {value!r}, which 64 bits do not hold")
         return whole
 
-    def _positive(self, argument: str, value: Any, length: Any) -> Any:
+    def _positive(self, argument: str, value: object, length: Any) -> Any:
         if not length > 0:
             raise ValueError(f"{argument} is {value!r}; it must be more than 0")
         if isinstance(length, int) and length >= 1 << 62:
             raise ValueError(f"{argument} is {value!r}; it must be less than 2^62 in the unit of column {self.name!r}")
         return length
 
-    def tick(self, argument: str, value: Any) -> Any:
+    def tick(self, argument: str, value: object) -> Any:
         if self.per_second is None:
             return self._number(argument, value)
         plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
@@ -154,13 +154,13 @@ class Moments:
         return value.as_py()
 
 
-def moments(view: View, name: Any) -> Moments:
+def moments(view: View, name: ColumnName) -> Moments:
     values, missing, kind = view.ticks(name)
     per_second = ticks(pa.array([], kind))[1] if pa.types.is_temporal(kind) else None
     return Moments(name, values, missing if missing is not None and bool(missing.any()) else None, kind, per_second)
 
 
-def host_ticks(name: Any, column: Any) -> tuple[Array, Array | None, pa.DataType]:
+def host_ticks(name: ColumnName, column: Column) -> tuple[Array, Array | None, pa.DataType]:
     """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
     column = plain_ids(arrow_column(name, column))
     kind, missing = column.type, np.asarray(column.is_null())
@@ -185,14 +185,14 @@ def host_ticks(name: Any, column: Any) -> tuple[Array, Array | None, pa.DataType
     return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
 
-def simple_ratio(value: Any) -> Fraction:
+def simple_ratio(value: object) -> Fraction:
     """Return the ratio that a user means by a number: of floats its decimals, or a ratio such as 1/3."""
     decimals = Fraction(repr(value))
     near = decimals.limit_denominator(_DENOMINATOR)
     return near if float(near) == value else decimals
 
 
-def _seconds(argument: str, value: Any) -> Fraction:
+def _seconds(argument: str, value: object) -> Fraction:
     if isinstance(value, str):
         parts = _PART.findall(value.strip())
         if not parts or "".join(number + unit for number, unit in parts) != re.sub(r"\s", "", value):

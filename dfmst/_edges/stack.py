@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, ticks
 from dfmst._edges.take_rows import decoded
 from dfmst._edges.unify import CommonSchema, common_id_type, family_of, native_type, wide_integers
@@ -130,7 +130,7 @@ def check_stackable(first: tuple[str, View], second: tuple[str, View], *, types:
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
-def _have_common_type(view: View, other: View, column: Any) -> bool:
+def _have_common_type(view: View, other: View, column: Column) -> bool:
     """Whether the values of both columns compare as ids do; cuDF stacks columns of one type only."""
     if view.on_device or other.on_device:
         return False
@@ -156,7 +156,7 @@ def differences(first: View, second: View) -> Iterator[tuple[str, Array]]:
         yield "the index", second.differs(*labels)
 
 
-def _values(view: View, name: Any) -> Any:
+def _values(view: View, name: ColumnName) -> Any:
     try:
         return view.column(name)
     except Exception:  # Arrow has no type for the values: compare them as Python objects
@@ -190,7 +190,7 @@ class _Instants(NamedTuple):
     missing: Array
 
 
-def _instants(values: Any) -> _Instants | None:
+def _instants(values: Column) -> _Instants | None:
     """Return the entries of a NumPy or Arrow column of times; ``None`` for any other column."""
     column = values
     if isinstance(values, np.ndarray):
@@ -208,7 +208,7 @@ def _instants(values: Any) -> _Instants | None:
     return _Instants(_TIMES[family_of(column.type)], seconds, rest * (10**9 // per_second), missing)
 
 
-def _list(values: Any) -> list[Any]:
+def _list(values: Column) -> list[Any]:
     if isinstance(values, list):
         return values
     listed: list[Any] = values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow, nw, pc
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, Frame
 from dfmst._edges.arrow_values import arrow_numbers, plain_ids, plain_views
 from dfmst._edges.unify import cast_exactly
 from dfmst._edges.view import View
@@ -40,14 +40,14 @@ def gather_rows(engine: Engine | None, frame: Frame, rows: Array) -> Frame:
     return taken.__finalize__(frame)
 
 
-def _taken(series: Any, rows: Array) -> Any:
+def _taken(series: Column, rows: Array) -> Any:
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy().take(rows)
     stored = arrow_storage(series)
     return series.array.take(rows) if stored is None else type(series.array)(take_arrow(stored, rows))
 
 
-def arrow_storage(column: Any) -> pa.ChunkedArray | None:
+def arrow_storage(column: Column) -> pa.ChunkedArray | None:
     """Return the data of an Arrow column, or of a series of a pandas type of Arrow; ``None`` for other columns."""
     if isinstance(column, pa.ChunkedArray) or type(column.dtype).__name__ != "ArrowDtype":
         return column if isinstance(column, pa.ChunkedArray) else None
@@ -55,7 +55,7 @@ def arrow_storage(column: Any) -> pa.ChunkedArray | None:
     return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
-def _words(series: Any) -> Array | None:
+def _words(series: Column) -> Array | None:
     """Return a column as unsigned words that a kernel moves; ``None`` for another kind."""
     if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in _KINDS or series.dtype.itemsize not in _SIZES:
         return None
@@ -203,7 +203,7 @@ def decoded(series: nw.Series[Any]) -> nw.Series[Any]:
     return nw.from_native(native.astype(dtype), series_only=True)
 
 
-def _like(native: Any, values: pa.ChunkedArray, index: Any = None) -> nw.Series[Any]:
+def _like(native: Frame, values: pa.ChunkedArray, index: Any = None) -> nw.Series[Any]:
     if not isinstance(native, pa.ChunkedArray):
         values = type(native)(type(native.array)(values), index=index, name=native.name)
     return nw.from_native(values, series_only=True)

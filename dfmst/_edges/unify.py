@@ -27,6 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dfmst._common.deferred import nw, pa, pc
+from dfmst._common.types import Column
 from dfmst._edges.arrow_values import plain_ids
 from dfmst.errors import InvalidEdgesError
 
@@ -109,7 +110,7 @@ class CommonSchema:
         return InvalidEdgesError(message, _CAST)
 
 
-def cast_exactly(column: Any, kind: pa.DataType) -> Any:
+def cast_exactly(column: Column, kind: pa.DataType) -> Any:
     if column.type == kind:
         return column
     if pa.types.is_dictionary(column.type) and pa.types.is_dictionary(kind):
@@ -214,7 +215,7 @@ def _numeric(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     return pa.decimal128(whole + scale, scale) if whole + scale <= 38 else pa.decimal256(whole + scale, scale)
 
 
-def native_type(series: Any) -> Any:
+def native_type(series: Column) -> Any:
     """Return the library's own type of a column: string is not large_string, and categories are part of it."""
     native = nw.to_native(series, pass_through=True)
     return native.type if isinstance(native, pa.ChunkedArray) else native.dtype

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
 from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
 from dfmst._edges.device_columns import device_ids, device_series, is_device_column
@@ -125,7 +125,7 @@ def list_vertices(engine: Engine, view: View, names: tuple[Any, Any], input: Inp
     return VertexList(engine, view, names, input, vertex, place, numbered.values)
 
 
-def find_vertices(engine: Engine, names: tuple[Any, Any], input: Input, argument: str, ids: Any) -> Array:
+def find_vertices(engine: Engine, names: tuple[Any, Any], input: Input, argument: str, ids: Column) -> Array:
     """Return the vertices of a table that have these ids, ascending, each once; all ids must be ends of rows."""
     occurs = input.to_frame_memory(used_vertices(engine, input.table))
     engine = engine if input.moved_by is None else host_engine(engine)
@@ -145,7 +145,9 @@ def find_vertices(engine: Engine, names: tuple[Any, Any], input: Input, argument
     return different
 
 
-def _listed_ids(engine: Engine, name: Any, input: Input, present: Array, argument: str, ids: Any) -> IdColumns:
+def _listed_ids(
+    engine: Engine, name: ColumnName, input: Input, present: Array, argument: str, ids: Column
+) -> IdColumns:
     """Return listed ids, none of them null, and the ids of the vertices of a table that occur, in one type."""
     listed, known = _column_in(engine, argument, ids), _ids_of(engine, input, present)
     # An empty column may have any type.
@@ -166,7 +168,7 @@ def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
     return vertices if values is None else values.take(vertices)
 
 
-def in_one_type(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns:
+def in_one_type(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> IdColumns:
     """Cast listed ids and ids of a table's vertices, each with a name, to one type."""
     return ids_like(listed, known) if engine.on_host else device_ids(listed, known)
 
@@ -175,7 +177,7 @@ def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertic
     return factorize(engine, ids.source, ids.target, in_order=in_order)
 
 
-def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, Any]) -> Array:
+def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> Array:
     """Return the position of each listed id among known ids of vertices, ``int64``; -1 if it is not among them."""
     xp, ids = engine.xp, in_one_type(engine, listed, known)
     rows = slice(None)
@@ -190,7 +192,7 @@ def find_ids(engine: Engine, listed: tuple[object, Any], known: tuple[object, An
     return found
 
 
-def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
+def find_places(listed: VertexList, argument: str, ids: Column) -> Array:
     """Return the places of ids (a list, an array or a column), ``int64``, in the list's memory."""
     engine, column = listed.engine, _column_in(listed.engine, argument, ids)
     places = find_ids(engine, (argument, column), ("ids", listed.values()))
@@ -205,7 +207,7 @@ def find_places(listed: VertexList, argument: str, ids: Any) -> Array:
     return places
 
 
-def _column_in(engine: Engine, argument: str, ids: Any) -> Any:
+def _column_in(engine: Engine, argument: str, ids: Column) -> Any:
     """Return a list, an array or a column of ids as a column in the engine's memory."""
     if engine.on_host:
         return id_column(ids, argument)
@@ -258,13 +260,13 @@ def _check_different(engine: Engine, numbered: Vertices) -> None:
         raise _listed_twice(int(twice.sum()), _entry(engine, numbered.values, int(order[1:][twice][0])))
 
 
-def _entries(engine: Engine, column: Any, part: slice) -> Any:
+def _entries(engine: Engine, column: Column, part: slice) -> Any:
     if engine.on_host or is_array(column):
         return column[part]
     return column.take(engine.xp.arange(*part.indices(len(column))))
 
 
-def _entry(engine: Engine, values: Any, place: int) -> Any:
+def _entry(engine: Engine, values: Column, place: int) -> Any:
     """One of the ids, as Python has it."""
     part = _entries(engine, values, slice(place, place + 1))
     if isinstance(part, (pa.Array, pa.ChunkedArray)):
@@ -272,7 +274,7 @@ def _entry(engine: Engine, values: Any, place: int) -> Any:
     return part.tolist()[0] if is_array(part) else part.to_arrow()[0].as_py()
 
 
-def _check_ends(engine: Engine, input: Input, names: tuple[Any, Any], unlisted: Array) -> None:
+def _check_ends(engine: Engine, input: Input, names: tuple[ColumnName, ColumnName], unlisted: Array) -> None:
     if not len(unlisted):
         return
     xp, ends = engine.xp, (input.vertices.source, input.vertices.target)
@@ -320,7 +322,9 @@ def read_groups(engine: Engine, view: View, columns: EdgeColumns) -> tuple[Input
     return replace(input, table=move_table(engine, table), moved_by=engine) if moved else input, listed, pair
 
 
-def _ranked_groups(engine: Engine, view: View, names: tuple[Any, ...], kept: Array | None) -> tuple[Array, Array]:
+def _ranked_groups(
+    engine: Engine, view: View, names: tuple[ColumnName, ...], kept: Array | None
+) -> tuple[Array, Array]:
     """Number the rows' groups in ascending order, and return a row of each group."""
     (code,) = group_codes(names, (view, kept))
     row = engine.xp.unique(code, return_index=True)[1]

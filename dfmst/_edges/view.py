@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dfmst._common.deferred import pa
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.edge_table import Input, Readers
 from dfmst._engines import Engine
 
@@ -56,25 +56,25 @@ class View(Protocol):
     def moved(self, engine: Engine, column: Array) -> Array:
         """Copy an engine's column into the frame's memory."""
 
-    def column(self, name: Any) -> Any:
+    def column(self, name: ColumnName) -> Any:
         """Return a column, not copied if the library allows."""
 
-    def series(self, name: Any) -> Any:
+    def series(self, name: ColumnName) -> Any:
         """Return a column as a series: of Narwhals, on a GPU of cuDF."""
 
-    def entries(self, name: Any, rows: Array, engine: Engine | None = None) -> Any:
+    def entries(self, name: ColumnName, rows: Array, engine: Engine | None = None) -> Any:
         """Return entries of a column by row, without labels, as a column for :meth:`build`."""
 
-    def weights(self, name: Any, rows: Array | None = None) -> Any:
+    def weights(self, name: ColumnName, rows: Array | None = None) -> Any:
         """Return weights by row as :func:`dfmst._edges.weights.plain_weights` has them; on a GPU to read entries."""
 
-    def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
+    def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
         """Read a column of times or numbers: the values, the missing ones, and the type in Arrow.
 
         Values are ticks of the type's unit, integers or unscaled decimals (``int64``), or ``float64``.
         """
 
-    def nulls(self, name: Any) -> Array:
+    def nulls(self, name: ColumnName) -> Array:
         """Flag the nulls of a column."""
 
     def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
@@ -83,19 +83,19 @@ class View(Protocol):
         Each column has a view in the same memory, a name, and rows (``None``: all).
         """
 
-    def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
+    def order(self, engine: Engine, names: tuple[ColumnName, ...], rows: Array) -> Array:
         """Return the places of rows in ascending order, by the first column first, nulls last."""
 
     def differs(self, first: Any, second: Any) -> Array:
         """Flag the rows in which two columns differ: nulls are equal, and times of any unit by value."""
 
-    def entry(self, name: Any, row: int) -> Any:
+    def entry(self, name: ColumnName, row: int) -> Any:
         """Return an entry of a column."""
 
-    def text(self, name: Any, row: int) -> str:
+    def text(self, name: ColumnName, row: int) -> str:
         """Return an entry of a column as text."""
 
-    def kind(self, name: Any) -> Any:
+    def kind(self, name: ColumnName) -> Any:
         """Return the type of a column, for errors; types of columns that stack are equal."""
 
     def index(self) -> Any:
@@ -104,7 +104,7 @@ class View(Protocol):
     def without_default_index(self) -> View:
         """Return the view without labels if they are the default, 0, 1, 2 and so on."""
 
-    def of(self, frame: Any) -> View:
+    def of(self, frame: Frame) -> View:
         """Return the view of another dataframe (see :attr:`frame`), with results of the same kind."""
 
     def plain(self) -> View:
@@ -119,7 +119,7 @@ class View(Protocol):
     def rows(self, engine: Engine, rows: Array) -> View:
         """Return the view of these rows, with their labels."""
 
-    def select(self, names: list[Any]) -> View:
+    def select(self, names: list[ColumnName]) -> View:
         """Return the view of some columns."""
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
@@ -133,9 +133,9 @@ class View(Protocol):
 
     def build_vertices(
         self,
-        names: tuple[Any, Any],
+        names: tuple[ColumnName, ColumnName],
         input: Input,
-        ids: Any,
+        ids: Column,
         columns: Mapping[str, Array],
         begin: Mapping[Any, Any] | None = None,
         numbers: Mapping[str, Any] | None = None,
@@ -158,7 +158,7 @@ class View(Protocol):
     def labelled_column(self, name: str, values: Array) -> Any:
         """Return a column with an entry for each row, and the labels of the frame."""
 
-    def finish(self, frame: Any) -> Frame:
+    def finish(self, frame: Frame) -> Frame:
         """Return a dataframe (see :attr:`frame`) as the user's kind."""
 
     def to_arrow(self) -> pa.Table:

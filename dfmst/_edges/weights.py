@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal, localcontext
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst._common.deferred import pa, pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst._engines import Engine
@@ -65,7 +66,7 @@ def different_weights(name: object, edges: object, forest: object) -> InvalidEdg
     return InvalidEdgesError(message, "cast the forest's column to the type of the edges'")
 
 
-def stacked_weights(name: object, forest: Any, edges: Any) -> Any:
+def stacked_weights(name: object, forest: Frame, edges: Frame) -> Any:
     """Return the weights of a forest, then those of edges, as one column in the type of the edges."""
     if not len(forest) or not len(edges):  # an empty column may have any type
         return edges if len(edges) else forest
@@ -92,7 +93,7 @@ def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:
     return f" ({count}: {first})", int(odd[0]), commas == len(odd)
 
 
-def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
+def constant_weights(rows: int, xp: ModuleType = np) -> WeightColumn:
     return WeightColumn(xp.zeros(rows, np.uint32), None)
 
 
@@ -115,7 +116,7 @@ def weight_floats(weights: Array | pa.Array) -> Array:
     return floats
 
 
-def weight_type(column: Any) -> pa.DataType:
+def weight_type(column: Column) -> pa.DataType:
     """Return the Arrow type of weights, without an encoding and widened to a type that kernels read."""
     kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
     if not isinstance(kind, pa.DataType):
@@ -133,7 +134,7 @@ def weight_type(column: Any) -> pa.DataType:
     return kind if widened is None else pa.from_numpy_dtype(widened)
 
 
-def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
+def weights_as(name: object, column: Column, kind: pa.DataType) -> Any:
     """Return weights, which are not objects, in the :func:`weight_type` of others."""
     own = getattr(column, "type", None)
     long = own is not None and pa.types.is_decimal(own) and own.precision > DECIMAL_DIGITS
@@ -339,13 +340,13 @@ def _integers(values: Array) -> int:
     return (int((wide >> 32).sum()) << 32) + int((wide & 0xFFFFFFFF).sum())
 
 
-def _parts(values: Any) -> Iterator[Array]:
+def _parts(values: Column) -> Iterator[Array]:
     """Split a column into parts: copies of the whole column would take several times its memory."""
     part = _PART if isinstance(values, np.ndarray) else _DEVICE_PART
     return (values[begin : begin + part] for begin in range(0, len(values), part))
 
 
-def _doubles(values: Any) -> Iterator[Array]:
+def _doubles(values: Column) -> Iterator[Array]:
     """Split floats of more than 64 bits into columns of 64 bits with the same sum; others are one column."""
     if values.dtype.itemsize <= 8:
         yield values
@@ -356,7 +357,7 @@ def _doubles(values: Any) -> Iterator[Array]:
             values = np.where(np.isfinite(double), values - double, 0)
 
 
-def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
+def _duration(total: int, dtype: DType) -> timedelta | None:
     unit: Any
     unit, count = np.datetime_data(dtype)
     if unit == "generic":

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -123,7 +123,7 @@ class ScratchModule:
         """Return an array of the same shape and type, of any content."""
         return self.empty(column.shape, column.dtype)
 
-    def full(self, shape: int | tuple[int, ...], value: Any, dtype: DTypeLike) -> Array:
+    def full(self, shape: int | tuple[int, ...], value: object, dtype: DTypeLike) -> Array:
         """Return an array of equal entries."""
         column = self.empty(shape, dtype)
         column.fill(value)
@@ -191,7 +191,7 @@ class PooledModule:
 _shared: PooledModule | None = None
 
 
-def device_scratch(xp: Any) -> Any:
+def device_scratch(xp: ModuleType) -> Any:
     """Return the module for temporary columns: CuPy, or CuPy with a pool if each allocation asks the driver."""
     rmm, adapter = sys.modules.get("rmm"), sys.modules.get("rmm.allocators.cupy")
     if rmm is None or adapter is None or xp.cuda.get_allocator() != adapter.rmm_cupy_allocator:

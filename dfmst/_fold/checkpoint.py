@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst._common.types import VERTEX_LIMIT, Array
+from dfmst._common.types import VERTEX_LIMIT, Array, DType
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
@@ -339,7 +339,7 @@ def _read_sets(table: pa.Table) -> Array:
     return parent
 
 
-def _ascending(pieces: Iterator[Rows], weight: np.dtype[Any], done: int) -> Iterator[Rows]:
+def _ascending(pieces: Iterator[Rows], weight: DType, done: int) -> Iterator[Rows]:
     """Check that the locators ascend to at most `done`."""
     last = -1
     for rows in pieces:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, DType
 from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
@@ -47,7 +47,7 @@ class Run:
     longest = 1 << 30  # rows that are best written at a time
 
     def __init__(
-        self, engine: Engine, directory: SpillDirectory, order: Order, weight_dtype: np.dtype[Any], grain: int = GRAIN
+        self, engine: Engine, directory: SpillDirectory, order: Order, weight_dtype: DType, grain: int = GRAIN
     ) -> None:
         self._begin(engine, order, weight_dtype, grain)
         self._folder = directory
@@ -56,7 +56,7 @@ class Run:
             self._path.touch()
         self.remove = removed_with(self, [self._path])
 
-    def _begin(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int) -> None:
+    def _begin(self, engine: Engine, order: Order, weight_dtype: DType, grain: int) -> None:
         self._engine, self._order, self.grain = engine, order, grain
         kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
         self._kind = np.dtype(list(zip(Rows._fields, kinds, strict=True)))
@@ -140,9 +140,7 @@ class Run:
         return map(np.ascontiguousarray, map(record.__getitem__, columns))
 
 
-def new_run(
-    engine: Engine, directory: SpillDirectory | None, order: Order, weight_dtype: np.dtype[Any], grain: int
-) -> Run:
+def new_run(engine: Engine, directory: SpillDirectory | None, order: Order, weight_dtype: DType, grain: int) -> Run:
     """Make a run in a file, or (without a directory) in memory."""
     if directory is None:
         return MemoryRun(engine, order, weight_dtype, grain)
@@ -179,7 +177,7 @@ class MemoryRun(Run):
 
     longest = 1 << 16
 
-    def __init__(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int = GRAIN) -> None:
+    def __init__(self, engine: Engine, order: Order, weight_dtype: DType, grain: int = GRAIN) -> None:
         self._begin(engine, order, weight_dtype, grain)
         self._pieces: list[Rows | None] = []
         self._starts: list[int] = []

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import moments, readable
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import host_column
@@ -30,7 +30,7 @@ from dfmst._trees.result import Forest, kind_of
 LONGEST = 5  # edges that a picture numbers
 
 
-def as_floats(name: Any, column: Any) -> Array:
+def as_floats(name: ColumnName, column: Column) -> Array:
     """Return weights as ``float64``, nulls and NaNs left out; dates and times in seconds."""
     weights = plain_weights(name, column)
     if isinstance(weights, pa.Array):

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from dfmst._common.arguments import check_text, plural
 from dfmst._common.dispatch import driven
-from dfmst._common.types import ColumnName, Columns, Frame
+from dfmst._common.types import Column, ColumnName, Columns, Frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
 from dfmst._report.facts import LONGEST, ForestFacts, GraphFacts, of_solution, of_summary
@@ -187,7 +187,7 @@ def _checked(columns: EdgeColumns) -> EdgeColumns:
 
 
 def _points(
-    forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coordinates: Any, color: Any
+    forest: ForestFacts, columns: EdgeColumns, points: Frame, id: Any, coordinates: Column, color: Any
 ) -> Points | None:
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None

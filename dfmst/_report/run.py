@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from dfmst._common.arguments import plural
 from dfmst._common.progress import machine_memory, peak_memory
+from dfmst._common.types import ColumnName
 from dfmst._report.drawing import WIDTH, Drawing, Scale, count_scale
 from dfmst._report.words import duration, grouped, label, percent, size
 from dfmst._trees.forest import FrameRows
@@ -56,7 +57,7 @@ class RunFacts:
         return self.seconds.get("total") or sum(self.seconds.values())
 
 
-def run_facts(summary: Mapping[str, Any], weight: Any, solution: Forest | None = None) -> RunFacts:
+def run_facts(summary: Mapping[str, Any], weight: ColumnName, solution: Forest | None = None) -> RunFacts:
     """Read the run from its summary, and its rounds from the solution in memory."""
     about = [] if weight in (None, "weight") else [f"weight {weight}"]
     about += [str(summary["algorithm"])] if summary.get("algorithm") else []

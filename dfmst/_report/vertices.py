@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import readable
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
@@ -74,7 +74,7 @@ def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> Array:
     return np.asarray(pc.fill_null(match, -1))
 
 
-def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
+def frame_points(points: Frame, id: Any = None, coordinates: Column = None) -> Points:
     view = open_host_frame(points, "points")
     ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
@@ -110,7 +110,7 @@ def _in_one_place(points: Points) -> Points:
     return points
 
 
-def edge_points(view: View, ends: tuple[Any, Any], coordinates: Any) -> Points:
+def edge_points(view: View, ends: tuple[ColumnName, ColumnName], coordinates: Column) -> Points:
     """Read coordinates of both ends from the edges' columns: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
     if len(names) == 1:
@@ -119,7 +119,7 @@ def edge_points(view: View, ends: tuple[Any, Any], coordinates: Any) -> Points:
     return _of_columns(both_ends(view, ends), x, y, *map(str, names))
 
 
-def _of_lines(view: View, ends: tuple[Any, Any], name: Any) -> Points:
+def _of_lines(view: View, ends: tuple[ColumnName, ColumnName], name: ColumnName) -> Points:
     """Coordinates of both ends of edges that have lines from source to target."""
     column = _geometries(view, name)
     lines = read_geometry(column, name)
@@ -133,14 +133,14 @@ def _of_lines(view: View, ends: tuple[Any, Any], name: Any) -> Points:
     return Points(both_ends(view, ends), x, y, is_degrees(view.native, name), drawn if finite else None)
 
 
-def both_ends(view: View, names: tuple[Any, ...]) -> pa.ChunkedArray:
+def both_ends(view: View, names: tuple[ColumnName, ...]) -> pa.ChunkedArray:
     """Return the values of two columns, one after the other, in the type of the first."""
     columns = [column_of(view, name, "") for name in names]
     kind = columns[0].type
     return pa.chunked_array([chunk for column in columns for chunk in column.cast(kind).chunks], kind)
 
 
-def _names(coordinates: Any) -> list[Any]:
+def _names(coordinates: Column) -> list[Any]:
     if isinstance(coordinates, str):
         return [coordinates]
     names = list(coordinates) if isinstance(coordinates, (list, tuple)) else []
@@ -151,7 +151,7 @@ def _names(coordinates: Any) -> list[Any]:
     return names
 
 
-def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points:
+def _of_columns(ids: Column, x: Array, y: Array, first: str, second: str) -> Points:
     """Points of two columns: x and y, or if their names say so the longitude and the latitude, in either order."""
     degrees = degrees_among((first, second)) is not None
     if degrees and not latitude_of(first, second):
@@ -159,7 +159,7 @@ def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points
     return Points(ids, x, y, degrees)
 
 
-def column_of(view: View, name: Any, argument: str) -> pa.ChunkedArray:
+def column_of(view: View, name: ColumnName, argument: str) -> pa.ChunkedArray:
     """Return a column as Arrow; `argument` named it."""
     check_column_name(argument or "id", name)
     if name not in view.frame.columns:
@@ -175,7 +175,7 @@ def column_of(view: View, name: Any, argument: str) -> pa.ChunkedArray:
         raise InvalidEdgesError(message, "convert them to one type, such as strings") from error
 
 
-def _numbers(view: View, name: Any) -> Array:
+def _numbers(view: View, name: ColumnName) -> Array:
     column: Any = column_of(view, name, "coordinates=")
     try:
         return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -185,7 +185,7 @@ def _numbers(view: View, name: Any) -> Array:
         raise InvalidEdgesError(message, "name columns of numbers with coordinates=", option=option) from error
 
 
-def _geometries(view: View, name: Any) -> pa.ChunkedArray:
+def _geometries(view: View, name: ColumnName) -> pa.ChunkedArray:
     check_column_name("coordinates=", name)
     if name not in view.frame.columns:
         raise missing_column(name, view.frame.columns, "name the column with coordinates=")
@@ -224,7 +224,7 @@ def tree_colors(forest: ForestFacts) -> Colors:
     return Colors("c", rank, rank[forest.ordered.source], legend if more >= 0 else [])
 
 
-def read_colors(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, color: Any) -> Colors:
+def read_colors(forest: ForestFacts, columns: EdgeColumns, points: Frame, id: Any, color: Any) -> Colors:
     """Read the categories of vertices, or of rows, that `color` names."""
     if hasattr(color, "columns") or hasattr(color, "column_names"):
         view = open_host_frame(color, "color")

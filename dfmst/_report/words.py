@@ -16,7 +16,7 @@ from dfmst.errors import printable
 _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 
 
-def grouped(value: Any) -> str:
+def grouped(value: object) -> str:
     """Format a number with thousands separators, fractions to two decimals or four digits."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return label(value)
@@ -40,7 +40,7 @@ def alike(values: Sequence[Any]) -> Callable[[Any], str]:
         return grouped
     decimals = 0 if all(value == int(value) for value in floats) else 2 if most >= 1 else 4
 
-    def words(value: Any) -> str:
+    def words(value: object) -> str:
         if not isinstance(value, float) or not math.isfinite(value):
             return grouped(value)
         lost = value and abs(value) < 0.5 * 10.0**-decimals
@@ -92,7 +92,7 @@ def size(count: float) -> str:
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.0f} MiB"
 
 
-def label(value: Any) -> str:
+def label(value: object) -> str:
     """Return a value as one line of text that shows all its characters."""
     if value is None:
         return "–"

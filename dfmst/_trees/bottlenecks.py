@@ -11,7 +11,7 @@ import numpy as np
 
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Columns, Frame, FrameT
+from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.device_columns import device_column, is_device_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.take_rows import take_or_null
@@ -99,7 +99,9 @@ def bottlenecks(
         return build(ordered, places, rank, weight, index)  # type: ignore[no-any-return]
 
 
-def _frame_on_host(ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: Any, index: Any) -> Frame:
+def _frame_on_host(
+    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: Any
+) -> Frame:
     view = ordered.view
     listed = replace(ordered.listed, view=view.plain())
     joined = nw.from_native(listed.frame(places), eager_only=True)
@@ -114,7 +116,9 @@ def _frame_on_host(ordered: OrderedForest, places: dict[str, Array], rank: Array
     return view.finish(frame)
 
 
-def _frame_on_gpu(ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: Any, index: Any) -> Frame:
+def _frame_on_gpu(
+    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: Any
+) -> Frame:
     """Return the pairs, and the edge and weight of each, as a frame of cuDF."""
     xp, missing = ordered.engine.xp, rank == np.uint32(_NO_RANK)
     rows = xp.append(ordered.rows, 0)[xp.where(missing, len(ordered), rank)]
@@ -128,7 +132,7 @@ def _frame_on_gpu(ordered: OrderedForest, places: dict[str, Array], rank: Array,
     return frame
 
 
-def _ends(pairs: Any, source: Any, target: Any) -> tuple[list[tuple[str, Any]], Any]:
+def _ends(pairs: Any, source: ColumnName, target: ColumnName) -> tuple[list[tuple[str, Any]], Any]:
     """Return both ends of the pairs, each with a name for messages; and the index of a frame of pandas or cuDF."""
     is_array = isinstance(pairs, np.ndarray) or is_device_column(pairs)
     if is_array and pairs.ndim == 2 and pairs.shape[1] == 2:

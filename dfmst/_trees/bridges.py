@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, Unpack
 
 import numpy as np
@@ -96,7 +97,7 @@ def bridge_rows(engine: Engine, table: EdgeTable) -> Array:
     return found
 
 
-def _below(xp: Any, trees: RootedTrees, entries: Array, function: Any) -> Array:
+def _below(xp: ModuleType, trees: RootedTrees, entries: Array, function: Any) -> Array:
     """Fold entries, which are by depth-first order, over the vertices below each vertex and itself."""
     folded: Array = xp.empty_like(entries)
     for number in range(int(trees.size.max()).bit_length() if len(entries) else 0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from types import ModuleType
 from typing import Any, Literal, Unpack, overload
 
 import narwhals.stable.v2 as nw
@@ -273,7 +274,7 @@ def _in_groups(forest: OrderedForest, groups: Groups, merges: Merges) -> tuple[O
     return replace(forest, rows=forest.rows[order]), within, named
 
 
-def _joined(xp: Any, merges: Merges, vertices: int) -> Merges:
+def _joined(xp: ModuleType, merges: Merges, vertices: int) -> Merges:
     """Join the remaining clusters one after the other, the one with the smallest number first."""
     count = len(merges.size)
     whole = xp.ones(vertices + count, bool)
@@ -290,7 +291,7 @@ def _joined(xp: Any, merges: Merges, vertices: int) -> Merges:
     )
 
 
-def _distances(forest: OrderedForest, merges: Merges, weight: Any, join: float | None) -> Array:
+def _distances(forest: OrderedForest, merges: Merges, weight: ColumnName, join: float | None) -> Array:
     """Distances of all merges, ``float64``."""
     distance: Array = forest.engine.xp.full(len(merges.size), np.nan if join is None else join)
     distance[: len(forest)] = forest.distances(weight)
@@ -302,7 +303,7 @@ def _distances(forest: OrderedForest, merges: Merges, weight: Any, join: float |
     return distance
 
 
-def _matrix(forest: OrderedForest, merges: Merges, weight: Any, join: float | None) -> Array:
+def _matrix(forest: OrderedForest, merges: Merges, weight: ColumnName, join: float | None) -> Array:
     if len(merges.size) < forest.vertices - 1:
         message = f"{forest.trees:,} components; SciPy's matrix has one tree"
         raise InvalidEdgesError(message, "join them: join=numpy.inf")

@@ -88,7 +88,7 @@ def _labels(
     view: View,
     columns: EdgeColumns,
     label: Callable[[Engine, EdgeTable], Array],
-    vertices: Any,
+    vertices: Vertices | None,
 ) -> Any:
     if columns.conditions:
         check_one_graph(vertices)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, Vertices
 from dfmst._edges.frames import open_frame
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.view import View
@@ -20,7 +20,9 @@ _NONE = int(np.iinfo(np.uint32).max)
 _HINT = "name source, target, a pair of columns of the edges, or a column of vertices= as a frame with 'vertex'"
 
 
-def constrained(ordered: OrderedForest, max_size: int | None, one_per: Any, vertices: Any) -> ConstrainedMerges:
+def constrained(
+    ordered: OrderedForest, max_size: int | None, one_per: Any, vertices: Vertices | None
+) -> ConstrainedMerges:
     """Return the merges of all rows that the conditions allow; `ordered` are all rows, and one thread scans them."""
     ordered = ordered.to_host()
     return ConstrainedMerges(ordered, max_size, _read_marks(ordered, vertices, one_per))
@@ -46,7 +48,7 @@ class ConstrainedMerges(SortedForest[Array]):
     def __len__(self) -> int:
         return len(self._ordered)
 
-    def weights(self, name: Any) -> Weights:
+    def weights(self, name: ColumnName) -> Weights:
         return self._ordered.weights(name)
 
     def labels(self, edges: int | Array) -> Array:
@@ -71,7 +73,7 @@ class ConstrainedMerges(SortedForest[Array]):
         self.engine.launch_alone("merge_within", *ends, rows, wanted, *conditions, *columns)
 
 
-def _read_marks(ordered: OrderedForest, vertices: Any, one_per: Any) -> Array | None:
+def _read_marks(ordered: OrderedForest, vertices: Vertices | None, one_per: Any) -> Array | None:
     """Return a number for each place; a cluster may hold one place of each number; 2^32 - 1 for places without one."""
     names = ordered.listed.names
     if one_per is None:
@@ -93,14 +95,14 @@ def _read_marks(ordered: OrderedForest, vertices: Any, one_per: Any) -> Array | 
     return mark
 
 
-def _codes(ordered: OrderedForest, view: View, names: list[Any]) -> tuple[Array, Array]:
+def _codes(ordered: OrderedForest, view: View, names: list[ColumnName]) -> tuple[Array, Array]:
     """Number the values of columns alike, and flag nulls; on the host."""
     to_host = ordered.listed.engine.to_host
     codes = to_host(view.codes(*((view, name, None) for name in names))).astype(np.uint32)
     return codes, np.concatenate([to_host(view.nulls(name)) for name in names])
 
 
-def _marks_of_rows(ordered: OrderedForest, names: list[Any]) -> Array:
+def _marks_of_rows(ordered: OrderedForest, names: list[ColumnName]) -> Array:
     """Marks of both ends of each row; those of a vertex must be equal in all its rows."""
     code, null = (np.split(column, 2) for column in _codes(ordered, ordered.view, names))
     mark = np.full(ordered.vertices, _NONE, np.uint32)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import is_several, plural, refuse_masked, whole_number
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._edges.arrow_values import is_missing
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
@@ -66,7 +66,7 @@ class SortedForest(ABC, Generic[_Labels]):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def weights(self, name: Any) -> Weights:
+    def weights(self, name: ColumnName) -> Weights:
         """Return the weights in order; `name` is that of their column."""
 
     def groups(self) -> Array:
@@ -135,7 +135,9 @@ class Thresholds:
     maximum: bool
 
     @classmethod
-    def of(cls, n_clusters: Any, distance: Any, weight: Any, *, maximum: bool, optional: bool = False) -> Thresholds:
+    def of(
+        cls, n_clusters: Any, distance: Any, weight: ColumnName, *, maximum: bool, optional: bool = False
+    ) -> Thresholds:
         """Check the arguments of a call; `optional`: both may be left out."""
         if optional and n_clusters is None and distance is None:
             return cls({"cluster": None}, {}, weight, maximum)
@@ -196,7 +198,7 @@ def _type_of(weights: Any) -> Any:
     return weights.type if hasattr(weights, "type") else weights.dtype
 
 
-def _lighter(weights: Weights, name: Any, distance: Any, *, maximum: bool) -> int:
+def _lighter(weights: Weights, name: ColumnName, distance: Any, *, maximum: bool) -> int:
     """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
         raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")

@@ -11,7 +11,7 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, one_name, real_number, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
-from dfmst._common.types import ROW_LIMIT, Array, Columns, Frame, Vertices
+from dfmst._common.types import ROW_LIMIT, Array, ColumnName, Columns, Frame, Vertices
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.vertex_list import VertexList
 from dfmst._engines import Engine, select_engine
@@ -294,7 +294,9 @@ def _of_points(
     return _dendrogram(engine, source, target, distance, read.number), read._replace(about=measured.about)
 
 
-def _of_edges(edges: Frame, request: Request, vertices: Any, min_samples: int | None, epsilon: float) -> _Made:
+def _of_edges(
+    edges: Frame, request: Request, vertices: Vertices | None, min_samples: int | None, epsilon: float
+) -> _Made:
     weight, reweigh = request.columns.weight, None
     if min_samples is not None:
         reweigh = partial(_reachability, min(positive("min_samples", min_samples), ROW_LIMIT), weight)
@@ -320,7 +322,7 @@ def _of_edges(edges: Frame, request: Request, vertices: Any, min_samples: int | 
     return _Made(made, forest.listed, epsilon)
 
 
-def _check_distances(name: Any, distance: Array) -> None:
+def _check_distances(name: ColumnName, distance: Array) -> None:
     if (distance < 0).any():
         message = f"column {name!r} holds negative weights, and distances are not"
         raise InvalidEdgesError(message, "add a constant, or take the distances that these stand for")
@@ -331,7 +333,7 @@ def _dendrogram(engine: Engine, source: Array, target: Array, distance: Array, v
     return build_dendrogram(engine, source[:finite], target[:finite], distance[:finite], vertices)
 
 
-def _reachability(min_samples: int, name: Any, engine: Engine, table: EdgeTable, distance: Array) -> Array:
+def _reachability(min_samples: int, name: ColumnName, engine: Engine, table: EdgeTable, distance: Array) -> Array:
     """Mutual reachability of every row: the largest of its distance and of the core distances of its ends."""
     _check_distances(name, distance)
     xp = engine.xp

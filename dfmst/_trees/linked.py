@@ -10,7 +10,7 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, ColumnName, Columns, FrameT
+from dfmst._common.types import Array, Column, ColumnName, Columns, FrameT
 from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.frames import open_frame
@@ -132,7 +132,7 @@ class LinkOptions(NamedTuple):
     blanks: bool  # whether blank texts link rows
 
     @classmethod
-    def of(cls, on: Any, max_group: Any, keep: Any, empty_links: Any) -> LinkOptions:
+    def of(cls, on: Any, max_group: Any, keep: ColumnName, empty_links: Any) -> LinkOptions:
         keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
             raise ValueError("on names no column; pass the keys: on=['email', 'phone', ['first', 'born']]")
@@ -157,7 +157,7 @@ class LinkOptions(NamedTuple):
         best = [] if self.best is None else [self.best]
         return list(dict.fromkeys([*(name for key in self.keys for name in key), *best]))
 
-    def check_columns(self, names: Sequence[Any]) -> None:
+    def check_columns(self, names: Sequence[ColumnName]) -> None:
         """Raise if a column is missing, or if the name of the new column is taken."""
         for name in self.columns:
             if name not in names:
@@ -258,7 +258,7 @@ class Links:
         return {"groups": int(roots.sum()), "max_group": limit, "ignored_values": counts}
 
 
-def order_keys(engine: Engine, name: Any, column: Any, options: LinkOptions) -> tuple[Array, Array | None]:
+def order_keys(engine: Engine, name: ColumnName, column: Column, options: LinkOptions) -> tuple[Array, Array | None]:
     """Return keys that ascend from the value to keep, and the mask of missing values."""
     try:
         weights = weight_column(name, column) if engine.on_host else device_weights(name, column)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_codes, pair_vertices
 from dfmst._edges.device_columns import device_weights, stack_weights
@@ -64,7 +64,7 @@ def match_rows(match: ForestMatch) -> Array | Violation:
     return disagreement(match, ends, rows) or rows
 
 
-def _vertices(match: ForestMatch, name: Any) -> Array:
+def _vertices(match: ForestMatch, name: ColumnName) -> Array:
     """Translate the forest's ids to the table's vertices, ``int64``; -1 without one."""
     engine, column, known = match.engine, match.forest.column(name), match.input.vertices.values
     if known is not None:

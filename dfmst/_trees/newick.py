@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import refuse_masked
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Columns, Frame, Vertex, Vertices
+from dfmst._common.types import Array, ColumnName, Columns, Frame, Vertex, Vertices
 from dfmst._edges.arrow_values import is_missing, readable, seconds
 from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.frames import open_frame, open_host_frame
@@ -126,7 +126,7 @@ def newick(
     return edges.view.build({**named, "newick": joined})
 
 
-def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
+def _merges(forest: Frame) -> tuple[Array, Array, list[Any]] | None:
     """Return left, right and distance of a dendrogram's merges; ``None`` for an edge table."""
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
         refuse_masked("forest", forest)
@@ -146,7 +146,7 @@ def _clusters(view: FrameView, name: str) -> Array:
     return np.asarray(column.cast(pa.int64()))
 
 
-def _numbers(name: Any, weights: Array | pa.Array) -> list[Any]:
+def _numbers(name: ColumnName, weights: Array | pa.Array) -> list[Any]:
     """Weights as numbers that text shows exactly: durations in seconds."""
     listed: list[Any]
     if isinstance(weights, np.ndarray) or pa.types.is_floating(weights.type):
@@ -193,7 +193,7 @@ def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> s
     return "\n".join(_text(root, children, labels) for root in roots)
 
 
-def _checked_names(names: list[Any]) -> list[Any]:
+def _checked_names(names: list[ColumnName]) -> list[Any]:
     """Return names of leaves; raise an error if one is missing or repeated."""
     rows: dict[str, int] = {}
     for row, name in enumerate(names):
@@ -207,14 +207,14 @@ def _checked_names(names: list[Any]) -> list[Any]:
     return names
 
 
-def _quoted(name: Any) -> str:
+def _quoted(name: ColumnName) -> str:
     text = str(name)
     if text.splitlines() not in ([], [text]):
         raise InvalidEdgesError(f"the name {text!r} has a line end, and a tree is one line", "replace its line ends")
     return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 
-def _length(value: Any) -> str:
+def _length(value: object) -> str:
     if isinstance(value, float) and not np.isfinite(value):
         return ""
     return f":{value:f}" if isinstance(value, Decimal) else f":{value}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, ColumnName, Frame, Vertices
 from dfmst._edges.device_columns import DeviceEntries
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.read import EdgeColumns, read_table
@@ -79,11 +79,11 @@ class OrderedForest(SortedForest[Array]):
         assert self.listed.groups is not None
         return group, *places_in_groups(self.engine, group, len(self.listed.groups.row))
 
-    def column(self, name: Any) -> Any:
+    def column(self, name: ColumnName) -> Any:
         """Return a column's entries of the edges, in order, without an index."""
         return self.view.entries(name, self.rows, self.listed.engine)
 
-    def build(self, weight: Any, columns: Mapping[str, Array | None], begin: Mapping[Any, Any]) -> Frame:
+    def build(self, weight: ColumnName, columns: Mapping[str, Array | None], begin: Mapping[Any, Any]) -> Frame:
         """Return a frame of the user's kind; a column that is ``None`` holds the weights of the edges.
 
         `begin` are columns that come first, as of :meth:`dfmst._edges.vertex_list.Groups.columns`.
@@ -91,11 +91,11 @@ class OrderedForest(SortedForest[Array]):
         given = {name: self.column(weight) if column is None else column for name, column in columns.items()}
         return self.view.build({**begin, **given})
 
-    def weights(self, name: Any) -> Array | pa.Array | DeviceEntries:
+    def weights(self, name: ColumnName) -> Array | pa.Array | DeviceEntries:
         """Return the weights of the edges, in order, as :func:`plain_weights` has them; on a GPU to read entries."""
         return self.view.weights(name, self.listed.engine.from_host(self.rows))
 
-    def distances(self, weight: Any) -> Array:
+    def distances(self, weight: ColumnName) -> Array:
         """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column."""
         if self.weight is not None:
             return self.weight
@@ -104,7 +104,7 @@ class OrderedForest(SortedForest[Array]):
         return self.listed.engine.from_host(_distances(weight, self.weights(weight)))
 
 
-def _distances(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
+def _distances(name: ColumnName, weights: Array | pa.Array | DeviceEntries) -> Array:
     if not isinstance(weights, np.ndarray) and pa.types.is_temporal(weights.type):
         message = f"column {name!r} holds {weights.type} weights, and distances are numbers"
         raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
@@ -116,7 +116,7 @@ def _distances(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
 def order_forest(
     edges: Frame,
     request: Request,
-    vertices: Any = None,
+    vertices: Vertices | None = None,
     *,
     argument: str = "edges",
     all_rows: bool = False,
@@ -147,7 +147,7 @@ def order_forest(
     return OrderedForest(reader, view, listed, frame_rows, source, target, weight)
 
 
-def _read(engine: Engine, view: View, columns: EdgeColumns, vertices: Any) -> tuple[Input, VertexList]:
+def _read(engine: Engine, view: View, columns: EdgeColumns, vertices: Vertices | None) -> tuple[Input, VertexList]:
     """Read a table, and list its vertices."""
     if columns.conditions.by:
         check_one_graph(vertices)
@@ -156,14 +156,14 @@ def _read(engine: Engine, view: View, columns: EdgeColumns, vertices: Any) -> tu
     return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)
 
 
-def _row_distances(engine: Engine, view: View, name: Any, input: Input) -> Array:
+def _row_distances(engine: Engine, view: View, name: ColumnName, input: Input) -> Array:
     """Weights of the rows of a table as the nearest ``float64``, in the frame's memory."""
     if name is None:
         return view.xp.ones(len(input.table))  # type: ignore[no-any-return]
     return view.engine(engine).from_host(_distances(name, view.weights(name, input.kept)))
 
 
-def summable(name: Any, weights: Array | pa.Array | DeviceEntries) -> Array:
+def summable(name: ColumnName, weights: Array | pa.Array | DeviceEntries) -> Array:
     """Return plain weights as numbers that have a sum; Python's integers if 64 bits may not hold it.
 
     On a GPU, numbers stay there; decimals, and integers that 64 bits may not hold, go to the host.

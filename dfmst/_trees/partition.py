@@ -171,7 +171,7 @@ def _attributes(
     return np.vstack([np.ones(found.shape[1]), found - found.mean(axis=1, keepdims=True)])
 
 
-def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
+def _amounts(balance: Any, vertices: Vertices | None) -> tuple[Array | None, Any]:
     """Return the amounts as given, and the ids of their vertices."""
     if isinstance(balance, Mapping):
         if vertices is not None:
@@ -187,7 +187,7 @@ def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
     return None, vertices
 
 
-def _numbers(view: FrameView, name: Any) -> Array:
+def _numbers(view: FrameView, name: ColumnName) -> Array:
     """Read a column of amounts: ``int64``, or ``float64``."""
     column = plain_weights(name, view.column(name))
     if isinstance(column, np.ndarray):

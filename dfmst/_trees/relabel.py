@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
 from dfmst._edges.frames import host_only
 from dfmst._edges.host_frame import FrameView, host_column
@@ -146,7 +146,9 @@ def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
     return others[0]
 
 
-def _noise(names: tuple[Any, Any], column: tuple[str, Any], labels: Any, negative: bool) -> Array | None:
+def _noise(
+    names: tuple[ColumnName, ColumnName], column: tuple[str, Column], labels: Any, negative: bool
+) -> Array | None:
     """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
     named = NOISY.fullmatch(str(names[1])) is not None
     minus: Array = labels == -1 if isinstance(labels, np.ndarray) else np.zeros(len(labels), bool)

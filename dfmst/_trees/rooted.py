@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Columns, Frame, FrameT, Vertex, Vertices
+from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Vertex, Vertices
 from dfmst._edges.vertex_list import VertexList, find_ids, find_places
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.sort import sort_order
@@ -91,7 +91,7 @@ def rooted(
         return _rooted_frame(forest, request.columns.weight, root)  # type: ignore[no-any-return]
 
 
-def _rooted_frame(forest: OrderedForest, weight: Any, root: Any) -> Frame:
+def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: Any) -> Frame:
     """Root the trees, and describe the way from every vertex to its root."""
     engine, xp, roots = forest.engine, forest.engine.xp, tree_roots(forest, root)
     trees = root_trees(engine, forest.source, forest.target, roots)
@@ -216,7 +216,7 @@ def _places_of(listed: VertexList, place: Array) -> Array:
     return engine.to_host(places)
 
 
-def _in_64_bits(weight: Any, distance: Array) -> Array:
+def _in_64_bits(weight: ColumnName, distance: Array) -> Array:
     """Sums of Python's integers as ``int64``, or as ``uint64`` if only that holds them."""
     kind = np.int64 if distance.min() < 0 or distance.max() < 1 << 63 else np.uint64
     outside = (distance < np.iinfo(kind).min) | (distance > np.iinfo(kind).max)

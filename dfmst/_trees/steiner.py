@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Columns, FrameT, Vertices
+from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.read import read_table
 from dfmst._edges.vertex_list import find_vertices
@@ -96,7 +96,7 @@ def steiner_tree(
         return view.take(runner, input.frame_rows(steiner_rows(runner, input.table, length, ends)))  # type: ignore[no-any-return]
 
 
-def _lengths(engine: Engine, view: View, input: Input, weight: Any) -> Array:
+def _lengths(engine: Engine, view: View, input: Input, weight: ColumnName) -> Array:
     """Weights as distances: ``uint64``, or ``float64``."""
     if weight is None:
         return engine.xp.ones(len(input.table), np.uint64)  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ import pyarrow as pa
 from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
-from dfmst._common.types import Array, Columns, Frame, FrameT
+from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.composed import compose
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.edge_table import EdgeTable
@@ -216,7 +216,7 @@ def removed_rows(view: View, gone: View) -> Array:
     return flags
 
 
-def _may_be_among(name: Any, column: Any, values: Any, rows: Array) -> Array:
+def _may_be_among(name: ColumnName, column: Column, values: Column, rows: Array) -> Array:
     """Flag the rows of a column whose entry is among the values; all rows of types that Arrow cannot look up."""
     entries, among = group_entries(name, column), group_entries(name, values)
     if pa.types.is_dictionary(entries.type) or pa.types.is_dictionary(among.type):

@@ -14,6 +14,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
+from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
@@ -121,7 +122,9 @@ def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
     return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
 
 
-def refuse_unreadable(file: pyarrow.parquet.ParquetFile, path: str | os.PathLike[str], names: Sequence[Any]) -> None:
+def refuse_unreadable(
+    file: pyarrow.parquet.ParquetFile, path: str | os.PathLike[str], names: Sequence[ColumnName]
+) -> None:
     """Raise if PyArrow cannot read a row of columns: it ends the process if the footer is asked about such columns.
 
     These are encrypted, or have damaged statistics of sizes.
@@ -136,7 +139,7 @@ def refuse_unreadable(file: pyarrow.parquet.ParquetFile, path: str | os.PathLike
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value
 
 
-def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[Any] | None = None) -> int:
+def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[ColumnName] | None = None) -> int:
     """Return how many rows to read at a time, so that a batch has at most 16 MiB.
 
     With texts and lists, this is by the bytes of all columns: see `refuse_unreadable` for why not by those of each.
@@ -166,7 +169,7 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
 
 
 def parquet_size(
-    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[Any, ...]
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
 ) -> TableSize:
     """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
     rows, largest, bounded = 0, -1, True
@@ -189,7 +192,7 @@ def parquet_size(
     return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None)
 
 
-def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> bool:
+def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:
     """Raise if neither a file nor its path has an end; return whether the file has both."""
     names = footer.schema.to_arrow_schema().names
     known = [*names, *path_values(path)]

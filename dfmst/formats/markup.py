@@ -113,7 +113,7 @@ def _value(token: re.Match[str], key: str) -> Any:
     return word
 
 
-def _add(record: dict[str, Any], key: str, value: Any) -> None:
+def _add(record: dict[str, Any], key: str, value: object) -> None:
     """Add a value to a record, to a list if the key is repeated."""
     if key not in record:
         record[key] = [] if value == ONE_ENTRY else value

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst.errors import FormatError, InvalidEdgesError
 
 
@@ -43,7 +43,7 @@ def check_fields(record: Mapping[str, Any], checks: Mapping[str, Callable[[Any],
             raise ValueError(f"{name!r} has a value that is not possible: {str(record.get(name))[:40]}")
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> bool:
     """Return whether a value is an integer from 0 to 2**64 - 1."""
     return type(value) is int and 0 <= value < 1 << 64
 
@@ -52,7 +52,7 @@ _KEY = b"dfmst"
 _FORMAT = 1
 
 
-def _is_key(value: Any) -> bool:
+def _is_key(value: object) -> bool:
     """Whether a value is the name of a column, or a list of names."""
     return isinstance(value, (str, int)) or (isinstance(value, list) and all(type(name) is str for name in value))
 
@@ -106,7 +106,9 @@ class Provenance:
                 columns[name] = literal_eval(column)
         return columns
 
-    def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool, conditions: Sequence[str] = ()) -> None:
+    def require(
+        self, what: str, names: tuple[ColumnName, ColumnName, ColumnName], maximum: bool, conditions: Sequence[str] = ()
+    ) -> None:
         """Raise InvalidEdgesError if a forest was made with other columns or conditions, or in another order."""
         if list(map(str, self.names)) != list(map(str, names)):  # version 0.2 wrote lists as text
             recorded, wanted = (", ".join(map(repr, columns)) for columns in (self.names, names))

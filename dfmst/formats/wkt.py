@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import pyarrow as pa
 
+from dfmst._common.types import ColumnName
 from dfmst.errors import OutputError
 from dfmst.formats.provenance import read_record
 
@@ -37,7 +37,7 @@ def is_wkb(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or kind == pa.binary_view())
 
 
-def with_text(batch: pa.RecordBatch, names: list[str], target: Any) -> pa.RecordBatch:
+def with_text(batch: pa.RecordBatch, names: list[str], target: ColumnName) -> pa.RecordBatch:
     """Return the rows with columns of WKB as WKT.
 
     Raises

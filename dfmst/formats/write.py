@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.types import Frame
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
@@ -30,7 +31,7 @@ _PLAIN = pyarrow.ipc.IpcWriteOptions(compression="zstd")
 _DELTAS = pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=True)
 
 
-def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
+def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
     """Write a table of edges, batch by batch; the file appears only when it is complete.
 
     Parameters
@@ -68,7 +69,7 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
 
 
 def write_table(
-    edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None = None, ascending: str | None = None
+    edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: str | None = None, ascending: str | None = None
 ) -> None:
     """Write a table as :func:`write_edges` does; `ascending` names a column of which Parquet stores the differences."""
     if not isinstance(path, (str, os.PathLike)):
@@ -90,7 +91,7 @@ def write_table(
                 writer.write_batch(batch)
 
 
-def _write_through(edges: Any, stream: BinaryIO, format: str | None, ascending: str | None) -> None:
+def _write_through(edges: Frame, stream: BinaryIO, format: str | None, ascending: str | None) -> None:
     """Write through a temporary file, so that a failure leaves nothing half-written in a pipe."""
     if not hasattr(stream, "write"):
         raise TypeError(f"path is a {type(stream).__name__}, neither a path nor a binary stream")

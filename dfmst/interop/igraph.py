@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Frame
+from dfmst._common.types import Column, ColumnName, Frame
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.frames import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -62,7 +62,7 @@ def from_igraph(graph: Any) -> pa.Table:
     return pa.table(columns)
 
 
-def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, ids: Any = None) -> Any:
+def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, ids: Column = None) -> Any:
     """Return an edge table, such as a forest, as an undirected igraph graph.
 
     Parameters
@@ -108,7 +108,7 @@ def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, i
     return igraph.Graph(len(labels), pairs, vertex_attrs={"name": labels.to_pylist()}, edge_attrs=attributes)
 
 
-def _attribute(name: Any, column: Any) -> list[Any]:
+def _attribute(name: ColumnName, column: Column) -> list[Any]:
     """Values of a column as Python has them; objects as they are, and times that Python does not hold as text."""
     if isinstance(column, np.ndarray) and column.dtype == object:
         return list(column)
@@ -120,7 +120,7 @@ def _attribute(name: Any, column: Any) -> list[Any]:
     return listed
 
 
-def _occurring(ends: dict[Any, Any], names: tuple[Any, Any]) -> pa.Array:
+def _occurring(ends: dict[Any, Any], names: tuple[ColumnName, ColumnName]) -> pa.Array:
     """The ids of both columns in order of their first appearance, row by row."""
     first, second = ends[names[0]], ends[names[1]]
     try:

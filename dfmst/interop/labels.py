@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst._edges.arrow_values import check_distinct, comparable, listed_values, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
@@ -16,7 +14,7 @@ from dfmst.errors import InvalidEdgesError
 _OWN_ID = "give every vertex an id of its own"
 
 
-def labels_of(ids: Any, length: int, what: str) -> pa.Array:
+def labels_of(ids: Column, length: int, what: str) -> pa.Array:
     """Ids as an Arrow array, one for each of `length` vertices."""
     try:
         labels = to_arrow("ids", listed_values("ids", ids))

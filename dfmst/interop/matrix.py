@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
@@ -21,7 +21,7 @@ from dfmst.interop.labels import labels_of, named
 __all__ = ["from_matrix"]
 
 
-def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Any = None) -> Any:
+def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Column = None) -> Any:
     """Return the pairs of a symmetric matrix as an edge table: its entries above the diagonal.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import one_name, stored_entries, whole_number, yes_or_no
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to_arrow
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
@@ -19,7 +19,7 @@ from dfmst.interop.labels import labels_of, named, places_of
 __all__ = ["from_sparse", "to_sparse"]
 
 
-def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) -> Any:
+def from_sparse(matrix: Any, *, ids: Column = None, symmetric: bool | None = None) -> Any:
     """Return the entries of a sparse matrix as an edge table.
 
     SciPy's own spanning tree takes zeros for missing edges, and adds parallel ones; here both are edges.
@@ -114,7 +114,7 @@ def to_sparse(
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
-    ids: Any = None,
+    ids: Column = None,
     symmetric: bool = False,
 ) -> Any:
     """Return an edge table, such as a forest, as a sparse matrix.
@@ -180,7 +180,7 @@ def _size(shape: Any) -> int:
     return sizes[0]
 
 
-def _numbers(view: FrameView, name: Any) -> Array:
+def _numbers(view: FrameView, name: ColumnName) -> Array:
     column = view.column(name)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":  # a NaN of pandas is a number here
         return column

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst._drive.cluster.devices import TaskColumns, task_engine
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.label_blocks import (
@@ -120,13 +120,13 @@ def in_files(task: Any, *arguments: Any) -> Any:
     return _stored(task(*map(_loaded, arguments)))
 
 
-def _stored(value: Any) -> Any:
+def _stored(value: object) -> Any:
     if isinstance(value, (np.ndarray, pa.Array)) and value.nbytes >= _LONG:
         return _Stored(TaskColumns.stored(task_engine(), value), isinstance(value, pa.Array))
     return _mapped(_stored, value)
 
 
-def _loaded(value: Any) -> Any:
+def _loaded(value: object) -> Any:
     if isinstance(value, _Stored):
         column = value.columns.load()
         return arrow_numbers(column) if value.is_arrow and isinstance(column, np.ndarray) else column
@@ -240,7 +240,7 @@ def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Hooks]:
     return [Hooks((known[begin:end] & _LOW).astype(np.uint32), root[begin:end]) for begin, end in _spans(known, owners)]
 
 
-def root_labels(ids: Any, rest: Hooks, owner: int) -> Array:
+def root_labels(ids: Column, rest: Hooks, owner: int) -> Array:
     """Return the labels of an owner's vertices after the last round (a task)."""
     labels = np.arange(0 if ids is None else len(ids), dtype=np.uint64) + (np.uint64(owner) << RANK_BITS)
     labels[rest.rank] = rest.vertex
@@ -268,7 +268,7 @@ def relabeled(labels: Array, hooks: Hooks, answers: list[Array]) -> Array:
     return before
 
 
-def least_ids(labels: Array, ids: Any, owners: int) -> list[Any]:
+def least_ids(labels: Array, ids: Column, owners: int) -> list[Any]:
     """Return each component's least vertex and its id, by owner of the root; then the vertices' places (a task)."""
     root, first, place = np.unique(labels, return_index=True, return_inverse=True)  # the first of each is the least
     spans = _spans(root, owners)
@@ -297,7 +297,7 @@ def component_ids(least: list[Any], answers: list[Any]) -> Any:
     return None if not filled else concat_ids(filled).take(pa.array(least[-1]))
 
 
-def label_frame(ids: Any, components: list[Any], counts: list[int], owner: int, like: pd.DataFrame) -> pd.DataFrame:
+def label_frame(ids: Column, components: list[Any], counts: list[int], owner: int, like: pd.DataFrame) -> pd.DataFrame:
     """Return an owner's vertices and their labels as a partition, whose index continues that of the last (a task)."""
     if ids is None:
         return like

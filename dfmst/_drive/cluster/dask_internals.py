@@ -14,6 +14,7 @@ from typing import Any
 import dask
 
 from dfmst._common.progress import Tell
+from dfmst._common.types import Frame
 from dfmst.errors import EngineUnavailableError
 
 try:
@@ -42,7 +43,7 @@ def new_task(key: Hashable, function: Callable[..., Any], arguments: Sequence[An
     return Task(key, function, *values)
 
 
-def graph_of(frame: Any) -> dict[Hashable, Any]:
+def graph_of(frame: Frame) -> dict[Hashable, Any]:
     """Return the tasks of a Dask frame by key, as nodes."""
     graph: dict[Hashable, Any] = convert_legacy_graph(dict(frame.__dask_graph__()))
     return graph
@@ -73,7 +74,7 @@ def _holds_future(node: Any) -> bool:
     return type(value).__name__ == "Future" or (isinstance(node, Alias) and type(node.target).__name__ == "Future")
 
 
-def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
+def parquet_pieces(frame: Frame) -> list[tuple[str, list[int] | None]] | None:
     """Return path and row groups (``None``: all) of each partition of a frame of local Parquet files.
 
     Return ``None`` for other frames, and with an unknown Dask; Dask's own tasks read those.

@@ -25,7 +25,7 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.plan.formulas import DEVICE_SHARE, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
 from dfmst._fold.buffer import Rows
@@ -113,7 +113,7 @@ class TaskColumns:
         """Return the columns in an engine's memory; `writable` ones are copies."""
         return tuple(self._moved(engine, column, writable) for column in self._columns)
 
-    def _moved(self, engine: Engine, column: Any, writable: bool) -> Any:
+    def _moved(self, engine: Engine, column: Column, writable: bool) -> Any:
         loaded = column.load() if isinstance(column, (StoredArray, StoredIds)) else column
         if isinstance(loaded, pa.Array):
             return loaded
@@ -141,7 +141,7 @@ class TaskColumns:
         self._columns, self.engine = self._host_columns(), host_engine(self.engine)
 
 
-def _stored(directory: SpillDirectory, engine: Engine, column: Any) -> StoredArray | StoredIds:
+def _stored(directory: SpillDirectory, engine: Engine, column: Column) -> StoredArray | StoredIds:
     if not isinstance(column, pa.Array):
         return StoredArray(directory, engine.to_host(column))
     integers = pa.types.is_integer(column.type)
@@ -175,7 +175,7 @@ def spill() -> int:
     return size
 
 
-def new_run(weight: np.dtype[Any], grain: int) -> Run:
+def new_run(weight: DType, grain: int) -> Run:
     """Return an empty run in a file of this process."""
     return Run(CpuEngine(1), local_directory(), BY_KEY, weight, grain)
 
@@ -198,7 +198,7 @@ class _Pickler(pickle.Pickler):
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self.columns: list[TaskColumns] = []
 
-    def persistent_id(self, value: Any) -> int | None:
+    def persistent_id(self, value: object) -> int | None:
         if not isinstance(value, TaskColumns) or value.engine.on_host:
             return None
         self.columns.append(value)
@@ -216,7 +216,7 @@ class _Unpickler(pickle.Unpickler):
         return self._known[int(number)]
 
 
-def _dumps(value: Any) -> tuple[dict[str, Any], list[Any]]:
+def _dumps(value: object) -> tuple[dict[str, Any], list[Any]]:
     """Split a task's result into a pickle and the columns of a GPU, as bytes."""
     file = io.BytesIO()
     pickler = _Pickler(file)
@@ -229,7 +229,7 @@ def _dumps(value: Any) -> tuple[dict[str, Any], list[Any]]:
     return {"pickled": file.getvalue(), "types": types}, frames
 
 
-def _loads(header: dict[str, Any], frames: list[Any]) -> Any:
+def _loads(header: dict[str, Any], frames: list[Frame]) -> Any:
     engine = select_engine("cuda")
     arrays = iter(frames)
     columns = [
@@ -239,7 +239,7 @@ def _loads(header: dict[str, Any], frames: list[Any]) -> Any:
     return _Unpickler(io.BytesIO(header["pickled"]), columns).load()
 
 
-def _as_pickle(value: Any) -> NoReturn:
+def _as_pickle(value: object) -> NoReturn:
     raise NotImplementedError  # Dask takes its next serializer
 
 

@@ -27,7 +27,7 @@ from dfmst.errors import UnsupportedFrameError
 _of_cluster = partial(with_options, "dask")
 
 
-def require_dask(edges: Any, hint: str, argument: str = "edges") -> None:
+def require_dask(edges: Frame, hint: str, argument: str = "edges") -> None:
     """Raise if an argument is not a Dask frame."""
     if not isinstance(edges, dd.DataFrame):
         raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}, not a Dask frame", hint)
@@ -56,7 +56,7 @@ def forest_frame(edges: Frame, request: Request, return_trace: bool = False, *, 
     return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
 
 
-def stacked(forest: Any, new_edges: Any) -> Any:
+def stacked(forest: Frame, new_edges: Frame) -> Any:
     """Return a Dask frame of the rows of `forest`, then those of `new_edges`."""
     if not isinstance(forest, dd.DataFrame) and not isinstance(new_edges, dd.DataFrame):
         message = f"forest is a {type(forest).__name__} and new_edges a {type(new_edges).__name__}, no Dask frames"
@@ -240,7 +240,7 @@ def spanning_forest(
 
 @_of_cluster(ClusterOptions)
 def in_forest(
-    edges: Any,
+    edges: Frame,
     source: Columns = "source",
     target: Columns = "target",
     weight: Columns | None = "weight",

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc
 from dask.tokenize import tokenize
 
+from dfmst._common.types import Frame
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
 from dfmst._drive.cluster.tables import checked_edges, host_table
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
@@ -143,7 +144,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         return ("dfmst", self.token, None if self._checkpoint is None else str(self._checkpoint), len(self))
 
 
-def _edge_tables(table: Any) -> list[pa.Table]:
+def _edge_tables(table: Frame) -> list[pa.Table]:
     return [host_table(table)]
 
 

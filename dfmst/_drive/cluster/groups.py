@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, DType
 from dfmst._drive.cluster.devices import TaskColumns, on_device, task_engine, worker_engine
 from dfmst._drive.cluster.graph import EDGE_TABLE, Progress, TaskGraph
 from dfmst._drive.cluster.partitions import Part
@@ -277,7 +277,7 @@ class EncodedFold(ABC):
             fold.add(Rows(*map(self.engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
 
     @abstractmethod
-    def _fold_for(self, weight: np.dtype[Any]) -> Fold:
+    def _fold_for(self, weight: DType) -> Fold:
         """Return the fold of rows with weights of this type and any vertex of the encoder."""
 
     def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
@@ -332,7 +332,7 @@ class TableFold(EncodedFold):
         columns = Columns(*ends, *(column.copy() for column in forest.arrays[2:]))
         return task_result(engine, columns, kind_metadata(self.kind))
 
-    def _fold_for(self, weight: np.dtype[Any]) -> BufferFold:
+    def _fold_for(self, weight: DType) -> BufferFold:
         vertices = self._encoder.count
         if self._fold is not None and self._capacity >= 2 * vertices:
             return self._fold

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._drive.cluster.devices import task_engine
 from dfmst._drive.cluster.groups import Group, TableFold, folded
 from dfmst._drive.cluster.partitions import FileRows, read_part
@@ -69,7 +69,7 @@ class _PartForest(SortedForest[IdColumns]):
     def __len__(self) -> int:
         return len(self._weights)
 
-    def weights(self, name: Any) -> Array | pa.Array:
+    def weights(self, name: ColumnName) -> Array | pa.Array:
         return self._weights
 
     def labels(self, edges: int | Array) -> IdColumns:
@@ -82,7 +82,7 @@ class _PartForest(SortedForest[IdColumns]):
 
 
 def forest_ends(
-    part: Any,
+    part: Frame,
     rows: list[PartRows],
     place: int,
     number: int,
@@ -167,13 +167,13 @@ def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> Block:
     return Block(ids.take(pc.sort_indices(ids)), none, none)
 
 
-def answered(ids: Any, component: Any, asked: list[pa.Array]) -> list[Any]:
+def answered(ids: Column, component: Any, asked: list[pa.Array]) -> list[Any]:
     """Return the components of an owner's ids that groups ask for; all ids are known (a task)."""
     return [component.take(pa.array(found_ranks(ids, each))) if len(each) else None for each in asked]
 
 
 def labelled_rows(
-    part: Any, number: int, columns: EdgeColumns, block: Block, answers: list[Any], like: pd.DataFrame
+    part: Frame, number: int, columns: EdgeColumns, block: Block, answers: list[Any], like: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a partition with the component of each row's source (a task)."""
     frame = read_part(part)
@@ -191,7 +191,7 @@ def labelled_rows(
     return labelled
 
 
-def count_ids(ids: Any) -> int:
+def count_ids(ids: Column) -> int:
     """Return the number of an owner's ids (a task)."""
     return 0 if ids is None else len(ids)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
+from dfmst._common.types import Frame
 from dfmst._drive.cluster.build import check_request, forest_graph, workers_for
 from dfmst._drive.cluster.components import Adder, Labels, add_components, in_files, label_frame
 from dfmst._drive.cluster.graph import TaskGraph
@@ -47,7 +48,7 @@ class Labelling(NamedTuple):
     owners: int
 
 
-def label_vertices(edges: Any, request: Request, thresholds: Thresholds | None) -> Labelling:
+def label_vertices(edges: Frame, request: Request, thresholds: Thresholds | None) -> Labelling:
     """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
     view = open_frame(make_meta(edges))
     if view.on_device:
@@ -117,7 +118,7 @@ def vertex_frame(found: Labelling, like: pd.DataFrame) -> Any:
     return dd.from_graph(found.graph, like, (None,) * (owners + 1), [each.key for each in frames], f"dfmst-{name}")
 
 
-def edge_frame(edges: Any, found: Labelling, name: str, kind: Any) -> Any:
+def edge_frame(edges: Frame, found: Labelling, name: str, kind: Any) -> Any:
     """Return the frame with the label of each row's source, in a column of this name and type."""
     graph, parts, labels = found.graph, found.parts, found.labels[0]
     like = make_meta(edges)

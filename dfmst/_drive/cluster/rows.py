@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from operator import getitem
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Frame
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, task_engine
 from dfmst._drive.cluster.graph import TaskGraph, false_checkpoint
 from dfmst._drive.cluster.partitions import FileRows, called, read_part
@@ -107,14 +108,14 @@ def _spans(engine: Engine, row: Array, first: int, partitions: int) -> list[tupl
 
 
 def gather_from(
-    part: Any, rows: list[PartRows], place: int, number: int, columns: EdgeColumns, file: Any, marks: bool = False
+    part: Frame, rows: list[PartRows], place: int, number: int, columns: EdgeColumns, file: Any, marks: bool = False
 ) -> Any:
     """Return a partition's rows of the forest, from those of its portion (a task); see :func:`gather`."""
     return gather(part, rows[place], number, columns, file, marks)
 
 
 def gather(
-    part: Any, rows: PartRows, number: int, columns: EdgeColumns, file: FileRows | None = None, marks: bool = False
+    part: Frame, rows: PartRows, number: int, columns: EdgeColumns, file: FileRows | None = None, marks: bool = False
 ) -> Any:
     """Return a partition's rows of the forest, or marks of these among all rows; in the memory of the partition."""
     frame = read_part(part)
@@ -216,7 +217,7 @@ def _mix(hashes: Array, factor: np.uint64) -> None:
     hashes ^= hashes >> np.uint64(32)
 
 
-def digest_of(hashes: Array, xp: Any) -> int:
+def digest_of(hashes: Array, xp: ModuleType) -> int:
     """Return one number of 64 bits for rows in their order; `xp` is the array module of the hashes."""
     words = xp.arange(1, len(hashes) + 1, dtype=np.uint64)
     words *= _FACTORS[0]
@@ -231,7 +232,7 @@ def table_digest(table: Table) -> int:
     return digest_of(row_hashes(table), engine_of(table).xp)
 
 
-def changed(number: int, part: Any) -> ClusterError:
+def changed(number: int, part: Frame) -> ClusterError:
     """Make the error for a partition that differs between two readings."""
     message = f"{called(number, part)} came out differently when it was read again"
     hint = "every reading must give the same rows: call persist() on the frame first, or write it to files"

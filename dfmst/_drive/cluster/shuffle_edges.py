@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, DType
 from dfmst._drive.cluster.devices import (
     BY_KEY,
     TaskColumns,
@@ -134,7 +134,7 @@ class BatchFold(RunFold):
     Rows that are the heaviest of a cycle within their batch are dropped, as long as they are many.
     """
 
-    def __init__(self, engine: Engine, rows: int, weight: np.dtype[Any], runs: list[Run]) -> None:
+    def __init__(self, engine: Engine, rows: int, weight: DType, runs: list[Run]) -> None:
         super().__init__(engine, local_directory(), RunBudget(0, weight.itemsize), 0, weight)
         self._capacity, self._runs, self._drops = rows, runs, True
 
@@ -206,7 +206,7 @@ class GroupFold(EncodedFold):
         forests = [] if self._fold is None else [self._fold.ascending()]
         return [forest if forest.on_host else stored_run(self.engine, forest) for forest in forests]
 
-    def _fold_for(self, weight: np.dtype[Any]) -> RunFold:
+    def _fold_for(self, weight: DType) -> RunFold:
         budget, vertices = self._budget(weight), self._encoder.count
         if vertices <= budget.most_vertices:
             if self._fold is None:
@@ -220,7 +220,7 @@ class GroupFold(EncodedFold):
         assert self._fold is not None
         return self._fold
 
-    def _budget(self, weight: np.dtype[Any]) -> MemoryRunBudget:
+    def _budget(self, weight: DType) -> MemoryRunBudget:
         if self.engine.on_host or not self._sizes.memory:
             return MemoryRunBudget(self._sizes.memory, weight.itemsize)
         return MemoryRunBudget(device_bytes(self.engine) - result_bytes(), weight.itemsize, _GPU_SORT, _GPU_SCAN)
@@ -304,7 +304,7 @@ def _hashes(tables: Iterator[pa.Table], kind: str) -> RowHashes:
     return RowHashes(columns, ColumnTypes(source, target, kind))
 
 
-def _by_key(pieces: Iterator[Rows], weight: np.dtype[Any], first: int, parts: int) -> Iterator[Rows]:
+def _by_key(pieces: Iterator[Rows], weight: DType, first: int, parts: int) -> Iterator[Rows]:
     """Check that keys ascend, and that all rows are of the group's partitions."""
     last = 0
     for rows in pieces:

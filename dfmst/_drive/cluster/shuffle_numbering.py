@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, rows_on
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, near_columns
 from dfmst._drive.cluster.tables import check_kinds
@@ -131,7 +131,7 @@ def number_ids(groups: list[TaskColumns | None]) -> list[Any]:
 def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
     dictionary = Dictionary(engine) if engine.on_host else DeviceDictionary(engine)
 
-    def number(ids: Any) -> Array:
+    def number(ids: Column) -> Array:
         if isinstance(dictionary, DeviceDictionary):  # ids of one group are integers: those of all groups are
             return dictionary.numbers(ids)
         return dictionary.look_up(arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids, extend=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column
 from dfmst._drive.cluster.devices import TaskColumns, has_room, register_for_gpus, task_engine
 from dfmst._edges.arrow_values import native_values
 from dfmst._edges.encode import are_integers
@@ -71,7 +71,7 @@ def travelling_ids(ids: IdColumns) -> tuple[pa.Array, pa.Array]:
     return _narrow(ids.source), _narrow(ids.target)
 
 
-def _narrow(column: Any) -> pa.Array:
+def _narrow(column: Column) -> pa.Array:
     if not isinstance(column, np.ndarray):
         plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         plain = plain.combine_chunks() if isinstance(plain, pa.ChunkedArray) else plain

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Frame
 from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
 from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number, false_checkpoint
 from dfmst._drive.cluster.groups import Group, Reduction, StoredEncoder, TableFold, add_merge_tree, folded, merge
@@ -143,7 +143,7 @@ def light_bound(samples: list[KeySample], vertices: int | None) -> tuple[int, in
     return int(key[at]), int(row[at])
 
 
-def part_digest(number: int, part: Any, table: Table) -> dict[int, int]:
+def part_digest(number: int, part: Frame, table: Table) -> dict[int, int]:
     """Return the digest of a partition's edges by its number; none for a file, which has a stamp."""
     return {} if isinstance(part, FileRows) else {number: table_digest(table)}
 

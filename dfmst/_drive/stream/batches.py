@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._edges.device_frame import DEVICE
 from dfmst._edges.edge_table import HOST, CheckedColumns
 from dfmst._edges.host_frame import FrameView
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
         """Number of rows."""
         return len(self.frame)
 
-    def column(self, name: Any) -> Any:
+    def column(self, name: ColumnName) -> Any:
         """Return a column by its name."""
         return self.frame.column(name)
 
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
         """Return a span of the rows."""
         return Batch(self.frame.part(begin, end), self.first + begin, self.place, self.row + begin)
 
-    def on_host(self, names: Sequence[Any]) -> Batch:
+    def on_host(self, names: Sequence[ColumnName]) -> Batch:
         """Return these columns on the host."""
         if not self.frame.on_device:
             return self
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
             frame=FrameView(pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
         )
 
-    def readable_on_device(self, ids: Sequence[Any], weight: Any) -> bool:
+    def readable_on_device(self, ids: Sequence[Any], weight: ColumnName) -> bool:
         """Whether kernels of a GPU read the rows: they are in its memory, ids are integers, weights no decimals."""
         if not self.frame.on_device:
             return False
@@ -121,7 +121,7 @@ def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
     else:
         engine, readers, batch = host_engine(job.engine), HOST, batch.on_host(job.names)
 
-    def column(name: Any) -> Any:
+    def column(name: ColumnName) -> Any:
         return weights.read(name, batch) if name in columns.weights else batch.column(name)
 
     with batch.located_errors():
@@ -140,7 +140,7 @@ class WeightTypes:
         self.kinds: dict[Any, pa.DataType] = dict(kinds or {})
         self._places = dict.fromkeys(self.kinds, "the forest")
 
-    def read(self, name: Any, batch: Batch) -> Any:
+    def read(self, name: ColumnName, batch: Batch) -> Any:
         """Return the weights of a batch in the type of the first."""
         column = batch.column(name)
         stored = getattr(column, "dtype", None)
@@ -163,7 +163,7 @@ class WeightTypes:
             raise InvalidEdgesError(message, "give the column one type everywhere") from error
 
 
-def _wide(name: Any, kind: Any) -> InvalidEdgesError:
+def _wide(name: ColumnName, kind: Any) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
     return InvalidEdgesError(
         message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import showing
+from dfmst._common.types import DType, Frame
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import EdgeSource, input_names, on_device, open_source
@@ -99,7 +99,7 @@ def memory_of(limits: Limits) -> tuple[int, int]:
 
 @contextmanager
 def opened_job(
-    edges: Any, request: Request, step: str, *, sets: bool = False, once: bool = False
+    edges: Frame, request: Request, step: str, *, sets: bool = False, once: bool = False
 ) -> Iterator[tuple[EdgeSource, Job]]:
     """Context manager: open the source and the directories of a run; an error gives the directories back."""
     solver, limits = request.solver, request.limits
@@ -130,7 +130,7 @@ def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
     fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
     fingerprint["result"] = "components" if job.sets else "forest"
 
-    def make_run(weight: np.dtype[Any]) -> Run:
+    def make_run(weight: DType) -> Run:
         assert job.spill is not None
         return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
 
@@ -138,7 +138,7 @@ def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
     return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
-def deliver(find: Callable[[], Any], edges: Any, output: str | os.PathLike[str] | None) -> Any:
+def deliver(find: Callable[[], Any], edges: Frame, output: str | os.PathLike[str] | None) -> Any:
     """Find a result of `edges`, and return its frame, or write it and return the path."""
     if output is not None:  # before rows are read
         check_format(output)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, DType
 from dfmst._drive.stream.batches import Batch, Job, Locators, T, WeightTypes, prefetch, read_batch
 from dfmst._drive.stream.encode_rows import Position, RowEncoder
 from dfmst._drive.stream.sources import EdgeSource
@@ -136,7 +136,7 @@ class Pass(ABC):
         self.fold.add(rows)
 
     @abstractmethod
-    def _new_fold(self, kind: np.dtype[Any]) -> Any:
+    def _new_fold(self, kind: DType) -> Any:
         """Make a fold of rows with weights of this type."""
 
     @abstractmethod
@@ -209,7 +209,7 @@ class _ForestPass(Pass):
         assert isinstance(state.rows, Run)
         self._refold_run(state.rows)
 
-    def _new_fold(self, kind: np.dtype[Any]) -> Fold:
+    def _new_fold(self, kind: DType) -> Fold:
         self.coder.note_weight(kind)
         memory, maximum = self.memory, self.job.columns.heavy_first
         if memory.in_runs:

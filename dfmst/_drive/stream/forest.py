@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import showing
-from dfmst._common.types import Array, Columns, PathName
+from dfmst._common.types import Array, Columns, Frame, PathName
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.deliver import Delivered, memory_of, opened_job
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
@@ -78,7 +78,7 @@ class StreamRows(Delivered, ForestRows):
         return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
 
-def find(edges: Any, request: Request) -> Forest:
+def find(edges: Frame, request: Request) -> Forest:
     """Find the forest of a stream without reading its rows."""
     with opened_job(edges, request, "folding") as (source, job):
         folded = fold_source(source, job)
@@ -98,7 +98,7 @@ def find(edges: Any, request: Request) -> Forest:
 
 @with_options("stream", StreamVerifying, memory_limit=STREAM_MEMORY)
 def verify(
-    edges: Any,
+    edges: Frame,
     forest: PathName,
     source: Columns = "source",
     target: Columns = "target",

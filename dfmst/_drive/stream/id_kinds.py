@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
+from dfmst._common.types import ColumnName
 from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
 from dfmst._edges.unify import native_type
 from dfmst._edges.view import View
@@ -23,7 +24,7 @@ class IdKinds:
     types: dict[Any, None] = field(default_factory=dict)  # of the frames' library
     view: View | None = None  # None: the source is files
 
-    def note(self, view: View, names: Sequence[Any]) -> None:
+    def note(self, view: View, names: Sequence[ColumnName]) -> None:
         """Note the types of another frame."""
         if self.view is None:
             self.view = view.part(0, 0)
@@ -54,7 +55,7 @@ class IdKinds:
             return pa.ExtensionArray.from_storage(kind, ids.cast(kind.storage_type))
         return ids.cast(kind)
 
-    def plain_type(self, name: Any) -> pa.DataType:
+    def plain_type(self, name: ColumnName) -> pa.DataType:
         """Return the Arrow type of a column without an encoding; null if the frames' library does not say it."""
         if self.view is None:
             (kind,) = self.types

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array, Vertices
+from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
@@ -38,7 +38,7 @@ _GROUPED = 12  # columns of 4 bytes that are as large as the order of the edges 
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
-def label(edges: Any, request: Request, thresholds: Thresholds | None, vertices: Vertices | None) -> Labels:
+def label(edges: Frame, request: Request, thresholds: Thresholds | None, vertices: Vertices | None) -> Labels:
     """Label the vertices of a stream by the clusters of its forest; without thresholds by their components."""
     if request.columns.conditions.by:
         check_one_graph(vertices)
@@ -54,7 +54,7 @@ def label(edges: Any, request: Request, thresholds: Thresholds | None, vertices:
         raise
 
 
-def _cut(store: StreamRows, thresholds: Thresholds, vertices: Any) -> Labels:
+def _cut(store: StreamRows, thresholds: Thresholds, vertices: Vertices | None) -> Labels:
     """Cut a forest, and label its vertices."""
     folded, job = store.folded, store.job
     engine, encoder = host_engine(job.engine), folded.encoder
@@ -100,7 +100,7 @@ class _StreamForest(SortedForest[Array]):
     def __len__(self) -> int:
         return len(self._sorted)
 
-    def weights(self, name: Any) -> Weights:
+    def weights(self, name: ColumnName) -> Weights:
         """Return the weights in order: times as Arrow's, other weights as Python's numbers."""
         ordered, kind = self._sorted[::-1] if self._maximum else self._sorted, self._folded.weight_types.get(name)
         if kind is not None and pa.types.is_temporal(kind):
@@ -173,7 +173,7 @@ class _SetsPass(Pass):
         super().__init__(source, job)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
 
-    def run(self, vertices: Any) -> Labels:
+    def run(self, vertices: Vertices | None) -> Labels:
         self.fold_all()
         if self.checkpoint and self.fold is not None:
             self._save(self.checkpoint)
@@ -205,7 +205,7 @@ class _SetsPass(Pass):
         self._runs.add(*self._numbered(None))
         self.coder.encoder, self.coder.full = self.coder.new_encoder(0), False
 
-    def _merged(self, runs: IdRuns, vertices: Any) -> tuple[StoredNumbers, Array]:
+    def _merged(self, runs: IdRuns, vertices: Vertices | None) -> tuple[StoredNumbers, Array]:
         """The same of all ids that were put aside."""
         if self.fold is not None:
             runs.add(*self._numbered(None))
@@ -225,7 +225,7 @@ class _SetsPass(Pass):
         assert self.job.spill is not None
         return StoredNumbers(self.job.spill, path, total, held), runs.unite(total).labels()
 
-    def _new_fold(self, kind: np.dtype[Any]) -> SetsFold:
+    def _new_fold(self, kind: DType) -> SetsFold:
         return SetsFold(self.coder.engine, self.known or 0)
 
     def _take(self, rows: Rows) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property, pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.id_kinds import IdKinds
@@ -121,7 +121,13 @@ class Numbered:
 
 
 def number_vertices(
-    source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget
+    source: EdgeSource,
+    job: Job,
+    engine: Engine,
+    encoder: Encoder,
+    flags: Array,
+    vertices: Vertices | None,
+    budget: Budget,
 ) -> Numbered:
     """Order the flagged vertices by group and id; or all `vertices`, which must include the flagged ones."""
     if job.columns.conditions:
@@ -147,7 +153,7 @@ def _ascending(ids: pa.Array) -> Array:
     return positions.astype(np.uint32)
 
 
-def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Any, budget: Budget) -> Array:
+def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Vertices | None, budget: Budget) -> Array:
     """Return the vertices of listed ids, in ascending order of the ids; ids of no row become new vertices."""
     ascending = listed_ids(vertices, encoder.type or (pa.int64() if encoder.count else pa.null()))
     known = encoder.count
@@ -172,7 +178,7 @@ def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Any
     return listed
 
 
-def listed_ids(vertices: Any, kind: pa.DataType) -> pa.Array:
+def listed_ids(vertices: Vertices | None, kind: pa.DataType) -> pa.Array:
     """Return listed ids in ascending order, in a type that compares with ids of another one."""
     ids = ids_like(("vertices", id_column(vertices)), ("ids", pa.nulls(0, kind)))
     if ids.null_source is not None:

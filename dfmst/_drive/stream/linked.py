@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dfmst._common.progress import Tell, showing
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.stream.batches import Batch, WeightTypes, prefetch
 from dfmst._drive.stream.deliver import Delivered, deliver
 from dfmst._drive.stream.sources import EdgeSource, open_source
@@ -27,11 +27,11 @@ _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, 
 
 
 def linked_rows(
-    table: Any,
+    table: Frame,
     on: Any,
     *,
     max_group: int | None = None,
-    keep: Any = None,
+    keep: ColumnName = None,
     empty_links: bool = False,
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
@@ -159,7 +159,7 @@ class _Run:
                 self._rows = batch.first + batch.rows
                 yield batch
 
-    def _order(self, name: Any) -> tuple[Array, Array | None]:
+    def _order(self, name: ColumnName) -> tuple[Array, Array | None]:
         """Return the keys of the column that chooses the rows to keep, of all batches."""
         if len({key.dtype for key, _ in self._keys}) > 1:
             message = f"column {name!r} holds values of different types in different batches"

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, prefetch, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used
 from dfmst._drive.stream.sources import EdgeSource
@@ -85,7 +85,7 @@ class Certifier:
         with suppress(RefutedError):
             list(self.pieces([]))  # none, as no columns are read
 
-    def pieces(self, names: Sequence[Any]) -> Iterator[Piece]:
+    def pieces(self, names: Sequence[ColumnName]) -> Iterator[Piece]:
         """Compare all rows, and yield columns of the forest's rows; raise RefutedError at the first violation."""
         if self.trees.cycle is not None:
             self._refute(describe_cycle(self._located(), self.trees.cycle, self.job.columns.maximum, _row))
@@ -284,7 +284,7 @@ def forest_total(source: EdgeSource, forest: FoldedForest, columns: EdgeColumns)
     return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
 
 
-def _read_weights(source: EdgeSource, forest: FoldedForest, name: Any) -> Iterator[Array]:
+def _read_weights(source: EdgeSource, forest: FoldedForest, name: ColumnName) -> Iterator[Array]:
     """Read the weights of the forest's rows, of which the fold has keys."""
     for rows in source.take(Locators(forest.rows), [name], _PIECE):
         column, known = open_frame(rows).column(name), forest.weight_types.get(name)
@@ -310,7 +310,7 @@ def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
     return bool(large_types().get(kind, kind) == known)
 
 
-def _read(source: EdgeSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
+def _read(source: EdgeSource, forest: FoldedForest, names: list[ColumnName]) -> Iterator[Piece]:
     """Read columns of the forest's rows; without names only their number."""
     read, rows = 0, len(forest.rows)
     if not names:

@@ -25,7 +25,7 @@ def points_forest(
     k: int | None = None,
     min_samples: int | None = None,
     box: Box | None = None,
-    edges: Any = None,
+    edges: Frame = None,
     return_exact: bool = False,
     threads: int | None = None,
 ) -> Any:
@@ -154,7 +154,7 @@ def euclidean_forest(
     k: int | None = None,
     min_samples: int | None = None,
     box: Box | None = None,
-    edges: Any = None,
+    edges: Frame = None,
     return_exact: bool = False,
     threads: int | None = None,
 ) -> Any:
@@ -305,19 +305,19 @@ def default_neighbors(measured: Measured) -> int:
     return _NEAR if len(measured.coordinates) <= 3 else _FAR
 
 
-def _neighbors(argument: str, value: Any, read: Points) -> int:
+def _neighbors(argument: str, value: object, read: Points) -> int:
     """Check a number of neighbors; at most all other points are neighbors."""
     return min(positive(argument, value), max(0, read.number - 1))
 
 
-def positive(argument: str, value: Any) -> int:
+def positive(argument: str, value: object) -> int:
     count = whole_number(argument, value)
     if count < 1:
         raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "pass a number of neighbors")
     return count
 
 
-def _core(value: Any, read: Points) -> int:
+def _core(value: object, read: Points) -> int:
     count, points = positive("min_samples", value), read.number
     if points > 1 and count >= points:
         message = f"min_samples is {count}, and there are {points:,} points: a point has 1 to {points - 1:,} others"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.provenance import check_fields, read_record
@@ -48,7 +48,7 @@ class Lines(NamedTuple):
     y: Array
 
 
-def geometry_name(frame: Any) -> Any:
+def geometry_name(frame: Frame) -> Any:
     """Return the column of a frame's geometries; ``None`` if nothing says that it has one."""
     name = getattr(frame, "active_geometry_name", None)  # of GeoPandas
     if isinstance(name, str):
@@ -60,7 +60,7 @@ def geometry_name(frame: Any) -> Any:
     return name or next(arrow, None)
 
 
-def geometry_names(frame: Any) -> list[Any]:
+def geometry_names(frame: Frame) -> list[Any]:
     if isinstance(frame, pa.Table):
         return geometry_fields(frame.schema)
     if isinstance(getattr(frame, "active_geometry_name", None), str):
@@ -68,7 +68,7 @@ def geometry_names(frame: Any) -> list[Any]:
     return []
 
 
-def geo_metadata(frame: Any) -> dict[str, Any]:
+def geo_metadata(frame: Frame) -> dict[str, Any]:
     """Return GeoParquet's metadata; an empty dictionary if there are none."""
     text = (frame.schema.metadata or {}).get(b"geo") if isinstance(frame, pa.Table) else None
     if text is None:
@@ -82,12 +82,12 @@ def geo_metadata(frame: Any) -> dict[str, Any]:
     return about
 
 
-def is_degrees(frame: Any, name: Any) -> bool:
+def is_degrees(frame: Frame, name: ColumnName) -> bool:
     """Whether a column of geometries has longitudes and latitudes, by its reference system; yes without one."""
     return is_geographic(frame, name) is not False
 
 
-def is_geographic(frame: Any, name: Any) -> bool | None:
+def is_geographic(frame: Frame, name: ColumnName) -> bool | None:
     """Whether the reference system of a column of geometries is in degrees; ``None``: it is not known."""
     if not isinstance(frame, pa.Table):
         system = frame[name].array.crs if _is_geopandas(frame, name) else None
@@ -126,12 +126,12 @@ def _in_degrees(system: Any) -> bool | None:
     )
 
 
-def _is_geopandas(frame: Any, name: Any) -> bool:
+def _is_geopandas(frame: Frame, name: ColumnName) -> bool:
     kinds: Any = getattr(frame, "dtypes", None)
     return hasattr(kinds, "get") and type(kinds.get(name)).__name__ == "GeometryDtype"
 
 
-def frame_of_geometries(points: Any) -> Any:
+def frame_of_geometries(points: Frame) -> Any:
     """Return a frame of one column of geometries, a ``GeoSeries`` or objects of Shapely; other points as they are."""
     if type(getattr(points, "dtype", None)).__name__ == "GeometryDtype":
         column = points if hasattr(points, "to_frame") else sys.modules["geopandas"].GeoSeries(points)
@@ -143,7 +143,7 @@ def frame_of_geometries(points: Any) -> Any:
 _MISSING = {"NoneType", "NAType", "NaTType", "float"}  # types of missing values next to objects
 
 
-def _objects(values: Any) -> Array | None:
+def _objects(values: Column) -> Array | None:
     """Return a column or list of Shapely's geometries as an array; ``None`` of other values."""
     if not isinstance(values, (list, tuple)) and "object" not in str(getattr(values, "dtype", "")).lower():
         return None
@@ -154,7 +154,7 @@ def _objects(values: Any) -> Array | None:
     return objects
 
 
-def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
+def _shapely_wkb(name: ColumnName, objects: Array) -> pa.ChunkedArray:
     known = np.array([type(value).__module__.startswith("shapely") for value in objects], bool)
     wrong = [row for row in np.flatnonzero(~known).tolist() if type(objects[row]).__name__ not in _MISSING]
     if wrong:
@@ -165,7 +165,7 @@ def _shapely_wkb(name: Any, objects: Array) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(cells, pa.binary())])
 
 
-def geometry_column(view: View, name: Any) -> pa.ChunkedArray | None:
+def geometry_column(view: View, name: ColumnName) -> pa.ChunkedArray | None:
     """Return a column of geometries as WKB or as nested coordinates; ``None`` if it holds other values."""
     if view.frame.implementation.is_pandas() and _is_geopandas(view.native, name):
         cells = sys.modules["geopandas"].array.to_wkb(view.native[name].array)
@@ -197,7 +197,7 @@ def _whole(column: pa.ChunkedArray) -> Any:
     return whole
 
 
-def read_lines(column: pa.ChunkedArray, name: Any) -> Lines:
+def read_lines(column: pa.ChunkedArray, name: ColumnName) -> Lines:
     """Read all positions of lines."""
     whole = _whole(column)
     if _is_pair(whole.type):
@@ -214,7 +214,7 @@ def read_lines(column: pa.ChunkedArray, name: Any) -> Lines:
     return Lines(offset, *_words(head.data, begins, np.repeat(head.little, count), "f8", 2).T)
 
 
-def read_geometry(column: pa.ChunkedArray, name: Any) -> Geometry:
+def read_geometry(column: pa.ChunkedArray, name: ColumnName) -> Geometry:
     """Read the first and the last position of each geometry."""
     whole = _whole(column)
     if is_wkb(whole.type):
@@ -229,7 +229,7 @@ def read_geometry(column: pa.ChunkedArray, name: Any) -> Geometry:
     raise UnsupportedFrameError(message, "take their centroids, or name two columns of numbers")
 
 
-def _heights(places: Any, name: Any) -> Array | None:
+def _heights(places: Any, name: ColumnName) -> Array | None:
     """Coordinates z of positions, if they have any; the third of a list's numbers, unless its field is named xym."""
     if not pa.types.is_fixed_size_list(places.type):
         return _positions(places, name, "z")[0] if places.type.get_field_index("z") >= 0 else None
@@ -240,7 +240,7 @@ def _heights(places: Any, name: Any) -> Array | None:
     return None if size == 2 or axes == "xym" else _positions(places, name, "z")[0]
 
 
-def _positions(places: Any, name: Any, which: str = "xy") -> Array:
+def _positions(places: Any, name: ColumnName, which: str = "xy") -> Array:
     """Coordinates x and y, or others; NaN of a null."""
     if pa.types.is_fixed_size_list(places.type):
         axes = (
@@ -260,7 +260,7 @@ def _positions(places: Any, name: Any, which: str = "xy") -> Array:
     return found
 
 
-def _of_lines(lines: Any, name: Any) -> Geometry:
+def _of_lines(lines: Any, name: ColumnName) -> Geometry:
     begins, ends = (np.asarray(lines.offsets)[part] for part in (slice(-1), slice(1, None)))
     places = _positions(lines.values, name)
     full = np.asarray(lines.is_valid()) & (ends > begins)
@@ -282,7 +282,7 @@ class _Heads(NamedTuple):
     high: Array  # whether positions have a height, Z
 
 
-def _read_heads(column: Any) -> _Heads:
+def _read_heads(column: Column) -> _Heads:
     """Read points and lines as ISO's or PostGIS' WKB, of either byte order."""
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -304,7 +304,7 @@ def _read_heads(column: Any) -> _Heads:
     return _Heads(data, kind, little, first, 8 * axes, ends, full, high)
 
 
-def _of_wkb(column: Any) -> Geometry:
+def _of_wkb(column: Column) -> Geometry:
     head = _read_heads(column)
     last = np.where(head.kind == LINE, head.end - head.step, head.first)
     found, height = np.full((2, 2, len(column)), np.nan), None

@@ -7,12 +7,13 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, plural, real_number
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._engines import Engine
 from dfmst._trees.points.read import Points, check_no_correlations
 from dfmst._trees.points.tree import EUCLID, Space
@@ -84,7 +85,7 @@ def _period(box: Any, axes: int) -> Array | None:
     return np.array(lengths) if any(lengths) else None
 
 
-def _wrapped(xp: Any, coordinates: Array, period: Array) -> Array:
+def _wrapped(xp: ModuleType, coordinates: Array, period: Array) -> Array:
     """Coordinates inside a periodic box, from 0 to below its length."""
     inside: Array = xp.ascontiguousarray(xp.array(coordinates, np.float64))
     for place, length in enumerate(period.tolist()):
@@ -167,7 +168,7 @@ def latitude_of(first: Any, second: Any) -> int:
     return int(sides == [_EAST, _NORTH] or any(differ))
 
 
-def degrees_among(names: tuple[Any, ...]) -> tuple[Any, Any] | None:
+def degrees_among(names: tuple[ColumnName, ...]) -> tuple[Any, Any] | None:
     """Return a latitude and a longitude by their names; ``None`` if there are none."""
     known = {str(name).casefold(): name for name in names}
     pairs = ((name, known[other]) for name in names for other in _partners(name) if other in known)
@@ -175,11 +176,11 @@ def degrees_among(names: tuple[Any, ...]) -> tuple[Any, Any] | None:
     return next(pairs, (said[_NORTH], said[_EAST]) if {_NORTH, _EAST} <= said.keys() else None)
 
 
-def _words(name: Any) -> list[str]:
+def _words(name: ColumnName) -> list[str]:
     return _LETTERS.findall(_BETWEEN_WORDS.sub(" ", str(name)).casefold())
 
 
-def _partners(name: Any) -> set[str]:
+def _partners(name: ColumnName) -> set[str]:
     """Return names of longitudes that differ from the name of a latitude in this word alone: reclat, reclong."""
     text = str(name).casefold()
     parts = (re.split(f"({term})", text) for term in ("latitude", "lat"))
@@ -187,7 +188,7 @@ def _partners(name: Any) -> set[str]:
     return {f"{begin}{term}{end}" for begin, end in cuts for term in _TERMS[_EAST]}
 
 
-def _said(name: Any) -> str | None:
+def _said(name: ColumnName) -> str | None:
     """Return whether a name has the word latitude or longitude, or both; ``long`` counts as its last word."""
     text, words = str(name).casefold(), _words(name)
     known = {*_LETTERS.findall(text), *words} - {"long"} | {*words[-1:]}
@@ -195,7 +196,7 @@ def _said(name: Any) -> str | None:
     return _BOTH if len(sides) > 1 else sides[0] if sides else None
 
 
-def _axis(name: Any) -> str | None:
+def _axis(name: ColumnName) -> str | None:
     """Return which of x and y a name has as a word: x is the longitude."""
     words = set(_words(name))
     for axis, side, *others in (("x", _EAST, "easting", "ra"), ("y", _NORTH, "northing", "dec")):  # or of the sky
@@ -226,7 +227,7 @@ def _on_sphere(engine: Engine, points: Points, latitude_at: int) -> Array:
     return placed
 
 
-def _directions(xp: Any, points: Points, *, centered: bool) -> Array:
+def _directions(xp: ModuleType, points: Points, *, centered: bool) -> Array:
     """Points at distance 1 from the origin, after their mean is subtracted if they are centered."""
     values: Array = xp.ascontiguousarray(xp.array(points.coordinates, np.float64))
     if not values.size:
@@ -249,7 +250,7 @@ def _directions(xp: Any, points: Points, *, centered: bool) -> Array:
     return values
 
 
-def _total(xp: Any, values: Array, *, squared: bool = False) -> Array:
+def _total(xp: ModuleType, values: Array, *, squared: bool = False) -> Array:
     """Sum over the axes, one after the other, which needs no other column."""
     total: Array = xp.zeros(values.shape[1])
     for at in range(len(values)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import pc
-from dfmst._common.types import ROW_LIMIT, Array
+from dfmst._common.types import ROW_LIMIT, Array, Column, ColumnName, Columns, DType, Frame
 from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.frames import open_frame, open_host_frame
@@ -73,7 +74,7 @@ class Points(NamedTuple):
         return self.view.build({**{name: self.view.entries(self.ids, at) for name, at in ends.items()}, **numbers})
 
 
-def read_points(points: Any, columns: Any, ids: Any) -> Points:
+def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     rows, points = None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
@@ -105,7 +106,7 @@ _IDS_HINT = "name more columns, which identify a point together, or leave out id
 _IDS_OPTION = "ids=", "--id"
 
 
-def _identified(points: Points, view: View, names: list[Any]) -> Points:
+def _identified(points: Points, view: View, names: list[ColumnName]) -> Points:
     """Return the points with ids, each of one point: those of a column, or the texts of several columns, joined."""
     if view.on_device:
         ids = view.column(names[0])
@@ -137,7 +138,7 @@ def _check_no_matrix(coordinates: Array) -> None:
         raise InvalidEdgesError(f"{message}, as distances of all pairs are", hint)
 
 
-def rounding(kind: np.dtype[Any]) -> float:
+def rounding(kind: DType) -> float:
     """Return the part of the largest entry by which two ways of summing may differ."""
     return max(1e-9, 8 * float(np.finfo(kind if kind.kind == "f" else np.float64).eps))
 
@@ -153,7 +154,7 @@ def is_symmetric(values: Array, diagonal: float) -> bool:
     return bool((np.abs(values.diagonal() - diagonal) <= room).all() and (np.abs(values - values.T) <= room).all())
 
 
-def _of_geometry(column: pa.ChunkedArray, name: Any) -> tuple[Array, tuple[str, ...]]:
+def _of_geometry(column: pa.ChunkedArray, name: ColumnName) -> tuple[Array, tuple[str, ...]]:
     """Coordinates of points, ``float64`` of shape ``(axes, points)``, and the names of the axes."""
     geometry = read_geometry(column, name)
     wrong = ~np.isfinite(geometry.first).all(axis=0) | (geometry.kind != POINT)
@@ -175,7 +176,7 @@ def _of_geometry(column: pa.ChunkedArray, name: Any) -> tuple[Array, tuple[str, 
     return np.concatenate([geometry.first, height[None]]), ("x", "y", "z")
 
 
-def read_series(table: Any, columns: Any) -> Points:
+def read_series(table: Frame, columns: Columns | None) -> Points:
     """Read the columns of a table as points, whose coordinates are the rows."""
     view = open_frame(table, "table")
     names = _column_names(view, columns, [])
@@ -189,7 +190,7 @@ def read_series(table: Any, columns: Any) -> Points:
     return Points(values, view.of(frame), "column", kind="column")
 
 
-def _check_observations(values: Array, view: View, names: list[Any]) -> None:
+def _check_observations(values: Array, view: View, names: list[ColumnName]) -> None:
     """Refuse a matrix of correlations, or some of its columns, in place of observations."""
     every = view.names
     if len(names) < len(every) == len(view):
@@ -212,7 +213,7 @@ def check_no_correlations(values: Array) -> None:
         raise InvalidEdgesError(f"{message} on its diagonal: correlations, and no observations", f"{hint}; {_NO_PAIRS}")
 
 
-def _coordinates(view: View, names: list[Any]) -> Array:
+def _coordinates(view: View, names: list[ColumnName]) -> Array:
     """Columns as ``float64``, shape ``(columns, rows)``, in the frame's memory."""
     coordinates: Array = view.xp.empty((len(names), len(view)))
     for axis, name in enumerate(names):
@@ -227,7 +228,7 @@ def _checked(rows: Array, names: list[str]) -> Array:
     return rows
 
 
-def _check_finite(xp: Any, values: Array, name: Any) -> None:
+def _check_finite(xp: ModuleType, values: Array, name: ColumnName) -> None:
     """Refuse NaN, infinity, and coordinates whose squares are beyond float64."""
     wrong = ~xp.isfinite(values)
     if bool(wrong.any()):
@@ -239,7 +240,7 @@ def _check_finite(xp: Any, values: Array, name: Any) -> None:
         raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
 
 
-def _column_names(view: View, columns: Any, ids: list[Any]) -> list[Any]:
+def _column_names(view: View, columns: Columns | None, ids: list[Any]) -> list[Any]:
     """Names of the columns of coordinates; all but those of the ids if none is named."""
     known = view.names
     names = [name for name in known if name not in ids] if columns is None else columns
@@ -258,12 +259,12 @@ def _check_number(points: int, kind: str) -> None:
         raise CapacityError(message, "take a sample of them")
 
 
-def is_array(points: Any) -> bool:
+def is_array(points: Frame) -> bool:
     """Whether an object is an array or a list, and no frame."""
     return (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple))
 
 
-def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Array | None]:
+def _table(points: Frame, columns: Columns | None, ids: Column) -> tuple[pa.Table, list[str], Array | None]:
     """An array as a table of columns x0, x1 and so on, their names, and floats also as an array of these columns."""
     if columns is not None or ids is not None:
         raise InvalidEdgesError(
@@ -282,7 +283,7 @@ def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Ar
     return table, names, rows if rows.dtype == np.float64 else None
 
 
-def _numbers(name: Any, values: Any) -> Array:
+def _numbers(name: ColumnName, values: Column) -> Array:
     column: Any = plain_ids(arrow_column(name, values))
     kind = column.type
     if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):

@@ -20,7 +20,8 @@ Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclide
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def pieces(length: int) -> Iterator[slice]:
         yield slice(begin, begin + _PIECE)
 
 
-def first_in_runs(xp: Any, ordered: Array) -> Array:
+def first_in_runs(xp: ModuleType, ordered: Array) -> Array:
     """Flag the entries that differ from the one before."""
     first: Array = xp.ones(len(ordered), bool)
     first[1:] = ordered[1:] != ordered[:-1]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import open_host_frame
@@ -104,7 +105,7 @@ def _piles(points: Array, wanted: int) -> _Piles | None:
     return _Piles(kept, left, last[first[left]])
 
 
-def words_of(xp: Any, one: Array, other: Array) -> Array:
+def words_of(xp: ModuleType, one: Array, other: Array) -> Array:
     """Return pairs as words, the smaller number in the upper half."""
     low, high = xp.minimum(one, other).astype(np.uint64), xp.maximum(one, other).astype(np.uint64)
     return low << HALF | high  # type: ignore[no-any-return]
@@ -166,7 +167,7 @@ def first_of_equals(points: Array) -> Array | None:
     return first
 
 
-def given_pairs(edges: Any, points: Points) -> tuple[Array, Array]:
+def given_pairs(edges: Frame, points: Points) -> tuple[Array, Array]:
     """Read pairs of points as rows, each once and in ascending order; ``int64``."""
     one, other = _from_array(np.asarray(edges), points) if is_array(edges) else _from_frame(edges, points)
     rows = np.concatenate([one, other])
@@ -188,7 +189,7 @@ def _from_array(neighbors: Array, points: Points) -> tuple[Array, Array]:
     return one[known], other[known]
 
 
-def _from_frame(edges: Any, points: Points) -> tuple[Array, Array]:
+def _from_frame(edges: Frame, points: Points) -> tuple[Array, Array]:
     view = open_host_frame(edges)
     columns = [arrow_column(name, view.column(name)) for name in ("source", "target")]
     if points.ids is not None:

@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 from networkx.algorithms.tree.mst import ALGORITHMS, EdgePartition
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst.interop.networkx.frame import convert_from_nx, convert_to_nx, from_pandas_edgelist
 from dfmst.interop.networkx.graph import Graph, forest_graph
 
@@ -69,7 +69,7 @@ def _edges_function(original: Any, maximum: bool) -> Callable[..., Any]:
     def find(
         G: Graph,
         algorithm: str = "kruskal",
-        weight: Any = "weight",
+        weight: ColumnName = "weight",
         keys: bool = True,
         data: bool = True,
         ignore_nan: bool = False,
@@ -85,7 +85,7 @@ def _edges_function(original: Any, maximum: bool) -> Callable[..., Any]:
 def _tree_function(original: Any, maximum: bool) -> Callable[..., Any]:
     """Return the counterpart of a function of NetworkX that returns a forest as a graph."""
 
-    def find(G: Graph, weight: Any = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
+    def find(G: Graph, weight: ColumnName = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
         rows = _forest(G, algorithm, weight, ignore_nan, maximum)
         return original.orig_func(G.original, weight, algorithm, ignore_nan) if rows is None else forest_graph(G, rows)
 
@@ -99,7 +99,11 @@ maximum_spanning_tree = _tree_function(nx.maximum_spanning_tree, maximum=True)
 
 
 def partition_spanning_tree(
-    G: Graph, minimum: bool = True, weight: Any = "weight", partition: Any = "partition", ignore_nan: bool = False
+    G: Graph,
+    minimum: bool = True,
+    weight: ColumnName = "weight",
+    partition: Any = "partition",
+    ignore_nan: bool = False,
 ) -> Any:
     """See :func:`networkx.partition_spanning_tree`."""
     weights = _weights(G, weight, ignore_nan)
@@ -117,7 +121,7 @@ def partition_spanning_tree(
     return forest_graph(G, G.forest(rank, rows))
 
 
-def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
+def _weights(graph: Graph, attribute: ColumnName, ignore_nan: bool) -> Array | None:
     """Weights as a column; ``None`` if the call is NetworkX's, or raises there."""
     weights = graph.weights(attribute)
     if weights is None or (not ignore_nan and np.isnan(weights).any()):
@@ -125,7 +129,7 @@ def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
     return weights
 
 
-def _forest(graph: Graph, algorithm: str, attribute: Any, ignore_nan: bool, maximum: bool) -> Array | None:
+def _forest(graph: Graph, algorithm: str, attribute: ColumnName, ignore_nan: bool, maximum: bool) -> Array | None:
     """The forest's edges in Kruskal's order; ``None`` if the call is NetworkX's."""
     refused = algorithm in _SIMPLE and graph.is_multigraph()
     if algorithm not in ALGORITHMS or refused or not len(graph):

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst.interop.networkx.graph import DirectedGraph, Graph
 
 
@@ -43,7 +43,7 @@ class ColumnGraph(Graph):
         """No attributes: graph and nodes have none."""
         return {}, None
 
-    def values(self, attribute: Any, default: Any) -> Any:
+    def values(self, attribute: ColumnName, default: Any) -> Any:
         """Values of an attribute, or the default for edges without it."""
         if attribute not in self._given:
             return [default] * len(self.source)
@@ -53,8 +53,8 @@ class ColumnGraph(Graph):
 
 def from_pandas_edgelist(
     df: Any,
-    source: Any = "source",
-    target: Any = "target",
+    source: ColumnName = "source",
+    target: ColumnName = "target",
     edge_attr: Any = None,
     create_using: Any = None,
     edge_key: Any = None,
@@ -70,7 +70,9 @@ def from_pandas_edgelist(
     return _graph_of_columns(df, source, target, columns, create_using is nx.MultiGraph)
 
 
-def _graph_of_columns(df: Any, source: Any, target: Any, attributes: list[Any], multigraph: bool) -> Graph:
+def _graph_of_columns(
+    df: Any, source: ColumnName, target: ColumnName, attributes: list[Any], multigraph: bool
+) -> Graph:
     import pandas as pd
 
     nodes, first, second = _numbered(df[source], df[target])

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dfmst import arrays
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._engines import select_engine
 from dfmst._trees.components import connected_components
 
@@ -63,7 +63,7 @@ class Graph:
         of_nodes = self._graph._node.values()
         return {**self._graph.graph}, [{**attributes} for attributes in of_nodes] if any(of_nodes) else None
 
-    def values(self, attribute: Any, default: Any) -> Any:
+    def values(self, attribute: ColumnName, default: Any) -> Any:
         """Values of an attribute now, or the default for edges without it."""
         try:
             return list(map(itemgetter(attribute), self._data))
@@ -114,7 +114,7 @@ class Graph:
         vertices = np.arange(len(self.nodes))
         return np.asarray(connected_components(edges, vertices=vertices, engine=engine_option())["component"])
 
-    def weights(self, attribute: Any) -> Array | None:
+    def weights(self, attribute: ColumnName) -> Array | None:
         """Weights as a column; ``None`` if no column holds them exactly.
 
         They are read at every call: NetworkX keeps this graph when ``G[u][v]["weight"] = 2`` changes one of them. Equal
@@ -164,7 +164,7 @@ class DirectedGraph(Graph):
         """Whether edges have a direction: always."""
         return True
 
-    def weights(self, attribute: Any) -> Array | None:
+    def weights(self, attribute: ColumnName) -> Array | None:
         """Refuse."""
         raise nx.NetworkXNotImplemented(_DIRECTED)
 
