@@ -15,14 +15,13 @@ from typing import Any, Unpack
 
 from dfmst._common.types import ColumnName, Columns, PathName, Scalar, Vertices
 from dfmst._drive.stream.deliver import deliver
-from dfmst._drive.stream.forest import find, verify_file
+from dfmst._drive.stream.forest import find, verify
 from dfmst._drive.stream.label import label
 from dfmst._drive.stream.labels import Labels
 from dfmst._drive.stream.linked import linked_rows
 from dfmst._drive.stream.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
-from dfmst._trees.certificate import Certificate
 from dfmst._trees.cut import Thresholds
 from dfmst._trees.request import (
     STREAM_MEMORY,
@@ -30,7 +29,6 @@ from dfmst._trees.request import (
     StreamOptions,
     StreamRunning,
     StreamSolving,
-    StreamVerifying,
     with_options,
 )
 from dfmst._trees.result import Forest
@@ -198,64 +196,6 @@ def fold(
     return find(edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options))
 
 
-@_of_stream(StreamVerifying)
-def verify(
-    edges: Any,
-    forest: PathName,
-    source: Columns = "source",
-    target: Columns = "target",
-    weight: Columns | None = "weight",
-    *,
-    maximum: bool = False,
-    **options: Unpack[StreamVerifying],
-) -> Certificate:
-    """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
-
-    The file's record says which rows of `edges` its rows are (dfmst writes one). Those are read again and compared,
-    column by column; then every other row is compared with its path in the forest.
-
-    Parameters
-    ----------
-    edges
-        Parquet files: a path, a directory, a pattern, a list of these, or a ``pyarrow.dataset``.
-    forest
-        A Parquet file that dfmst has written.
-    source, target, weight
-        Column names in both; ``weight=None``: all weights are equal.
-    maximum
-        Check for the maximum spanning forest.
-    by, keep, drop
-        As the forest was made.
-    memory_limit, engine, invalid, threads, progress
-        As for :func:`dfmst.stream.minimum_spanning_forest`; the forest takes 100 bytes a vertex.
-
-    Returns
-    -------
-    certificate
-        True if the forest is right; otherwise it names the first wrong row and the reason (:func:`dfmst.verify`).
-
-    Raises
-    ------
-    InvalidEdgesError
-        The file has no record of its rows, or was made with other columns or in another order.
-    CapacityError
-        The linked forest does not fit the limit.
-    ColumnNotFoundError, FormatError, UnsupportedFrameError
-        A column is missing; the forest or the edges are not Parquet, or changed during the run.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pyarrow.parquet
-    >>> import dfmst
-    >>> table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
-    >>> pa.parquet.write_table(table, "edges.parquet")
-    >>> path = dfmst.stream.minimum_spanning_forest("edges.parquet", output="forest.parquet")
-    >>> print(dfmst.stream.verify("edges.parquet", "forest.parquet"))
-    verified: 2 rows, 1 component, total weight 3
-    """
-    return verify_file(edges, forest, Request.of(source, target, weight, maximum=maximum, **options))
-
-
 @_of_stream(StreamRunning)
 def connected_components(
     edges: Any,
@@ -277,39 +217,25 @@ def connected_components(
     edges
         As for :func:`minimum_spanning_forest`, or an iterator of frames, as they are read once. A checkpoint needs
         Parquet files.
-    source, target, engine, invalid, threads
+    source, target, vertices, by, engine, invalid, threads
         As for :func:`dfmst.connected_components`.
-    vertices
-        All vertices: a list, an array or a column of ids, each once. One without edges is a component of its own.
-        ``None``: the ends of the rows.
-    by
-        A column, or a list of columns, of groups of rows, each of which has its own graph. The columns come first in
-        the result, and groups are in ascending order, null last.
     memory_limit
         Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
         batches. Dense integers need 5 bytes a vertex more; other ids 64 MiB and 32 bytes a vertex, texts 36 bytes and
         2.3 times their length. `vertices` and a returned table come on top.
     gpu_memory_limit
-        Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB. Integer ids are numbered on the GPU, others on the
-        host.
-    output
-        File for the table (Parquet, Arrow, CSV or TSV), written in pieces instead of returned. It must not be one of
-        the input's files, nor be in a directory of them.
-    checkpoint
-        Directory for checkpoints; an interrupted run continues from the last one.
+        Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB.
+    output, checkpoint, progress
+        As for :func:`minimum_spanning_forest`.
     spill_dir
         Directory on a local disk for ids that are not dense integers and do not fit the limit: 8 bytes a vertex are
         then enough, next to a part of the ids. Not with `checkpoint`. The files are removed at the end.
-    progress
-        True for a bar with rows, rows a second, remaining time and memory; or a function that is called with the rows
-        done and all rows (``None``: unknown).
 
     Returns
     -------
     components
-        One row a vertex in ascending order: ``vertex``, and ``component``, the smallest vertex of its component; both
-        have the type of the id columns. A ``pyarrow.Table`` if the edges are Parquet files, otherwise a frame of the
-        edges' kind. With `output`, the path.
+        The rows and columns of :func:`dfmst.connected_components`: a ``pyarrow.Table`` if the edges are Parquet files,
+        otherwise a frame of the edges' kind. With `output`, the path.
 
     Raises
     ------
@@ -353,14 +279,12 @@ def fold_components(
     Parameters
     ----------
     on_checkpoint
-        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
-        ``"saved"`` and the rows done whenever a checkpoint is written.
+        As for :func:`fold`.
 
     Returns
     -------
     labels
-        Has the counts `source_rows`, `dropped`, `vertices`, `groups` (by column) and `largest`; its `frame` is the
-        table, and ``write(path)`` writes it.
+        Has counts: `source_rows`, `dropped`, `vertices`, `groups`, `largest`; a `frame`; ``write(path)`` writes that.
 
     Examples
     --------
@@ -394,8 +318,7 @@ def clusters(
 ) -> Any:
     """Cut the forest of a stream of edge tables into clusters: single-linkage clusters, at one threshold or several.
 
-    The rows are read once and folded into their forest, whose edges are then cut. The table is that of
-    :func:`dfmst.clusters`.
+    The rows are read once and folded into their forest, whose edges are then cut, as :func:`dfmst.clusters` does.
 
     Parameters
     ----------
@@ -411,20 +334,14 @@ def clusters(
     Returns
     -------
     clusters
-        One row a vertex in ascending order: ``vertex``, and ``cluster``, the smallest vertex of its cluster. Of several
-        thresholds one column each instead: ``d5``, ``d10`` for ``distance=[5, 10]``, ``k2``, ``k3`` for
-        ``n_clusters=[2, 3]``. A ``pyarrow.Table`` if the edges are Parquet files, otherwise a frame of the edges' kind.
-        With `output`, the path.
+        The rows and columns of :func:`dfmst.clusters`: a ``pyarrow.Table`` if the edges are Parquet files, otherwise a
+        frame of the edges' kind. With `output`, the path.
 
     Raises
     ------
-    CapacityError
-        The vertices do not fit the limit; the error names a limit that is enough.
-    InvalidEdgesError
-        There are more components, or fewer vertices, than clusters to make.
-    ValueError
-        Neither or both of `n_clusters` and `distance`, or a distance that does not compare with the weights.
-    ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
+    InvalidEdgesError, ValueError
+        As for :func:`dfmst.clusters`.
+    CapacityError, ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
         As for :func:`minimum_spanning_forest`.
 
     Examples

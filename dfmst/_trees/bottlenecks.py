@@ -86,6 +86,7 @@ def bottlenecks(
     balanced trees. Journal of the ACM 26 (1979).
     """
     request = Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options)
+    source, target, weight = request.columns.names
     ends, index = _ends(pairs, source, target)
     ordered = order_forest(forest, request, argument="forest")
     if not ordered.view.on_device and any(is_device_column(ids) for _, ids in ends):

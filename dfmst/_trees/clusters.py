@@ -118,6 +118,7 @@ def clusters(
     """
     conditions = max_size is not None or one_per is not None
     request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    source, target, weight = request.columns.names
     thresholds = Thresholds.of(n_clusters, distance, weight, maximum=request.columns.maximum, optional=conditions)
     if conditions and by is not None and n_clusters is not None:
         raise ValueError("n_clusters= and by= cannot be combined with max_size= or one_per=; leave one of them out")
@@ -239,7 +240,8 @@ def single_linkage(
     join = None if join is None else real_number("join", join)
     if by is not None and (join is not None or as_scipy):
         raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
-    forest = order_forest(edges, Request.of(source, target, weight, by=by, joint_keys=False, **options), vertices)
+    request = Request.of(source, target, weight, by=by, joint_keys=False, **options)
+    forest, weight = order_forest(edges, request, vertices), request.columns.weight
     with forest.engine.guard():
         left, right, size = merge_clusters(forest.engine, forest.source, forest.target, forest.vertices)
         merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from dfmst._common.arguments import check_choice, is_several, real_number, whole_number, yes_or_no
+from dfmst._common.arguments import check_choice, is_several, one_name, real_number, whole_number, yes_or_no
 from dfmst._common.dispatch import driven
 from dfmst._common.types import ROW_LIMIT, Array, Columns, Frame, Vertices
 from dfmst._edges.edge_table import EdgeTable
@@ -268,6 +268,7 @@ def _dendrograms(
     if metric not in (None, "euclidean") or ids is not None or box is not None:
         message = "metric=, ids= and box= are for points, and an edge table has distances already"
         raise ValueError(f"{message}; name the coordinates of points with columns=")
+    names = one_name(names[0]), one_name(names[1]), one_name(names[2])
     if isinstance(names[0], list):  # as points_forest takes them
         message = f"source names {len(names[0])} columns, and an edge table has one for an end"
         raise InvalidEdgesError(message, f"name the coordinates of points with columns={names[0]!r}")

@@ -98,6 +98,7 @@ def newick(
     if merges is not None:
         return _dendrogram(*merges, names)
     request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
+    source, target, weight = request.columns.names
     edges = order_forest(forest, request, vertices, argument="forest").to_host()
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)

@@ -88,7 +88,7 @@ def rooted(
     request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
     forest = order_forest(edges, request, vertices)
     with forest.engine.guard():
-        return _rooted_frame(forest, weight, root)  # type: ignore[no-any-return]
+        return _rooted_frame(forest, request.columns.weight, root)  # type: ignore[no-any-return]
 
 
 def _rooted_frame(forest: OrderedForest, weight: Any, root: Any) -> Frame:

@@ -87,6 +87,7 @@ def steiner_tree(
     (1988).
     """
     request = Request.of(source, target, weight, joint_keys=False, **options)
+    source, target, weight = request.columns.names
     view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
     with runner.guard():
         input = read_table(runner, view, request.columns)

@@ -37,8 +37,8 @@ def random_frame(seed: int = 0, vertices: int = 300, rows: int = 2000, ids: str 
 
 def forest_of(parts: Any, strategy: str, **options: Any) -> pd.DataFrame:
     """Compute the forest of a Dask frame in this process."""
-    options = {"strategy": strategy, **STRATEGIES[strategy], **options}
-    forest: Any = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **options)
+    chosen: dict[str, Any] = {"strategy": strategy, **STRATEGIES[strategy], **options}
+    forest: Any = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **chosen)
     return forest.compute(scheduler="synchronous")
 
 

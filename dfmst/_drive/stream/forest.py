@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import showing
-from dfmst._common.types import Array, PathName
+from dfmst._common.types import Array, Columns, PathName
 from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.deliver import Delivered, memory_of, opened_job
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
@@ -30,7 +30,7 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
-from dfmst._trees.request import Request
+from dfmst._trees.request import STREAM_MEMORY, Request, StreamVerifying, with_options
 from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
@@ -96,8 +96,62 @@ def find(edges: Any, request: Request) -> Forest:
     )
 
 
-def verify_file(edges: Any, forest: PathName, request: Request) -> Certificate:
-    """Check whether a file holds the forest of files."""
+@with_options("stream", StreamVerifying, memory_limit=STREAM_MEMORY)
+def verify(
+    edges: Any,
+    forest: PathName,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    maximum: bool = False,
+    **options: Unpack[StreamVerifying],
+) -> Certificate:
+    """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
+
+    The file's record says which rows of `edges` its rows are (dfmst writes one). Those are read again and compared,
+    column by column; then every other row is compared with its path in the forest.
+
+    Parameters
+    ----------
+    edges
+        Parquet files: a path, a directory, a pattern, a list of these, or a ``pyarrow.dataset``.
+    forest
+        A Parquet file that dfmst has written.
+    source, target, weight
+        Column names in both; ``weight=None``: all weights are equal.
+    maximum
+        Check for the maximum spanning forest.
+    by, keep, drop
+        As the forest was made.
+    memory_limit, engine, invalid, threads, progress
+        As for :func:`dfmst.stream.minimum_spanning_forest`; the forest takes 100 bytes a vertex.
+
+    Returns
+    -------
+    certificate
+        True if the forest is right; otherwise it names the first wrong row and the reason (:func:`dfmst.verify`).
+
+    Raises
+    ------
+    InvalidEdgesError
+        The file has no record of its rows, or was made with other columns or in another order.
+    CapacityError
+        The linked forest does not fit the limit.
+    ColumnNotFoundError, FormatError, UnsupportedFrameError
+        A column is missing; the forest or the edges are not Parquet, or changed during the run.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> import dfmst
+    >>> table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> pa.parquet.write_table(table, "edges.parquet")
+    >>> path = dfmst.stream.minimum_spanning_forest("edges.parquet", output="forest.parquet")
+    >>> print(dfmst.stream.verify("edges.parquet", "forest.parquet"))
+    verified: 2 rows, 1 component, total weight 3
+    """
+    request = Request.of(source, target, weight, maximum=maximum, **options)
     files, solver = open_parquet(edges), request.solver
     limit, _ = memory_of(request.limits)
     with showing(request.limits.progress, "verifying", limit) as tell:
