@@ -98,7 +98,8 @@ def test_a_device_without_cooperative_launches_runs_single_rounds(order):
     attributes_of.cache_clear()
     try:
         engine, trace = CudaEngine(cupy), Trace()
-        table = EdgeTable(*map(engine.from_host, path(order)), (1 << 12) + 1)
+        source, target, weight = map(engine.from_host, path(order))
+        table = EdgeTable(source, target, weight, (1 << 12) + 1)
         cupy.cuda.launches.clear()
         rows = engine.to_host(FilterBoruvka().run(engine, table, trace))
         assert {launch[0] for launch in cupy.cuda.launches} >= {"join_records", "offer_records_f32"}

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 import dfmst
 from tests.support.lanes import examples
@@ -40,6 +40,7 @@ def labels(frame: pa.Table, column: str = "cluster") -> dict[int, int]:
 
 
 @given(ROWS, MARKS, st.integers(1, 6), st.booleans())
+@example([(0, 1, 0)], [None] * 10, 2, False)  # all in one cluster
 @examples(150)
 def test_all_rows(rows, marks, most, maximum):
     mark = dict(enumerate(marks))

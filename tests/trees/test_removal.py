@@ -63,6 +63,10 @@ def test_what_replaces_a_row_must_be_known():
         dfmst.update(forest, removed=gone)
     assert dfmst.update(forest, removed=gone, edges=ROADS).index.tolist() == ["p", "r"]
     assert dfmst.update(forest, removed=gone, edges=ROADS.drop(index="q")).index.tolist() == ["p", "r"]
+    with pytest.raises(dfmst.InvalidEdgesError, match="edges has no column 'weight'"):
+        dfmst.update(forest, removed=gone, edges=ROADS.drop(columns="weight"))
+    with pytest.raises(dfmst.UnsupportedFrameError, match="forest and edges are frames of two kinds"):
+        dfmst.update(forest, removed=gone, edges=pl.from_pandas(ROADS))
     nearer = pd.DataFrame({"source": [2], "target": [1], "weight": [0]}, index=["t"])
     assert dfmst.update(forest, nearer, removed=gone).index.tolist() == ["r", "t"]  # it joins the ends for less
     farther = nearer.assign(weight=9)
