@@ -36,7 +36,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
-_INVALID = "raise", "drop"
 _ENDS = "source", "target"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -65,10 +64,8 @@ class EdgeColumns:
                 message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
             check_column_name(argument, name)
-        if type(self.maximum) is not bool:
-            object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
-        if type(self.invalid) is not str or self.invalid not in _INVALID:
-            check_choice(self.invalid, _INVALID, f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
+        object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
+        check_choice(self.invalid, ("raise", "drop"), f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
 
     @property
     def names(self) -> tuple[Any, Any, Any]:
