@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("shared_device")
 CALLED = {
     "Frame": {"drop", "drop_duplicates", "dropna", "groupby", "head", "merge", "rename", "reset_index", "sort_values"},
     "Series": {"__and__", "__eq__", "__lt__", "__ne__", "copy", "rename", "where"},
-    "Groups": {"min"},
+    "Groups": {"min", "size"},
     "cudf": {"concat"},
 }
 
