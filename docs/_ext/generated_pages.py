@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sphinx.application import Sphinx
+from sphinx.ext.autosummary.generate import generate_autosummary_docs
 
 import dfmst
 from dfmst._common.options import REFUSED, WORLDS
@@ -51,8 +53,18 @@ _RESULTS = re.compile(r"\]\((?:\.\./)+bench/results/cpu/(\w+)\.json\)")
 def setup(app: Sphinx) -> dict[str, Any]:
     """Write the pages before Sphinx looks for them."""
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir)))
+    app.connect("builder-inited", _write_reference)
     app.connect("source-read", _link_pages)
     return {"parallel_read_safe": True}
+
+
+def _write_reference(app: Sphinx) -> None:
+    """Write a page for each public name, which autosummary does itself for lists that stand in the source alone."""
+    docs = Path(app.srcdir)
+    with TemporaryDirectory() as folder:
+        filled = Path(folder) / "api.md"
+        filled.write_text(fill_reference((docs / "api.md").read_text(encoding="utf-8")), encoding="utf-8")
+        generate_autosummary_docs([str(filled)], docs / "reference", app=app)
 
 
 def _link_pages(app: Sphinx, name: str, source: list[str]) -> None:

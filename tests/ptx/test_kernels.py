@@ -177,9 +177,9 @@ def test_a_list_that_is_too_long_is_left_alone(seed):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("if (counters[0] > capacity) return;", ""),
+        ("if (counters[FIRST] > capacity) return;", ""),
         ("if (at + wanted > capacity) return;", ""),
-        ("if (counters[0] > capacity) return;", "if (counters[0] < capacity) return;"),
+        ("if (counters[FIRST] > capacity) return;", "if (counters[FIRST] < capacity) return;"),
     ],
 )
 def test_a_fault_in_the_check_of_a_list_is_found(right, wrong):
