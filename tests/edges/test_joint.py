@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Hashable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -43,7 +44,7 @@ COLUMNS = {
 def joined(group: pa.Array, source: pa.Array, target: pa.Array) -> list[pa.Array]:
     columns = replace(edge_columns(["a", "m"], ["b", "n"], None), conditions=Conditions(by=("g",)))
     numbers = pa.array(range(len(group)))
-    data = {"g": group, "a": source, "b": target, "m": numbers, "n": numbers}
+    data: dict[Hashable, pa.Array] = {"g": group, "a": source, "b": target, "m": numbers, "n": numbers}
     return joint_ids(columns.end_parts, columns.conditions.by, data.__getitem__)
 
 
