@@ -45,6 +45,9 @@ from dfmst._drive.cluster.of_frames import (
 )
 from dfmst.accessor import ForestAccessor
 
-__all__ = ["forest_of_files", *(name for name in dfmst.__all__ if name in globals())]
+__all__ = [
+    "forest_of_files",
+    *(name for name in dfmst.__all__ if name in globals() and name != "EngineUnavailableError"),
+]
 
 register_dataframe_accessor("mst")(ForestAccessor)

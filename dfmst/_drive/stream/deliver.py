@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -68,7 +68,9 @@ class Delivered(ABC):
         """Write rows to a file that appears when it is complete."""
         if isinstance(path, (str, os.PathLike)):
             check_file(path, self.inputs)
-        rows = rows if isinstance(rows, pa.RecordBatchReader) else open_frame(rows).to_arrow()
+        if not isinstance(rows, pa.RecordBatchReader):
+            with suppress(pa.ArrowException):  # the writer names a frame that Arrow cannot hold
+                rows = open_frame(rows).to_arrow()
         write_table(rows, path, format, self.ascending)
 
     @contextmanager
