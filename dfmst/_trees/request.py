@@ -238,7 +238,7 @@ def with_options(world: str, kind: type, **defaults: Any) -> Callable[[_Function
         @wraps(function)
         def call(*values: Any, **named: Any) -> Any:
             if not known.issuperset(named):
-                (name, *_) = named.keys() - known
+                name = next(name for name in named if name not in known)
                 raise unknown_option(world, function.__name__, name, shown.parameters)
             return function(*values, **{**defaults, **named} if defaults else named)
 
