@@ -65,7 +65,7 @@ class Job(SimpleNamespace):
     @property
     def about(self) -> dict[str, Any]:
         """The files of the job, as figures of its run."""
-        return {"input": self.inputs, "output": self.output}
+        return {**self.pick("forest"), "input": self.inputs, "output": self.output}
 
     def run(
         self,

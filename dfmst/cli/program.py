@@ -126,8 +126,10 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
 def _words(error: Exception) -> tuple[str, str]:
     """Return an error's message and hint for the command line."""
     if isinstance(error, DfmstError):
-        hint = error.hint if error.option is None else error.hint.replace(*error.option)
-        return error.message, re.sub(rf"{_ARGUMENT}(?:, {_ARGUMENT})*", _as_options, hint)
+        argument, option = error.option or ("", "")
+        parts = error.hint.split(argument) if argument else [error.hint]  # an option may name a column "text='a'"
+        arguments = rf"{_ARGUMENT}(?:, {_ARGUMENT})*"
+        return error.message, option.join(re.sub(arguments, _as_options, part) for part in parts)
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return f"{place}{error.strerror[0].lower()}{error.strerror[1:]}", ""
@@ -136,8 +138,12 @@ def _words(error: Exception) -> tuple[str, str]:
     return message, "this should not happen; run again with --debug for the traceback, and please report it"
 
 
-#: An argument of functions that read files, and its value.
-_ARGUMENT = r"\b(?:counts|decimal|format|labels|text|thousands)=(?:'[^']*'|\"[^\"]*\"|\[[^\]]*\]|True|False)?"
+_STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+#: An argument of functions that read files, and its value; names of columns in it may hold brackets and quotes.
+_ARGUMENT = (
+    r"(?<!\S)(?:counts|decimal|format|labels|text|thousands)="
+    rf"(?:{_STRING}|\[{_STRING}(?:, {_STRING})*\]|True|False)?"
+)
 #: Arguments whose options have other names.
 _OPTIONS = {
     "counts='ignore'": "--ignore-counts",

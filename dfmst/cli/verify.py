@@ -145,6 +145,6 @@ def update(job: Job) -> None:
         total = None if not isinstance(record.names[2], str) else total_weight(rows[record.names[2]])
         order, all_rows = "maximum" if record.maximum else "minimum", record.rows + new.num_rows
         counts = {"old_rows": old.num_rows, "new_rows": new.num_rows, "rows": rows.num_rows, "all_rows": all_rows}
-        run.figures = {"forest": forest, "order": order, **counts, "total_weight": total}
+        run.figures = {"order": order, **counts, "total_weight": total}
         run.text = f"{order} spanning forest: {plural(rows.num_rows, 'row')} of {all_rows:,}"
         run.text += "" if total is None else f", total weight {figure(total)}"

@@ -249,8 +249,11 @@ def _with_arguments_of(function: Callable[_P, object]) -> Callable[[Callable[...
 
         @wraps(reader)
         def call(*values: _P.args, **named: _P.kwargs) -> pa.Table:
-            for name in named.keys() - shown.parameters.keys():
-                raise TypeError(f"{reader.__name__}() got an unexpected keyword argument {name!r}")
+            for name in named:
+                if name not in shown.parameters:
+                    meant = did_you_mean(name, tuple(shown.parameters))
+                    message = f"{reader.__name__}() got an unexpected keyword argument {name!r}"
+                    raise TypeError(f"{message}; {meant}" if meant else message)
             return reader(*values, **named)
 
         call.__signature__ = shown  # type: ignore[attr-defined]

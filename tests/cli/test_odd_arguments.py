@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
@@ -268,3 +270,29 @@ def test_a_terminal_that_lacks_letters(parquet, command):
     result = CliRunner(charset="latin-1").invoke(main, [command, str(name), "-o", "-"])
     assert result.exit_code == 0, result.stderr
     assert "Łódź" in result.stdout_bytes.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("km [m]", "'km [m]'"),
+        ("[x]", "'[x]'"),
+        ("x]'y", """'x]'"'"'y'"""),
+        ("it's", """'it'"'"'s'"""),
+        ('q"d', """'q"d'"""),
+        ("back\\", "'back\\'"),
+    ],
+)
+def test_hints_name_columns_with_brackets_and_quotes(dfmst, name, option):
+    for first, words in ((1.0, "or keep them as text with"), ("a", "or keep both as they are with")):
+        ends = [first, 2.5 if first == 1.0 else "a "]
+        pa_csv.write_csv(pa.table({name: ends, "t": [2, 3], "weight": [3, 4]}), "in.csv")
+        shown = dfmst("forest", "in.csv", "-s", name, "-t", "t", code=2).stderr
+        assert f"{words} --text {option}" in shown or f"{words} --text t --text {option}" in shown
+
+
+@pytest.mark.parametrize("column", ["counts=", "text='q'", "labels=True"])
+def test_hints_keep_columns_named_like_arguments(dfmst, column):
+    Path("in.csv").write_text(f"source,target,weight,{column}\n1,2,3,4\n")
+    shown = dfmst("convert", "in.csv", "--text", f"z{column}", code=2).stderr
+    assert shown.endswith(f"Hint: did you mean --text {shlex.quote(column)}?\n")

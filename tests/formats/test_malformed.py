@@ -164,6 +164,12 @@ def test_an_unknown_format(tmp_path: Path) -> None:
         read_edges(tmp_path / "a.gr", "dimac")
 
 
+def test_the_first_unknown_argument_is_named() -> None:
+    unknown: dict[str, object] = {"sorce": "a", "zzz": 1, "aaa": 2}
+    with pytest.raises(TypeError, match=r"got an unexpected keyword argument 'sorce'; did you mean 'source'\?$"):
+        read_edges("a.gr", **unknown)  # type: ignore[arg-type]
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.gr")
