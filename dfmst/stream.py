@@ -119,8 +119,7 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    request = Request.of(source, target, weight, **options)
-    return deliver(lambda: find(edges, request), edges, output)
+    return deliver(lambda: fold(edges, source, target, weight, **options), edges, output)
 
 
 @_of_stream(StreamOptions)
@@ -147,8 +146,7 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
-    request = Request.of(source, target, weight, maximum=True, **options)
-    return deliver(lambda: find(edges, request), edges, output)
+    return deliver(lambda: fold(edges, source, target, weight, maximum=True, **options), edges, output)
 
 
 @_of_stream(StreamOptions)
@@ -257,8 +255,8 @@ def connected_components(
     ----------
     Jayanti, Tarjan: Concurrent disjoint set union. Distributed Computing 34 (2021).
     """
-    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
-    return deliver(lambda: label(edges, request, None, vertices), edges, output)
+    found = partial(fold_components, edges, source, target, vertices=vertices, by=by, **options)
+    return deliver(found, edges, output)
 
 
 @_of_stream(StreamRunning)
@@ -357,9 +355,8 @@ def clusters(
     ----------
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
-    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
-    thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
-    return deliver(lambda: label(edges, request, thresholds, vertices), edges, output)
+    found = partial(fold_clusters, edges, source, target, weight, n_clusters=n_clusters, distance=distance)
+    return deliver(partial(found, vertices=vertices, by=by, maximum=maximum, **options), edges, output)
 
 
 @_of_stream(StreamSolving)

@@ -36,6 +36,16 @@ def milliseconds(time: float) -> str:
     return f"{time:,.0f}" if time >= 10 else f"{time:.2g}"
 
 
+def headline() -> str:
+    """One figure, at the top of the README."""
+    graph = result("peers")["graphs"]["er1M"]
+    own, other = (graph["median_seconds"][peer] for peer in ("dfmst", "scipy"))
+    return (
+        f"The forest of {graph['edges'] / 1e6:.0f} million random rows takes {own:.1f} s on two cores,\n"
+        f"[{other / own:.0f} times less](#how-fast) than with SciPy.\n"
+    )
+
+
 def peers() -> str:
     """Seconds of a call with a pandas frame."""
     names = ("dfmst", "dfmst, 1 thread", "scipy", "rustworkx", "networkit", "igraph")
@@ -278,6 +288,7 @@ def forms() -> str:
 TABLES = {
     make.__name__: make
     for make in (
+        headline,
         peers,
         arrays,
         threads,

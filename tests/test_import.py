@@ -21,7 +21,7 @@ PROGRAMS = {
     "assert forest_rows(np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([3.0, 1, 2])).tolist() == [1, 2]\n"
     "ends = np.random.default_rng(0).integers(0, 1000, (2, 300_000))\n"
     "assert len(forest_rows(*ends, ends[0] / 2)) == 999": {"narwhals", "pandas", "pyarrow"},
-    # PyArrow itself imports pandas where it is installed.
+    # PyArrow itself imports pandas if it is installed.
     "import pyarrow as pa, dfmst\n"
     "dfmst.minimum_spanning_forest(pa.table({'source': [0], 'target': [1], 'weight': [2]}))": {
         *("cupy", "cudf", "dask", "polars")

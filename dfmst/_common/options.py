@@ -94,7 +94,7 @@ def without_defaults(
 ) -> dict[str, Any]:
     """Leave out options at the defaults of a function that its version does not have; another value is an error."""
     own, known = signature(function).parameters, signature(version).parameters
-    lacking = named.keys() & own.keys() - known.keys()
+    lacking = [name for name in named if name in own and name not in known]
     for option in lacking:
         value, default = named[option], own[option].default
         if value is not default and not (isinstance(value, str) and value == default):

@@ -162,4 +162,4 @@ def check_names(edges: Frame, argument: str) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             message = f"{argument} has {count} columns named {name!r}"
-            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
+            raise InvalidEdgesError(message, "rename them, so that each column has its own name")

@@ -20,11 +20,11 @@ _NEUTRAL = {"+": "0", "-": "0", "*": "1"}
 
 
 def _binary(sign: str) -> Callable[[Term, Number], Term]:
-    return lambda one, other: _operation(one, sign, other)
+    return lambda left, right: _operation(left, sign, right)
 
 
 def _reflected(sign: str) -> Callable[[Term, float], Term]:
-    return lambda one, other: _operation(other, sign, one)
+    return lambda right, left: _operation(left, sign, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ def term(number: Number) -> Term:
     return Term(number, f"{number / 1e6:,.0f} MB" if number >= 1e6 else f"{number:g}")
 
 
-def _operation(one: Number, sign: str, other: Number) -> Term:
+def _operation(first: Number, sign: str, second: Number) -> Term:
     """Compute and write an operation. Zeros that are added and ones that are multiplied do not show."""
-    left, right = term(one), term(other)
+    left, right = term(first), term(second)
     if sign == "*" and "0" in (left.text, right.text):
         return Term(0, "0")
     neutral = _NEUTRAL.get(sign)
@@ -77,16 +77,16 @@ def _operation(one: Number, sign: str, other: Number) -> Term:
     return Term(value, f" {shown} ".join(texts), precedence, {**left.parts, **right.parts})
 
 
-def _within(one: Term, precedence: int) -> str:
-    return f"({one.text})" if one.precedence < precedence else one.text
+def _within(operand: Term, precedence: int) -> str:
+    return f"({operand.text})" if operand.precedence < precedence else operand.text
 
 
 def _choice(choose: Callable[[Iterable[float]], float], *numbers: Number) -> Term:
-    terms = {one.text: one for one in map(term, numbers)}
+    terms = {choice.text: choice for choice in map(term, numbers)}
     if len(terms) == 1:
         return term(numbers[0])
-    parts = {name: part for one in terms.values() for name, part in one.parts.items()}
-    value = choose(one.value for one in terms.values())
+    parts = {name: part for choice in terms.values() for name, part in choice.parts.items()}
+    value = choose(choice.value for choice in terms.values())
     return Term(value, f"{choose.__name__}({', '.join(terms)})", parts=parts)
 
 

@@ -228,7 +228,7 @@ def open_inputs(
     for name, count in Counter(reader.schema.names).items():
         if count > 1:
             message = f"{paths[0]} has {count} columns named {name!r}"
-            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
+            raise InvalidEdgesError(message, "rename them, so that each column has its own name")
     return reader
 
 

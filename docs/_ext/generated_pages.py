@@ -59,7 +59,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _write_reference(app: Sphinx) -> None:
-    """Write a page for each public name, which autosummary does itself for lists that stand in the source alone."""
+    """Write a page for each public name: autosummary does not see lists that are filled in while pages are read."""
     docs = Path(app.srcdir)
     with TemporaryDirectory() as folder:
         filled = Path(folder) / "api.md"

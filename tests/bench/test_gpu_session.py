@@ -86,13 +86,13 @@ def test_the_whole_session(tools, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     logs = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "logs").glob("*.log")}
     assert done.returncode == 0, (done.stdout, done.stderr, logs)
-    told = {one["name"]: one["status"] for one in json.loads((folder / "session.json").read_text(encoding="utf-8"))}
-    assert told.pop("dask-cuda") == told.pop("cugraph") == "left out"
+    reported = {one["name"]: one["status"] for one in json.loads((folder / "session.json").read_text(encoding="utf-8"))}
+    assert reported.pop("dask-cuda") == reported.pop("cugraph") == "left out"
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
         assert {"session.json", "logs/rows.log", "results/standin-1/rows.json"} <= {*packed.namelist()}
     checks = {"memcheck", "initcheck", "synccheck"}
-    assert set(told) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
-    assert set(told.values()) == {"ok"}
+    assert set(reported) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
+    assert set(reported.values()) == {"ok"}
     (sanitized,) = {re.sub(r"--seconds \d+", "", logs[check].splitlines()[0]) for check in checks}
     assert "gpu/rows --shrink 12 --no-pool" in sanitized
     assert re.search(r"\d+ passed", logs["tests"])
@@ -106,7 +106,7 @@ def test_the_whole_session(tools, tmp_path):
     device = results["device"]
     assert (device["commit"], device["driver"], device["device"]) == ("abc1234", "600.1", "NVIDIA Standin 1")
     assert results["rows"]["complete"]
-    assert all(told["equal"] for told in results["rows"]["rows"])
+    assert all(reported["equal"] for reported in results["rows"]["rows"])
     assert results["gpu"]["not_begun"] == []
     for graph in results["gpu"]["graphs"].values():
         assert graph["ecl_mst"] == {"milliseconds": 1.5, "runs": [1.5] * 3, "agrees_with_its_kruskal": True}
@@ -124,14 +124,14 @@ def test_the_benchmark_of_a_filtered_graph(tmp_path):
     # Large enough for two lists; those of the session above are solved at once.
     command = [*shlex.split(ON_STANDIN), str(BENCH), "gpu/speed", "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
     subprocess.run([*command, "-o", str(tmp_path)], check=True, capture_output=True)
-    told = json.loads((tmp_path / "standin-1" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
-    for ours in told["weights"].values():
+    reported = json.loads((tmp_path / "standin-1" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
+    for ours in reported["weights"].values():
         light, heavy = ours["rounds"]
-        table = 8 * told["edges"]  # the ends; each list reads a part of them, in whole sectors
-        sectors = table * (1 - (1 - light["taken"] / told["edges"]) ** 8) + table
+        table = 8 * reported["edges"]  # the ends; each list reads a part of them, in whole sectors
+        sectors = table * (1 - (1 - light["taken"] / reported["edges"]) ** 8) + table
         assert ours["steps"]["take_edges"]["launches"] == 2
         assert 0.5 * sectors < 1e9 * ours["steps"]["take_edges"]["gigabytes"] < 3 * sectors
-        assert light["taken"] + heavy["taken"] < told["edges"]
+        assert light["taken"] + heavy["taken"] < reported["edges"]
 
 
 @pytest.mark.slow
@@ -248,8 +248,8 @@ def test_a_large_graph_is_not_waited_for(bench, tmp_path):
     graph = bench("gpu.graphs").generate(CpuEngine(1), "dense-10k-10m", 12)
     ecl.write(CpuEngine(1), graph, tmp_path / "graph.egr")
     begin = time.monotonic()
-    told = ecl.measure(slow, tmp_path / "graph.egr", ecl._CHECKED + 1, 2, 600.0)
-    assert told == {"milliseconds": 1.5, "runs": [1.5, 1.5], "agrees_with_its_kruskal": None}
+    reported = ecl.measure(slow, tmp_path / "graph.egr", ecl._CHECKED + 1, 2, 600.0)
+    assert reported == {"milliseconds": 1.5, "runs": [1.5, 1.5], "agrees_with_its_kruskal": None}
     assert time.monotonic() - begin < 600
 
 
@@ -270,9 +270,9 @@ def test_weights_of_every_width_have_one_order(bench, dtype):
 def test_the_pipeline_by_pandas(bench):
     pandas = importlib.import_module("pandas")
     importlib.import_module("dfmst.pandas")
-    told = bench("gpu.cudf_pipeline").measure(pandas, 8, 2)
-    assert told["edges"] == 2048
-    assert set(told["seconds"]) == {"read_parquet", "mst.minimum", "to_parquet"}
+    reported = bench("gpu.cudf_pipeline").measure(pandas, 8, 2)
+    assert reported["edges"] == 2048
+    assert set(reported["seconds"]) == {"read_parquet", "mst.minimum", "to_parquet"}
 
 
 @pytest.mark.slow

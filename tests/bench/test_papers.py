@@ -1,4 +1,4 @@
-"""The papers' figures at a tiny size: every one is measured, written and told of; no number is checked."""
+"""The papers' figures at a tiny size: every one is measured, written and reported; no number is checked."""
 
 from __future__ import annotations
 
@@ -141,6 +141,10 @@ def test_verdicts_follow_from_the_claims(papers):
     claim = papers.knox.Claim
     figure = papers.knox.Figure("", "", "x", [], "", "", [], "", "")
     assert figure.tally == "no claim to test"
-    told = [claim("one", True, "section 1"), claim("other", False, "section 2", "reason"), claim("more", None, "ours")]
-    assert papers.replace(figure, claims=told).tally == "1 of 2 claims agree"
-    assert [one.verdict for one in told] == ["agrees", "**differs**: reason", "not tested"]
+    reported = [
+        claim("one", True, "section 1"),
+        claim("other", False, "section 2", "reason"),
+        claim("more", None, "ours"),
+    ]
+    assert papers.replace(figure, claims=reported).tally == "1 of 2 claims agree"
+    assert [one.verdict for one in reported] == ["agrees", "**differs**: reason", "not tested"]

@@ -21,11 +21,11 @@ def peers(bench, monkeypatch):
 def test_a_line_a_library(peers, capsys):
     graphs = {"road": lambda: importlib.import_module("support.graphs").road(20)}
     peers.print_table(peers.runs_of, ["scipy", "not_there"], graphs)
-    told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["one, 2 cores, today; Python 3, dfmst 0", "left out: not_there (pip install not_there)"]
-    assert told[4].split()[:3] == ["road", "400", "532"]
-    assert [line[32:48].strip() for line in told[4:]] == ["dfmst", "dfmst, 1 thread", "scipy"]
-    assert float(told[-1].split()[-1]) > 0
+    reported = capsys.readouterr().out.splitlines()
+    assert reported[:2] == ["one, 2 cores, today; Python 3, dfmst 0", "left out: not_there (pip install not_there)"]
+    assert reported[4].split()[:3] == ["road", "400", "532"]
+    assert [line[32:48].strip() for line in reported[4:]] == ["dfmst", "dfmst, 1 thread", "scipy"]
+    assert float(reported[-1].split()[-1]) > 0
 
 
 def test_forests_of_different_weight(peers):

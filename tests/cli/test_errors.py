@@ -63,7 +63,7 @@ INPUTS: dict[str, tuple[Any, str, str]] = {
     "two columns of one name": (
         twins,
         "in.parquet has 2 columns named 'target'",
-        "rename them, so that each name stands for one column",
+        "rename them, so that each column has its own name",
     ),
     "missing source": (
         {"source": None},
@@ -280,8 +280,8 @@ def test_standard_input(tmp_path, start, suffix):
 
 
 def test_standard_input_is_read_once(dfmst):
-    told = dfmst("forest", "-", "-", code=2).stderr
-    assert "standard input cannot be read: it can be read once. Name a file." in told
+    reported = dfmst("forest", "-", "-", code=2).stderr
+    assert "standard input cannot be read: it can be read once. Name a file." in reported
 
 
 def test_unknown_format(dfmst):

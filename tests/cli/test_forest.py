@@ -1,4 +1,4 @@
-"""``dfmst forest``: the right rows, in every form, and what is told about them."""
+"""``dfmst forest``: the right rows, in every form, and what is printed about them."""
 
 from __future__ import annotations
 

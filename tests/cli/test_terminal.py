@@ -1,4 +1,4 @@
-"""What people see on a terminal, and what they are told when something is misspelt."""
+"""What people see on a terminal, and what a misspelt name prints."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_a_total_of_decimals(dfmst, parquet):
     kilometres = pa.array([Decimal("120000.50"), Decimal("308.47")])
     file = parquet("long.parquet", pa.table({"source": [1, 2], "target": [2, 3], "km": kilometres}))
     for limit in ([], ["--memory-limit", "300MB", "--checkpoint", "saved"]):
-        told = dfmst("forest", file, "-w", "km", "-o", "out.parquet", *limit).stderr
-        assert "total weight 120,308.97, " in told
+        reported = dfmst("forest", file, "-w", "km", "-o", "out.parquet", *limit).stderr
+        assert "total weight 120,308.97, " in reported
         summary = dfmst("forest", file, "-w", "km", "-o", "out.parquet", "--json", *limit).stdout
         assert json.loads(summary)["total_weight"] == "120308.97"
 
@@ -176,9 +176,9 @@ def test_a_bar_in_python(capsys, monkeypatch):
     for quiet in (None, False):
         library.stream.minimum_spanning_forest([table], progress=quiet)
         assert capsys.readouterr().err == ""
-    told: list[tuple[int, int | None]] = []
-    library.stream.minimum_spanning_forest([table], progress=lambda *rows: told.append(rows))
-    assert told == [(3, None)]
+    reported: list[tuple[int, int | None]] = []
+    library.stream.minimum_spanning_forest([table], progress=lambda *rows: reported.append(rows))
+    assert reported == [(3, None)]
     with pytest.raises(TypeError, match="progress is a str"):
         library.stream.minimum_spanning_forest([table], progress="yes")  # type: ignore[arg-type]
     RowBar("x").close()

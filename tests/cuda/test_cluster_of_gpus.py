@@ -452,9 +452,9 @@ def test_the_protocol_is_named(address, name):
 def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):
     options = ("forest", files[0], "-s", "a", "-t", "b", "-w", "w", "-o", tmp_path / "out")
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
-    told = command(*options, "--gpus", code=1)
-    assert "workers with a GPU need dask-cuda" in told.stderr
-    assert "pip install 'dfmst[cu13]'" in told.stderr
+    reported = command(*options, "--gpus", code=1)
+    assert "workers with a GPU need dask-cuda" in reported.stderr
+    assert "pip install 'dfmst[cu13]'" in reported.stderr
     cupy.cuda.devices[0] = 0
     assert "finds no CUDA device" in command(*options, "--workers", 2, "--gpus", code=1).stderr
     assert (

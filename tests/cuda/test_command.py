@@ -54,9 +54,9 @@ def read(monkeypatch):
 
 def test_parquet_is_read_and_written_by_cudf(read):
     options = ("--engine", "cuda", "--verify", "--trace", "t.parquet", "--json")
-    told = forest("roads.parquet", "-o", "forest.parquet", *options)
+    reported = forest("roads.parquet", "-o", "forest.parquet", *options)
     assert read == ["roads.parquet"]
-    summary = json.loads(told.stdout)
+    summary = json.loads(reported.stdout)
     assert summary["engine"] == "cuda"
     assert summary["algorithm"] != "filter-kruskal"
     assert (summary["rows"], summary["vertices"], summary["components"], summary["total_weight"]) == (4, 6, 2, 13)
@@ -160,8 +160,8 @@ def test_a_limit_of_the_device_needs_one():
 )
 def test_bad_input_is_named(make, arguments, message):
     make()
-    told = forest(*arguments, "-o", "forest.parquet", "--engine", "cuda", code=2)
-    assert message in told.stderr
+    reported = forest(*arguments, "-o", "forest.parquet", "--engine", "cuda", code=2)
+    assert message in reported.stderr
     assert not Path("forest.parquet").exists()
 
 
@@ -170,34 +170,34 @@ def test_what_cudf_cannot_read(monkeypatch):
         raise RuntimeError("CUDF failure: unsupported encoding")
 
     monkeypatch.setattr(cudf, "read_parquet", refuse)
-    told = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=2)
-    assert "cuDF cannot read roads.parquet: CUDF failure: unsupported encoding" in told.stderr
-    assert "--engine cpu" in told.stderr
+    reported = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=2)
+    assert "cuDF cannot read roads.parquet: CUDF failure: unsupported encoding" in reported.stderr
+    assert "--engine cpu" in reported.stderr
 
 
 def test_out_of_memory(monkeypatch):
     pool = cupy.get_default_memory_pool()
     pool.set_limit(pool.used_bytes() + 64)
-    told = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
-    assert "the GPU is out of memory" in told.stderr
+    reported = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
+    assert "the GPU is out of memory" in reported.stderr
     assert not Path("forest.parquet").exists()
 
     def fail(paths):
         raise MemoryError("std::bad_alloc: failed to allocate 64 bytes")
 
     monkeypatch.setattr(cudf, "read_parquet", fail)
-    told = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
-    assert "the GPU is out of memory: 64 more bytes" in told.stderr
+    reported = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
+    assert "the GPU is out of memory: 64 more bytes" in reported.stderr
 
 
 def test_without_a_device():
     cupy.cuda.devices[0] = 0
-    told = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
-    assert "finds no CUDA device" in told.stderr
+    reported = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
+    assert "finds no CUDA device" in reported.stderr
 
 
 def test_a_failing_device():
     cupy.cuda.faults.launch = "CUDA_ERROR_LAUNCH_FAILED"
-    told = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
-    assert "failed on the GPU: CUDA_ERROR_LAUNCH_FAILED" in told.stderr
+    reported = forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda", code=1)
+    assert "failed on the GPU: CUDA_ERROR_LAUNCH_FAILED" in reported.stderr
     assert not Path("forest.parquet").exists()

@@ -56,9 +56,9 @@ def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int],
             )
     cupy.traffic.reset()
     taken = dask.get(dict(graph), keys)
-    told = purposes(cupy.traffic.crossings)
+    reported = purposes(cupy.traffic.crossings)
     assert all(isinstance(frame, cudf.DataFrame) for frame in taken)
-    return [row for frame in taken for row in frame["row"].to_arrow().to_pylist()], told
+    return [row for frame in taken for row in frame["row"].to_arrow().to_pylist()], reported
 
 
 @pytest.mark.parametrize("ids", IDS)
@@ -74,7 +74,7 @@ def test_rows_and_what_comes_to_the_host(on_gpu, strategy, ids):
     assert rows == expected
     if ids == "text":
         return  # numbered on the host
-    # Copies of a few entries are not told of.
+    # Copies of a few entries are not counted.
     position = 8 if strategy == "shuffle" else 4
     assert 0.98 * position * len(expected) <= to_host.pop("positions") <= position * len(expected)
     if strategy == "two-pass":

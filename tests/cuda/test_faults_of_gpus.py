@@ -126,8 +126,8 @@ def test_a_worker_without_a_gpu_beside_one_with(gpus, strategy):
 
 
 def workers_on_gpu(client: Client) -> list[str]:
-    told = client.scheduler_info(n_workers=-1)["workers"].items()
-    return [address for address, one in told if one["resources"].get("GPU")]
+    reported = client.scheduler_info(n_workers=-1)["workers"].items()
+    return [address for address, one in reported if one["resources"].get("GPU")]
 
 
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])

@@ -27,7 +27,7 @@ def engine_at(where):
 
 
 def path(order, dtype="float32", length=1 << 12):
-    """A path of so many edges."""
+    """A path of `length` edges."""
     first = np.arange(length, dtype=np.uint32)
     return first, first + np.uint32(1), ordered_weights(order, length, dtype)
 

@@ -53,8 +53,8 @@ def run(environment, *arguments):
 def test_tests_for_a_gpu_pass(environment):
     """Kernels of dfmst run in the CPU's library, CuPy's own as PTX: the shapes of graphs make no difference to it."""
     files = ("tests/cuda/test_device.py", "tests/cuda/test_filter_boruvka.py")
-    passed, told = run(environment, "-m", "gpu", "-k", "not test_shapes", *files)
-    assert passed > 80, told
+    passed, reported = run(environment, "-m", "gpu", "-k", "not test_shapes", *files)
+    assert passed > 80, reported
 
 
 def test_memory_devices_streams_and_launches(environment):

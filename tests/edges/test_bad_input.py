@@ -192,7 +192,7 @@ def test_zero_rows_and_only_self_loops_are_fine() -> None:
 
 def test_duplicate_column_names() -> None:
     frame = pd.DataFrame([[0, 1, 2, 3]], columns=["source", "target", "weight", "weight"])
-    message = "edges has 2 columns named 'weight'\nHint: rename them, so that each name stands for one column"
+    message = "edges has 2 columns named 'weight'\nHint: rename them, so that each column has its own name"
     with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
         dfmst.minimum_spanning_forest(frame)
     table = pa.table([pa.array([0])] * 3, names=["source", "target", "target"])

@@ -1,4 +1,4 @@
-"""Short tables are checked in the launch that solves them: what is wrong is told as if they had been checked first."""
+"""Short tables are checked in the launch that solves them: errors are those of a check before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long columns are looked at in the passes that solve them: what is wrong is told as if they had been checked first."""
+"""Long columns are looked at in the passes that solve them: errors are those of a check before them."""
 
 from __future__ import annotations
 

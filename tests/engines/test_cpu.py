@@ -35,7 +35,7 @@ def works(seed):
 
 
 def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a Python of its own; a deadlock fails after five minutes, and takes forked children along."""
+    """Run a script in a new process; a deadlock fails after five minutes, and takes forked children along."""
     command = [sys.executable, "-c", PRELUDE + script]
     with subprocess.Popen(
         command,

@@ -260,15 +260,15 @@ def test_an_output_that_fails_leaves_the_directory_to_others(kept):
 def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
     tight(monkeypatch, 500)
     monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
-    kept, told = write(tmp_path), []
+    kept, reported = write(tmp_path), []
     with pytest.raises(KeyboardInterrupt):
-        fold(kept, progress=stop_after(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: told.append(event))
-    assert told[0] == ("saved", 500)
+        fold(kept, progress=stop_after(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: reported.append(event))
+    assert reported[0] == ("saved", 500)
     assert [path.name for path in kept.iterdir()] == ["fold.arrow"]
-    done, told = told[-1][1], []
-    fold(kept, on_checkpoint=lambda *event: told.append(event)).discard_checkpoint()
-    assert told[0] == ("resumed", done)
-    assert told[-1] == ("saved", ROWS + 2)
+    done, reported = reported[-1][1], []
+    fold(kept, on_checkpoint=lambda *event: reported.append(event)).discard_checkpoint()
+    assert reported[0] == ("resumed", done)
+    assert reported[-1] == ("saved", ROWS + 2)
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
     parts = write_parts(tmp_path / "parts", table, 1 if ids == "no footer" else 3, 3_000)
     if ids == "no footer":
         pyarrow.parquet.write_table(table, parts / "part-000.parquet", write_statistics=False)
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
     kinds: list[str] = []
     fold_in_runs = RunFold.forest
 
@@ -324,7 +324,7 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
         options: dict[str, Any] = {
             "checkpoint": tmp_path / "kept",
             "spill_dir": spill,
-            "on_checkpoint": lambda *event: told.append(event),
+            "on_checkpoint": lambda *event: reported.append(event),
         }
         forest = stream.fold(parts, memory_limit=300_000 if on_disk else "1GiB", progress=stop_after(last), **options)
         rows = forest.frame
@@ -334,13 +334,13 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
     with pytest.raises(Stopped):
         run(before, 9_000)
     assert bool(kinds) == before
-    saved = told[-1]
-    del told[:], kinds[:]
+    saved = reported[-1]
+    del reported[:], kinds[:]
     gc.collect()  # the error holds the run
     assert run(after).equals(dfmst.minimum_spanning_forest(dfmst.read_edges(parts)))
     assert bool(kinds) == after
     assert saved[0] == "saved"
-    assert told[0] == ("resumed", saved[1])
+    assert reported[0] == ("resumed", saved[1])
     assert os.listdir(tmp_path / "kept") == []
     gc.collect()
     assert os.listdir(tmp_path / "spill") == []

@@ -293,8 +293,8 @@ def test_columns_that_a_caller_names(roles: dict[str, str], expected: dict[str, 
 def test_what_is_skipped_among_the_rows_is_counted(text: str, count: int) -> None:
     notes: list[str] = []
     read(text, block_bytes=8, note=notes.append)
-    told = [note.rpartition("/")[2] for note in notes]
-    assert told == ([f"edges.txt: skipped {count} comments or blank lines among the rows"] if count else [])
+    reported = [note.rpartition("/")[2] for note in notes]
+    assert reported == ([f"edges.txt: skipped {count} comments or blank lines among the rows"] if count else [])
 
 
 def test_a_row_of_text_before_rows_of_numbers_is_told() -> None:

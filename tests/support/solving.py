@@ -32,7 +32,7 @@ def counts(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def check_table_of_ids(engine: Engine, texts: bool, lengths: tuple[int, ...], most: int) -> None:
-    """Number batches of ids, of which there are at most so many; compare with a dict."""
+    """Number batches of ids, at most a given number of them; compare with a dict."""
     rng, table, numbers = np.random.default_rng(4), IdTable(engine, texts=texts), dict[int, int]()
     for length in lengths:
         values = [value * 7919**3 for value in rng.integers(0, most, length).tolist()]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 @dataclass(frozen=True)
 class Table:
-    """An edge table as plain lists; `weight` is None where all weights are equal."""
+    """An edge table as plain lists; `weight` is None if all weights are equal."""
 
     source: list[Any]
     target: list[Any]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 @dataclass
 class Graph:
-    """An edge table of ids of any kind; `weight` is None where all weights are equal."""
+    """An edge table of ids of any kind; `weight` is None if all weights are equal."""
 
     source: list[Any]
     target: list[Any]

@@ -83,7 +83,7 @@ def test_rows_to_keep_and_to_drop(rows, random, maximum, algorithm):
 
 
 def with_names(frame: pa.Table, columns: list[str]) -> pa.Table:
-    """The ids as texts that stand where their numbers do."""
+    """The ids as texts, in place of numbers."""
     for name in columns:
         texts = pa.array([str(number) * 3 for number in frame[name].to_pylist()], pa.string())
         frame = frame.set_column(frame.column_names.index(name), name, texts)
@@ -93,7 +93,7 @@ def with_names(frame: pa.Table, columns: list[str]) -> pa.Table:
 @given(st.lists(ROWS, max_size=20))
 @examples(25)
 def test_names(rows):
-    """Whatever follows from a forest is the same where vertices have names in place of numbers."""
+    """Whatever follows from a forest is the same if vertices have names in place of numbers."""
     numbers, texts = table(rows), with_names(table(rows), ["source", "target"])
     conditions: list[dict[str, Any]] = [{"by": "group"}, {"drop": "half"}, {"by": ["group"], "drop": "half"}]
     for options in conditions:

@@ -159,8 +159,8 @@ def test_skater(tmp_path):
     (tmp_path / "skater.py").write_text(SKATER)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     run = [sys.executable, "-W", "ignore", str(tmp_path / "skater.py")]
-    told = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
-    for ends, attributes, labels in json.loads(told):
+    reported = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+    for ends, attributes, labels in json.loads(reported):
         values = np.array(attributes)
         source, target = np.array(ends).T
         weight = ((values[source] - values[target]) ** 2).sum(axis=1)
@@ -182,7 +182,7 @@ from spopt.region import Skater
 def squared(one, other=None):
     return euclidean_distances(one, other, squared=True)
 kinds = {"dissimilarity": squared, "affinity": None, "reduction": np.sum, "center": np.mean, "verbose": 0}
-told = []
+reported = []
 incomes = [f"PCGDP{year}" for year in range(1950, 2010, 10)]
 for file, columns in (("mexicojoin.shp", incomes), ("columbus.shp", ["CRIME", "INC", "HOVAL"])):
     table = geopandas.read_file(examples.get_path(file)).assign(count=1)
@@ -194,8 +194,8 @@ for file, columns in (("mexicojoin.shp", incomes), ("columbus.shp", ["CRIME", "I
             model.solve()
             labels.append((floor, model.labels_.tolist()))
     ends = [(int(one), int(other)) for one, others in near.neighbors.items() for other in others if one < other]
-    told.append((ends, table[columns].astype(float).to_numpy().tolist(), labels))
-print(json.dumps(told))
+    reported.append((ends, table[columns].astype(float).to_numpy().tolist(), labels))
+print(json.dumps(reported))
 """
 
 

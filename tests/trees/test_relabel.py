@@ -82,7 +82,7 @@ def test_names(nights, called, kind):
         new, old = clusters_of(labels), clusters_of(names)
         if night and labels and names:
             expected, events = named(new, old)
-            found, told = dfmst.relabel(kind(frame(labels)), kind(frame(names)))
+            found, reported = dfmst.relabel(kind(frame(labels)), kind(frame(names)))
             if hasattr(found, "index"):
                 assert found.index.tolist() == list(range(5, 5 + len(labels)))
             given_names = dict(zip(list(map(plain, found["vertex"])), list(map(plain, found["cluster"])), strict=True))
@@ -93,7 +93,7 @@ def test_names(nights, called, kind):
                     if name is not None
                     else (given_names[next(iter(new[label]))] not in old)
                 )
-            listed = [[plain(value) for value in told[name]] for name in told_names(told)]
+            listed = [[plain(value) for value in reported[name]] for name in told_names(reported)]
             if None not in expected.values():
                 assert sorted(zip(*listed, strict=True), key=str) == sorted(events, key=str)
             assert listed[0] == sorted(listed[0])
@@ -125,11 +125,11 @@ def test_noise_is_no_cluster(before, after, kind, name):
         numbers = pa.array([label if label >= 0 else None for label in labels], pa.int64())
         expected.append(table.set_column(1, name, numbers))
     found, events = dfmst.relabel(*ours)
-    labels, told = dfmst.relabel(*expected)
+    labels, reported = dfmst.relabel(*expected)
     assert list(map(plain, found[name])) == [-1 if label is None else label for label in labels[name].to_pylist()]
     assert not hasattr(found, "index") or found[name].dtype == "int64"
     for column in told_names(events):
-        assert list(map(plain, events[column])) == told[column].to_pylist()
+        assert list(map(plain, events[column])) == reported[column].to_pylist()
 
 
 @pytest.mark.parametrize("kind", ["int8", "Int64", "category", "int32[pyarrow]", "str", "string[pyarrow]"])

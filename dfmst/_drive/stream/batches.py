@@ -1,4 +1,4 @@
-"""Batches: rows of a source as they are read, by a thread of their own, and how their columns are checked."""
+"""Batches: rows of a source as another thread reads them, and how their columns are checked."""
 
 from __future__ import annotations
 

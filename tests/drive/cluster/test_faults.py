@@ -244,12 +244,12 @@ def test_a_call_that_computes_names_what_was_lost(client, monkeypatch, call):
     }
     killed = KilledWorker("fold", SimpleNamespace(address="tcp://a:1"), 3)
     address = client.scheduler.address
-    told = {
+    reported = {
         FutureCancelledError("key", "lost"): f"lost the scheduler at {address}\nHint: start it again",
         killed: "the workers ended several times during one task\nHint: they may lack memory",
     }
     parts = dd.from_pandas(random_frame(1), npartitions=2)
-    for error, message in told.items():
+    for error, message in reported.items():
         monkeypatch.setattr("dfmst._drive.cluster.client.dask.compute", mock.Mock(side_effect=error))
         with pytest.raises(dfmst.ClusterError, match=message):
             calls[call](parts)

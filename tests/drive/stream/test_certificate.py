@@ -96,11 +96,11 @@ def reads(monkeypatch) -> list[list[str]]:
     noted: list[list[str]] = []
     batches = SourceFile.batches
 
-    def told(self, groups, names, rows):
+    def reported(self, groups, names, rows):
         noted.append(list(names))
         return batches(self, groups, names, rows)
 
-    monkeypatch.setattr(SourceFile, "batches", told)
+    monkeypatch.setattr(SourceFile, "batches", reported)
     return noted
 
 
@@ -110,18 +110,18 @@ def test_verified_and_written_in_one_pass(tmp_path, monkeypatch, reads, name, ou
     tight(monkeypatch, 700)
     parts = write_parts(tmp_path / "parts", edges(900, 5_000, ties=9, name=name), 2, 1_000)
     forest = stream.fold(parts)
-    told: list[int] = []
+    reported: list[int] = []
     path = tmp_path / (output or "piped.csv")
     del reads[:]
     if output is None:
         with path.open("wb") as file:
-            certificate = forest.write_verified(file, "csv", progress=lambda done, _: told.append(done))
+            certificate = forest.write_verified(file, "csv", progress=lambda done, _: reported.append(done))
     else:
-        certificate = forest.write_verified(path, progress=lambda done, _: told.append(done))
+        certificate = forest.write_verified(path, progress=lambda done, _: reported.append(done))
     assert certificate
     assert output == "forest.csv" or name is not None or reads == [[*NAMES, "payload"]] * 2  # each file once
     assert certificate == forest.verify()
-    assert told
+    assert reported
     expected = forest.frame
     written = dfmst.read_edges(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
     assert written.to_pydict() == expected.to_pydict()

@@ -102,10 +102,10 @@ def run(tmp_path: Path, parts: Path, solve=dfmst.stream.minimum_spanning_forest,
 
 
 def test_goes_on_where_it_was(tmp_path, interrupted):
-    told = []
-    forest = run(tmp_path, interrupted, progress=lambda done, total: told.append(done))
+    reported = []
+    forest = run(tmp_path, interrupted, progress=lambda done, total: reported.append(done))
     assert forest.equals(dfmst.minimum_spanning_forest(dfmst.read_edges(interrupted)))
-    assert 248_000 < told[0] <= 252_000
+    assert 248_000 < reported[0] <= 252_000
     assert list((tmp_path / "checkpoint").iterdir()) == []
 
 

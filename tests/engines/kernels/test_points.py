@@ -90,7 +90,7 @@ def test_sure_neighbors(axes, space):
             points *= {"random": 29, "tenths": 0.1, "equal": 0, "tiny": 1e-162}.get(kind, 1)
             tree = build_tree(CpuEngine(1), points, space)
             neighbor, reach = sure_neighbors(CpuEngine(2), tree)
-            # The nearest beyond those that can be sure stands for all farther ones.
+            # One neighbor more than can be sure: if it is not sure, none that is farther is.
             nearest, _ = nearest_points(CpuEngine(1), tree, min(SURE + 1, count - 1))
             ends = np.repeat(np.arange(count), nearest.shape[1]), nearest.ravel().astype(np.int64)
             apart = distances(CpuEngine(1), tree.points, *ends, space).reshape(nearest.shape)

@@ -40,9 +40,9 @@ def run_on_gpu(monkeypatch: Any, *modules: str) -> None:
 
 def purposes(crossings: Any) -> Counter[str]:
     """What for columns went to the host, and how many bytes; those of no known purpose by the innermost function."""
-    told: Counter[str] = Counter()
+    reported: Counter[str] = Counter()
     for to_host, size, calls in crossings:
         calls = [call for call in calls if not call.startswith("_engines.")]
         if to_host:
-            told[next((PURPOSES[call] for call in calls if call in PURPOSES), calls[0])] += size
-    return told
+            reported[next((PURPOSES[call] for call in calls if call in PURPOSES), calls[0])] += size
+    return reported

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.workers import ROOT, Workers
 
-#: What a worker of dask-cuda has: an order of the machine's devices of its own, and no more memory than that.
+#: Like a worker of dask-cuda, it lists the machine's devices in its own order, and has a limit of memory.
 _ON_GPU = """
 import os, sys
 os.environ["CUDA_VISIBLE_DEVICES"] = {devices!r}
@@ -29,7 +29,7 @@ class GpuWorkers(Workers):
         self.devices.append(devices)
 
     def start_on_gpu(self, devices: str, limit: int) -> None:
-        """Start one on the first of the stand-in's `devices` (``"1,0"``), with so many bytes of its memory."""
+        """Start one on the first of the stand-in's `devices` (``"1,0"``), with a number of bytes of its memory."""
         before = _ON_GPU.format(devices=devices, root=ROOT, limit=limit)
         self.start(before, "--resources", "GPU=1", devices=devices)
 

@@ -27,14 +27,14 @@ def set_limit(limit: int) -> None:
 def counts() -> dict[str, Any]:
     """What crossed the bus in this process, and the most that lay on its device, since the last call of this."""
     traffic, pool = standin.cupy.traffic, standin.cupy.get_default_memory_pool()
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "to_device": sum(traffic.to_device),
         "to_host": sum(traffic.to_host),
         "peak": pool.peak,
         "used": pool.used,
     }
-    told["ordinal"] = standin.cupy.cuda.ordinal()
-    told["crossings"] = [tuple(crossing) for crossing in traffic.crossings]
+    reported["ordinal"] = standin.cupy.cuda.ordinal()
+    reported["crossings"] = [tuple(crossing) for crossing in traffic.crossings]
     traffic.reset()
     pool.peak = pool.used
-    return told
+    return reported
