@@ -311,7 +311,11 @@ def test_faults(fault):
         dfmst.linked_rows(**{"table": PEOPLE, "on": ["email"], **named})
 
 
-def test_faulty_tables():
+def test_faulty_tables(tmp_path):
+    mixed = [pd.DataFrame({"phone": [1], "note": [value]}) for value in ("a", 2)]
+    with pytest.raises(UnsupportedFrameError, match="which has no stream of Arrow batches"):
+        dfmst.stream.linked_rows(mixed, ["phone"], output=tmp_path / "groups.csv")
+    assert not list(tmp_path.iterdir())
     with pytest.raises(InvalidEdgesError, match="the table has a column 'group'"):
         dfmst.linked_rows(PEOPLE.append_column("group", PEOPLE["length"]), ["email"])
     with pytest.raises(InvalidEdgesError, match="column 'name' holds struct"):
