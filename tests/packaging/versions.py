@@ -1,7 +1,7 @@
 """Run tests with other versions of all dependencies than the environment that runs this.
 
-`lowest`: the lowest versions that pyproject.toml allows, on the oldest Python. `newest`: the newest versions that have
-wheels, on the newest Python. Both run the fast tests that depend on versions. Python is taken from the machine, if it
+`lowest`: the lowest versions that pyproject.toml allows, on the oldest Python, and tests of frames and files. `newest`:
+the newest versions that have wheels, on the newest Python, and all fast tests. Python is taken from the machine, if it
 has that one. dfmst is copied from the environment that runs this: one build serves every Python.
 """
 
@@ -38,8 +38,6 @@ TESTS = (
     "tests/drive/stream/test_rows.py",
     "tests/drive/test_one_forest.py",
 )
-#: Besides, all that goes by way of dependencies or of Python itself: tests of kernels, plans and GPUs do not.
-ROOMS = ("cli", "common", "docs", "drive/cluster", "edges", "examples", "formats", "packaging", "report", "trees")
 BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<version>[\w.]+)")
 
 
@@ -112,7 +110,7 @@ def newest_python() -> str:
 
 
 def lowest(folder: str) -> int:
-    """Run tests with the lowest versions."""
+    """Run tests of frames and files with the lowest versions."""
     oldest = PROJECT["requires-python"].removeprefix(">=")
     environment = Environment(shutil.which(f"python{oldest}") or sys.executable, folder)
     exact = [f"{name}=={version}" for name, version in lowest_versions().items()]
@@ -123,7 +121,7 @@ def lowest(folder: str) -> int:
 
 
 def newest(folder: str) -> int:
-    """Run tests with the newest versions."""
+    """Run all fast tests with the newest versions."""
     start, environment = time.monotonic(), Environment(newest_python(), folder)
     wanted = ["--only-binary", ":all:", *requirements("dask", "docs", "networkx", "sklearn", "test")]
     left_out = environment.install(*wanted, check=False) and [
@@ -134,12 +132,10 @@ def newest(folder: str) -> int:
     environment.copy_dfmst()
     subprocess.run([environment.python, "-VV"], check=True)
     subprocess.run([environment.python, "-m", "pip", "list", "--format", "freeze"], check=True)
-    tests = [*TESTS, *(f"tests/{place}" for place in (*ROOMS, *(file.name for file in ROOT.glob("tests/test_*.py"))))]
-    said = environment.pytest("--co", *tests, capture=True).stdout if left_out else ""
-    files = re.findall(r"^ERROR (\S+)", said, re.M)
+    files = re.findall(r"^ERROR (\S+)", environment.pytest("--co", capture=True).stdout, re.M) if left_out else []
     print(f"installed in {time.monotonic() - start:.0f} s", *left_out, *files, sep="\nleft out: ", flush=True)
     options = [f"--ignore={file}" for file in files]
-    return environment.pytest("-n", "auto", "--dist", "worksteal", *options, *tests).returncode
+    return environment.pytest("-n", "auto", "--dist", "worksteal", *options).returncode
 
 
 def main() -> None:
