@@ -210,6 +210,11 @@ class Checkpoint:
             self._file.unlink(missing_ok=True)
         self.hold.release()
 
+    def damaged(self) -> DfmstError:
+        """Return the error of a file that is none of ours, or false."""
+        message = "not a checkpoint, or a damaged one, or that of another version of dfmst"
+        return problem(self._file, message, hint="remove it and run again")
+
     def _remove_parts(self) -> None:
         """Remove half-written checkpoints of killed runs."""
         for path in self._file.parent.glob(f".{_NAME}.*.part"):
@@ -223,8 +228,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            message = "not a checkpoint, or a damaged one, or that of another version of dfmst"
-            raise problem(self._file, message, hint="remove it and run again") from error
+            raise self.damaged() from error
         difference = _difference(fingerprint, json.loads(json.dumps(self.fingerprint)))
         if difference:
             message = f"the checkpoint in {self.folder} belongs to another run: {difference}"

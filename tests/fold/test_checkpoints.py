@@ -178,7 +178,11 @@ def refuse_changed(kept: Path, change: Callable[[pa.Table], pa.Table], place: in
         fold(kept)
 
 
-@pytest.mark.parametrize("values", [lambda ids: ["no such id", *ids[1:]], lambda ids: [*ids[1:], ids[0]]])
+@pytest.mark.parametrize(
+    "values",
+    [lambda ids: ["no such id", *ids[1:]], lambda ids: [*ids[1:], ids[0]], lambda ids: ids[:1] * len(ids)],
+    ids=["one", "moved", "equal"],
+)
 def test_a_wrong_dictionary_is_never_verified(tmp_path, monkeypatch, values):
     tight(monkeypatch, 500)
     monkeypatch.setattr(Checkpoint, "due", lambda self, done: True)

@@ -103,8 +103,11 @@ class Pass(ABC):
         if not dense:
             coder.memory, self.known = coder.memory.with_ids(least_id_bytes(integers=integers)), None
         coder.encoder = coder.new_encoder(bound, self.known or 0)
-        if state is not None:
-            coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
+        if self.checkpoint and state is not None:
+            try:
+                coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
+            except ValueError as error:  # ids that are equal
+                raise self.checkpoint.damaged() from error
             coder.loops = state.loops
             coder.read = self.folded = Position(state.done, state.dropped, state.forced)
             self._restore(state)

@@ -23,6 +23,7 @@ _FREE = (1 << 64) - 1  # a free slot
 _LOAD = 0.6
 _GROWTH = 1.4
 _LEAST_SLOTS = 1 << 10
+_MOST_DRAWS = 8  # of keys: one is nearly always enough for ids that are different
 _FEW_SLOTS = 1 << 13  # of a table for which the scratch costs more than it saves
 _LINE = 8  # slots of a line of a host's cache
 _OVERLAPPING, _GRAIN = 64, 32  # ids whose misses overlap, and how many times these a thread takes
@@ -183,7 +184,7 @@ class IdTable:
         """Place the known ids in free slots, or in those of a crowded table, with other keys."""
         slots = self._slots
         ids = IdWords(self._known) if self._content is None else IdWords(None, self._known, self._content)
-        while True:
+        for _ in range(_MOST_DRAWS):
             if crowded:
                 self._keys = HashKeys.drawn()
                 self._crowded.fill(0)
@@ -195,6 +196,7 @@ class IdTable:
             crowded = bool(self._crowded[0])
             if not crowded:
                 return
+        raise ValueError("the ids of a table are not different")
 
     def _longer(self, column: Array, length: int) -> Array:
         longer: Array = self._engine.xp.empty(length, column.dtype)
