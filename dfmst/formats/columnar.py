@@ -17,6 +17,7 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
+from dfmst.formats.addresses import files_under, path_of
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -71,7 +72,7 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
 
 def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    parts = Path(path).parts[:-1]
+    parts = path_of(path).parts[:-1]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
@@ -84,11 +85,10 @@ def parquet_files(folder: Path) -> list[Path]:
     """
     paths = sorted(
         path
-        for path in folder.rglob("*")
+        for path, size in files_under(folder)
         if path.suffix.lower() in ("", *SUFFIXES)
-        and path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        and path.stat().st_size
+        and size
         and (path.suffix or is_parquet(path))
     )
     if not paths:
