@@ -16,7 +16,6 @@ import numpy as np
 from markupsafe import Markup
 
 from dfmst._common.arguments import check_text, plural
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Column, ColumnName, Columns, Frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
@@ -71,8 +70,7 @@ class Report:
         return f"Report of {len(self.html):,} characters; .save('report.html') writes it"
 
 
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def report(
     edges: Frame | Forest,
     source: Columns = "source",
