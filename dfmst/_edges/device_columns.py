@@ -132,6 +132,7 @@ def device_flags(column: Column) -> tuple[Any, Array | None, Array | None]:
 
 def device_weights(name: object, column: Column) -> WeightColumn:
     """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
+    check_device(name, column)
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
@@ -144,7 +145,6 @@ def device_weights(name: object, column: Column) -> WeightColumn:
             elif column.dtype.kind not in "biuf":
                 raise unsupported_weights(name, column.dtype)
             column = _values(column, nulls)
-    check_device(name, column)
     return WeightColumn(_contiguous(widen(name, column)), nulls)
 
 
@@ -174,14 +174,13 @@ def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, A
 
     Without `blanks` the mask has the blank texts as well.
     """
+    check_device(name, column)
     column, nulls = _decoded(column), _nulls(column)
     if type(column.dtype).__name__ in _NESTED:
         message = f"column {name!r} holds {column.dtype} values, which are not read on the GPU"
         raise UnsupportedFrameError(message, "copy the frame to the host: table.to_arrow()")
     if column.dtype.kind in "iuf":
-        values = _values(column, nulls)
-        check_device(name, values)
-        return values, nulls
+        return _values(column, nulls), nulls
     if not blanks and str(column.dtype) in _TEXT:
         empty = _values(column.str.strip().str.len(), nulls) == 0
         nulls = empty if nulls is None else nulls | empty
@@ -190,13 +189,13 @@ def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, A
 
 def device_numbers(name: object, column: Column) -> Array:
     """Read a column of integers or floats as ``float64``, with NaN for nulls."""
+    check_device(name, column)
     kind = column.dtype
     if _is_decimal(kind) or getattr(kind, "kind", "O") not in "iuf":
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"
         raise InvalidEdgesError(message, "cast it to float64, or pass points.to_arrow()")
     nulls = _nulls(column)
     values = _values(column, nulls)
-    check_device(name, values)
     floats: Array = values.astype(np.float64)
     if values.dtype.kind in "iu" and bool((floats.astype(values.dtype) != values).any()):
         message = f"column {name!r} holds integers that no float64 is equal to"
@@ -208,13 +207,13 @@ def device_numbers(name: object, column: Column) -> Array:
 
 def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.DataType]:
     """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
+    check_device(name, column)
     column = _decoded(column)
     nulls, kind = _nulls(column), _arrow_type(column.dtype)
     if _is_decimal(column.dtype) or column.dtype.kind not in "iufmM":
         raise no_times(name, column.dtype if kind is None else kind)
     column = _instants(column).astype("int64") if column.dtype.kind in "mM" else column
     plain = _values(column, nulls)
-    check_device(name, plain)
     if plain.dtype == np.uint64 and len(plain) and int(plain.max()) >= 1 << 63:
         raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
     values: Array = plain.astype(np.float64 if plain.dtype.kind == "f" else np.int64, copy=False)
@@ -224,12 +223,25 @@ def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.
     return values, missing, kind
 
 
-def check_device(name: object, column: Array) -> None:
-    """Raise an error for a column on another GPU than the current one, from which every access would be slow."""
-    current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
-    if place != current:
+def check_device(name: object, column: Column) -> None:
+    """Raise an error for a column on another GPU than the current one; CuPy and cuDF would copy it in silence."""
+    current, place = sys.modules["cupy"].cuda.Device().id, _device_of(column)
+    if place not in (None, current):
         message = f"column {name!r} is on GPU {place}, and GPU {current} is the current one"
         raise UnsupportedFrameError(message, f"work there: with cupy.cuda.Device({place}): ...")
+
+
+def _device_of(column: Column) -> int | None:
+    """Return the number of a column's GPU; ``None`` if the column has no memory, or if cuDF may move that."""
+    if hasattr(column, "__dlpack_device__"):
+        return int(column.__dlpack_device__()[1])
+    if is_array(column):
+        pointer = column.__cuda_array_interface__["data"][0]  # type: ignore[attr-defined]
+    else:
+        buffer = None if spills() else column.to_pylibcudf()[0].data()
+        pointer = None if buffer is None else buffer.ptr
+    place = sys.modules["cupy"].cuda.runtime.pointerGetAttributes(pointer).device if pointer else -1
+    return None if place < 0 else int(place)  # less than 0: memory of the system
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +309,7 @@ def beyond(values: Array, kind: Any) -> bool:
 
 
 def _readable_ids(name: object, column: Column) -> tuple[Any, Array | None]:
+    check_device(name, column)
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
@@ -305,7 +318,6 @@ def _readable_ids(name: object, column: Column) -> tuple[Any, Array | None]:
         raise unsuitable_ids(name, column.dtype)
     if kind in "iu":
         column = _contiguous(column) if is_array(column) else _values(column, nulls)
-        check_device(name, column)
     return column, nulls
 
 

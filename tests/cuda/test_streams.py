@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -155,14 +156,24 @@ def test_tables_without_a_valid_row(device, tmp_path, rows):
 # ---- devices ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["CuPy", "another library", "cuDF", "cuDF's texts"])
 @pytest.mark.parametrize("name", ["source", "target", "weight"])
-def test_columns_on_another_device_are_refused(device, name):
-    columns = {}
+def test_columns_on_another_device_are_refused(device, name, kind):
+    """CuPy, and cuDF through it, would copy them in silence."""
+    columns: dict[str, Any] = {}
     for column in ("source", "target", "weight"):
         with cupy.cuda.Device(int(column == name)):
-            columns[column] = cupy.arange(5)
+            columns[column] = array = cupy.arange(5)
+            if kind == "another library":
+                interface = array.__cuda_array_interface__
+                columns[column] = SimpleNamespace(array=array, __cuda_array_interface__=interface)
+            if kind == "cuDF's texts" and column != "weight":
+                columns[column] = standin.cudf.Series.from_arrow(pa.array(list("abcde")))
+            elif kind.startswith("cuDF"):
+                columns[column] = standin.cudf.Series.from_arrow(pa.array(range(5)))
+    frame = standin.cudf.DataFrame(columns) if kind.startswith("cuDF") else None
     with pytest.raises(UnsupportedFrameError, match=f"column '{name}' is on GPU 1, and GPU 0 is the current") as caught:
-        dfmst.arrays.forest_rows(*columns.values())
+        dfmst.arrays.forest_rows(**columns) if frame is None else dfmst.minimum_spanning_forest(frame)
     assert "with cupy.cuda.Device(1)" in caught.value.hint
 
 

@@ -22,7 +22,7 @@ static unsigned granted = 2 * 768;  // threads of a cooperative launch
 void fake_grant(unsigned threads) { granted = threads; }
 static size_t total = 8ull << 30, used = 0;
 static __thread int last_error = 0;
-typedef struct Block { void* p; size_t n; struct Block* next; } Block;
+typedef struct Block { void* p; size_t n; int device; struct Block* next; } Block;
 static Block* blocks;
 void fake_limits(int d, size_t t) { devices = d; total = t; }
 size_t fake_used(void) { return used; }
@@ -59,7 +59,7 @@ cudaError_t fake_cudaMalloc(void** p, size_t n) {
   if (used + n > total) { *p = 0; return cudaErrorMemoryAllocation; }
   size_t m = (n + 511) / 512 * 512; if (!m) m = 512;
   *p = aligned_alloc(512, m); memset(*p, fill, m);
-  Block* b = malloc(sizeof *b); b->p = *p; b->n = n; b->next = blocks; blocks = b; used += n;
+  Block* b = malloc(sizeof *b); b->p = *p; b->n = n; b->device = current; b->next = blocks; blocks = b; used += n;
   if (on_alloc) on_alloc((uint64_t)*p, m);
   return 0;
 }
@@ -97,7 +97,7 @@ cudaError_t fake_cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) {
 cudaError_t fake_cudaDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }
 cudaError_t fake_cudaPointerGetAttributes(struct cudaPointerAttributes* a, const void* p) {
   memset(a, 0, sizeof *a); a->type = cudaMemoryTypeUnregistered; a->device = -1;
-  for (Block* b = blocks; b; b = b->next) if ((char*)p >= (char*)b->p && (char*)p < (char*)b->p + b->n) { a->type = cudaMemoryTypeDevice; a->device = 0; a->devicePointer = (void*)p; }
+  for (Block* b = blocks; b; b = b->next) if ((char*)p >= (char*)b->p && (char*)p < (char*)b->p + b->n) { a->type = cudaMemoryTypeDevice; a->device = b->device; a->devicePointer = (void*)p; }
   return 0;
 }
 const char* fake_cudaGetErrorName(cudaError_t e) { return e == 2 ? "cudaErrorMemoryAllocation" : "cudaErrorFake"; }

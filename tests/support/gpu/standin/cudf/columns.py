@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tests.support.gpu.standin.cupy import placement
 from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
 from tests.support.gpu.standin.cupy.ndarray import ndarray, wrapped
@@ -66,6 +68,7 @@ class Column:
     nulls: np.ndarray | None
     dtype: Any
     exposed: bool = False  # whether CuPy has seen its address
+    device: int = field(default_factory=placement.current)
 
     @classmethod
     def from_arrow(cls, array: pa.ChunkedArray | pa.Array) -> Column:
@@ -174,6 +177,13 @@ class Series(_OneColumn):
             raise NotImplementedError(f"CuPy does not support {self.dtype}")
         self._column.exposed = True  # cuDF never spills it from now on
         return ndarray(self._column.values, Memory(0))
+
+    def to_pylibcudf(self) -> tuple[Any, dict[str, Any]]:
+        """The column of libcudf, whose memory has an address."""
+        self._column.exposed = True
+        address = self._column.values.__array_interface__["data"][0]
+        placement.places[address] = self._column.device
+        return SimpleNamespace(data=lambda: SimpleNamespace(ptr=address)), {}
 
     def copy(self, deep: bool = True) -> Series:
         """With memory of its own."""

@@ -122,6 +122,7 @@ runtime = SimpleNamespace(
     getDevice=placement.current,
     getDeviceCount=_device_count,
     memGetInfo=lambda: (free(), MEMORY),
+    pointerGetAttributes=lambda ptr: SimpleNamespace(device=placement.places[ptr]),
 )
 nvrtc = SimpleNamespace(NVRTCError=NVRTCError, getVersion=_nvrtc_version)
 

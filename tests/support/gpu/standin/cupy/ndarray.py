@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
-from tests.support.gpu.standin.cupy.placement import Device
+from tests.support.gpu.standin.cupy.placement import Device, places
 
 _SUPPORTED = "biufmM"
 
@@ -49,7 +49,11 @@ class ndarray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        places[self._host.__array_interface__["data"][0]] = self._memory.device
         return {**self._host.__array_interface__, "version": 3}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self._memory.device
 
     def __len__(self) -> int:
         return len(self._host)
