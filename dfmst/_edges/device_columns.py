@@ -21,9 +21,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-_TEXT = {"object", "str", "string"}  # cuDF's names of text
-_NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
-
 
 def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Column]) -> IdColumns:
     """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
@@ -34,7 +31,7 @@ def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
         if alike is None:
             raise different_ids((source[0], first.dtype), (target[0], second.dtype), " on the GPU")
         first, second = alike
-    elif str(first.dtype) != str(second.dtype) or _is_decimal(first.dtype):
+    elif str(first.dtype) != str(second.dtype) or _is("decimal", first.dtype):
         first, second = _same_type((source[0], first), (target[0], second))
     return IdColumns(first, second, null_first, null_second)
 
@@ -42,7 +39,7 @@ def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
 def device_codes(*columns: Any) -> Array:
     """Number the entries of columns alike, from 0, one column after the other; all nulls are one entry."""
     columns = tuple(map(_decoded, columns))
-    if any(column.dtype.kind == "c" or type(column.dtype).__name__ in _NESTED for column in columns):
+    if any(column.dtype.kind == "c" or _is_nested(column.dtype) for column in columns):
         raise TypeError("entries that are not compared")
     if len({str(column.dtype) for column in columns}) > 1:
         columns = _in_one_type(*columns)
@@ -80,7 +77,7 @@ def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
 def _words(column: Column) -> Any:
     """Return 64 bits of each number or time, equal for equal entries and for NaNs; ``None`` for other columns."""
     kind, nulls = column.dtype.kind, _nulls(column)
-    if kind not in "biufmM" or _is_decimal(column.dtype):
+    if kind not in "biufmM" or _is("decimal", column.dtype):
         return None
     if kind in "mM":
         column = _instants(column).astype("int64")
@@ -136,7 +133,7 @@ def device_weights(name: object, column: Column) -> WeightColumn:
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
-        if _is_decimal(column.dtype):
+        if _is("decimal", column.dtype):
             # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
             column = column.factorize(sort=True)[0].astype(np.uint32)
         else:
@@ -157,7 +154,7 @@ def device_column(values: Array, nulls: Array) -> Any:
 
 def stack_weights(name: object, forest: Frame, edges: Frame) -> Any:
     forest, edges = _decoded(forest), _decoded(edges)
-    if str(forest.dtype) != str(edges.dtype) or _is_decimal(edges.dtype):
+    if str(forest.dtype) != str(edges.dtype) or _is("decimal", edges.dtype):
         try:
             cast = forest.astype(edges.dtype)
             changed = device_differs(cast.astype(forest.dtype), forest)
@@ -176,12 +173,12 @@ def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, A
     """
     check_device(name, column)
     column, nulls = _decoded(column), _nulls(column)
-    if type(column.dtype).__name__ in _NESTED:
+    if _is_nested(column.dtype):
         message = f"column {name!r} holds {column.dtype} values, which are not read on the GPU"
         raise UnsupportedFrameError(message, "copy the frame to the host: table.to_arrow()")
     if column.dtype.kind in "iuf":
         return _values(column, nulls), nulls
-    if not blanks and str(column.dtype) in _TEXT:
+    if not blanks and _is("string", column.dtype):
         empty = _values(column.str.strip().str.len(), nulls) == 0
         nulls = empty if nulls is None else nulls | empty
     return column.factorize()[0], nulls
@@ -191,7 +188,7 @@ def device_numbers(name: object, column: Column) -> Array:
     """Read a column of integers or floats as ``float64``, with NaN for nulls."""
     check_device(name, column)
     kind = column.dtype
-    if _is_decimal(kind) or getattr(kind, "kind", "O") not in "iuf":
+    if _is("decimal", kind) or getattr(kind, "kind", "O") not in "iuf":
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"
         raise InvalidEdgesError(message, "cast it to float64, or pass points.to_arrow()")
     nulls = _nulls(column)
@@ -210,7 +207,7 @@ def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.
     check_device(name, column)
     column = _decoded(column)
     nulls, kind = _nulls(column), _arrow_type(column.dtype)
-    if _is_decimal(column.dtype) or column.dtype.kind not in "iufmM":
+    if _is("decimal", column.dtype) or column.dtype.kind not in "iufmM":
         raise no_times(name, column.dtype if kind is None else kind)
     column = _instants(column).astype("int64") if column.dtype.kind in "mM" else column
     plain = _values(column, nulls)
@@ -314,7 +311,7 @@ def _readable_ids(name: object, column: Column) -> tuple[Any, Array | None]:
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
     kind = column.dtype.kind
-    if kind in "fc" or type(column.dtype).__name__ in _NESTED or (is_array(column) and kind not in "iu"):
+    if kind in "fc" or (kind not in "iu" if is_array(column) else _is_nested(column.dtype)):
         raise unsuitable_ids(name, column.dtype)
     if kind in "iu":
         column = _contiguous(column) if is_array(column) else _values(column, nulls)
@@ -337,17 +334,24 @@ def _same_type(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
 
 def _arrow_type(dtype: Any) -> pa.DataType | None:
     """Return the Arrow type of a column; ``None`` if Arrow has none."""
-    if str(dtype) in _TEXT:
+    if _is("string", dtype):
         return pa.large_string()
-    if _is_decimal(dtype):
+    if hasattr(dtype, "pyarrow_dtype"):  # of pandas, which cuDF takes
+        return dtype.pyarrow_dtype
+    if _is("decimal", dtype):
         return dtype.to_arrow()
     if hasattr(dtype, "tz"):
         return pa.timestamp(dtype.unit, str(dtype.tz))
     return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biufmM" else None
 
 
-def _is_decimal(dtype: Any) -> bool:
-    return type(dtype).__name__.startswith("Decimal")
+def _is(family: str, dtype: Any) -> bool:
+    """Ask cuDF: its own types, pandas' and those of Arrow have different classes and names."""
+    return bool(getattr(sys.modules["cudf"].api.types, f"is_{family}_dtype")(dtype))
+
+
+def _is_nested(dtype: Any) -> bool:
+    return _is("list", dtype) or _is("struct", dtype) or isinstance(dtype, sys.modules["cudf"].IntervalDtype)
 
 
 def _reaches(column: Column, kind: pa.DataType, common: pa.DataType) -> bool:
@@ -372,7 +376,8 @@ def _cast(column: Column, common: pa.DataType) -> Any:
 
 def _instants(column: Column) -> Any:
     """Return times with a time zone as times of UTC, without a zone."""
-    return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
+    zone = getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)
+    return column if zone is None else column.dt.tz_convert(None)
 
 
 def _decoded(column: Column) -> Any:

@@ -56,6 +56,14 @@ class ListDtype(_NamedDtype):
     """As cuDF's."""
 
 
+class StructDtype(_NamedDtype):
+    """As cuDF's."""
+
+
+class IntervalDtype(_NamedDtype):
+    """As cuDF's."""
+
+
 class StringDtype(_NamedDtype):
     """As pandas', which cuDF takes."""
 
@@ -89,7 +97,7 @@ class Column:
             utc = array.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.timestamp(kind.unit))
             return replace(cls.from_arrow(utc), dtype=pd.DatetimeTZDtype(kind.unit, kind.tz))
         elif pa.types.is_nested(kind):
-            dtype = ListDtype("list")
+            dtype = StructDtype("struct") if pa.types.is_struct(kind) else ListDtype("list")
         elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             dtype = np.dtype(kind.to_pandas_dtype())
             array = array if nulls is None else array.fill_null(pa.scalar(0, pa.int64()).cast(kind))
@@ -214,6 +222,8 @@ class Series(_OneColumn):
         column = self._column
         if dtype == self.dtype:
             return self
+        if isinstance(dtype, pd.ArrowDtype):
+            return Series(replace(column, dtype=dtype))
         if isinstance(dtype, Decimal128Dtype) and column.values.dtype != OBJECT:
             values = np.empty(len(self), object)
             values[:] = [Decimal(value) for value in column.values.tolist()]
@@ -222,6 +232,8 @@ class Series(_OneColumn):
             return Series(Column(column.values, column.nulls, dtype))
         values = column.values
         if values.dtype.kind in "mM" and np.dtype(dtype).kind in "mM":
+            if getattr(getattr(self.dtype, "pyarrow_dtype", self.dtype), "tz", None) is not None:
+                raise TypeError("Cannot use .astype to convert from timezone-aware dtype to timezone-naive dtype.")
             with np.errstate(over="ignore"):  # libcudf multiplies, and wraps around
                 one = [np.ones(1, f"m8[{np.datetime_data(np.dtype(unit))[0]}]")[0] for unit in (values.dtype, dtype)]
                 factor = one[0] // one[1]
