@@ -110,6 +110,12 @@ def test_a_batch_is_copied_while_the_one_before_is_folded(device):
     assert len(begun) == 3
 
 
+def test_pinned_memory_is_used_again_after_its_copy(device):
+    """The host runs ahead: it asks for nothing of the batches before."""
+    uploaded = [rows for rows, _ in upload(CudaEngine(), batches((7, 9, 8, 5, 9)))]
+    assert [rows.source.tolist() for rows in uploaded] == [[0] * 7, [1] * 9, [2] * 8, [3] * 5, [4] * 9]
+
+
 def test_an_upload_that_ends_early_waits_for_its_copies(device):
     uploaded: Any = upload(CudaEngine(), batches((10, 10, 10)))
     next(uploaded)
@@ -177,8 +183,9 @@ def test_columns_on_another_device_are_refused(device, name, kind):
     assert "with cupy.cuda.Device(1)" in caught.value.hint
 
 
-def test_columns_on_the_current_device_need_not_be_on_the_first(device):
-    with cupy.cuda.Device(1):
-        rows: Any = dfmst.arrays.forest_rows(*[cupy.arange(5)] * 3)
-        assert len(rows) == 0
-        assert rows.device.id == 1
+def test_kernels_are_loaded_on_each_device(device):
+    edges = [np.array(EDGES[name]) for name in EDGES]
+    for place in (0, 1, 0):
+        with cupy.cuda.Device(place):
+            rows: Any = dfmst.arrays.forest_rows(*map(cupy.asarray, edges))
+            assert (rows.device.id, rows.tolist()) == (place, [1, 2])

@@ -11,6 +11,7 @@ import numpy as np
 from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
 from tests.support.gpu.standin.cupy.placement import Device, places
+from tests.support.gpu.standin.cupy.streams import get_current_stream
 
 _SUPPORTED = "biufmM"
 
@@ -62,10 +63,14 @@ class ndarray:
         return repr(self._host)
 
     def __str__(self) -> str:
-        traffic.down(self.nbytes)
-        return str(self._host)
+        return str(self._down())
 
-    # ---- to the host: explicitly, or a scalar at a time
+    # ---- to the host: explicitly, or a scalar at a time, which waits for the current stream
+
+    def _down(self) -> np.ndarray:
+        traffic.down(self.nbytes)
+        get_current_stream().note()
+        return self._host
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(
@@ -74,8 +79,7 @@ class ndarray:
         )
 
     def get(self) -> np.ndarray:
-        traffic.down(self.nbytes)
-        return self._host.copy()
+        return self._down().copy()
 
     def set(self, arr: Any, stream: Any = None) -> None:
         if not isinstance(arr, np.ndarray) or arr.dtype != self.dtype or arr.shape != self.shape:
@@ -85,15 +89,13 @@ class ndarray:
             self._host[...] = arr
             return
         host = self._host
-        stream.write(self._memory, lambda: host.__setitem__(..., arr))
+        stream.write(self._memory, arr, lambda: host.__setitem__(..., arr))
 
     def item(self) -> Any:
-        traffic.down(self.nbytes)
-        return self._host.item()
+        return self._down().item()
 
     def tolist(self) -> Any:
-        traffic.down(self.nbytes)
-        return self._host.tolist()
+        return self._down().tolist()
 
     def __int__(self) -> int:
         return int(self.item())
