@@ -29,8 +29,8 @@ from dfmst._trees.points.geometry import geometry_name
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable
-from dfmst.formats.addresses import Located, located
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.stores import Located, located
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
 _WEIGHT = 2  # place of the weights in that table

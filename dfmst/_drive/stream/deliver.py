@@ -27,8 +27,8 @@ from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
 from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
-from dfmst.formats.addresses import Access, Located, located
 from dfmst.formats.directories import SpillDirectory
+from dfmst.formats.stores import Access, Located, located
 from dfmst.formats.write import check_format, write_table
 
 

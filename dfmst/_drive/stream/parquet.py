@@ -25,7 +25,7 @@ from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst.errors import machine_fault, missing_columns
-from dfmst.formats.addresses import Address, file_stamp, path_of
+from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
@@ -35,6 +35,7 @@ from dfmst.formats.columnar import (
     refuse_unreadable,
 )
 from dfmst.formats.files import existing_path, open_native, problem
+from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more

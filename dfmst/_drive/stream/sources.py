@@ -22,8 +22,8 @@ from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.formats.addresses import Access
 from dfmst.formats.read import bytes_to_solve
+from dfmst.formats.stores import Access
 
 
 def open_source(
