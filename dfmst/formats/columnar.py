@@ -142,9 +142,13 @@ _LEAST_ROWS = 1 << 10
 _BUFFER = 1 << 18  # bytes read at a time; with pre_buffer PyArrow would keep a whole row group in memory
 
 
-def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
-    """Open a Parquet file whose columns are read piece by piece."""
-    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
+_FAR = 1 << 25  # bytes read at a time from a store, of all columns: a request takes longer than a read of a disk
+
+
+def open_buffered(file: Any, far_columns: int = 0) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file whose columns are read piece by piece; of an object, `far_columns` are read."""
+    size = max(_BUFFER, _FAR // max(8, far_columns)) if far_columns else _BUFFER
+    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=size)
 
 
 def refuse_unreadable(
