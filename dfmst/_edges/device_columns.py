@@ -39,7 +39,7 @@ def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
     return IdColumns(first, second, null_first, null_second)
 
 
-def device_codes(*columns: Any) -> Array:
+def device_codes(*columns: Column) -> Array:
     """Number the entries of columns alike, from 0, one column after the other; all nulls are one entry."""
     columns = tuple(map(_decoded, columns))
     if any(column.dtype.kind == "c" or type(column.dtype).__name__ in _NESTED for column in columns):
@@ -58,14 +58,14 @@ def device_codes(*columns: Any) -> Array:
     return numbered
 
 
-def device_differs(first: Any, second: Any) -> Array:
+def device_differs(first: Column, second: Column) -> Array:
     """Flag the rows in which two columns of equal length differ; nulls are equal, and so are NaNs."""
     codes = device_codes(first, second)
     differs: Array = codes[: len(first)] != codes[len(first) :]
     return differs
 
 
-def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
+def _in_one_type(first: Column, second: Column) -> tuple[Any, Any]:
     """Return columns of two types in one; integers of 64 bits without a sign are not compared with others."""
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds == {"f"}:
@@ -92,7 +92,7 @@ def _words(column: Column) -> Any:
     return words * (words << np.int64(1) != 0)
 
 
-def device_order(engine: Engine, columns: list[Any]) -> Array:
+def device_order(engine: Engine, columns: list[Column]) -> Array:
     """Return the rows of columns in ascending order, by the first column first; NaN comes after numbers, then null."""
     order: Array = engine.xp.arange(len(columns[0]), dtype=np.uint32)
     for column in reversed(columns):
@@ -334,7 +334,7 @@ def _arrow_type(dtype: Any) -> pa.DataType | None:
     return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biufmM" else None
 
 
-def _is_decimal(dtype: Any) -> bool:
+def _is_decimal(dtype: object) -> bool:
     return type(dtype).__name__.startswith("Decimal")
 
 

@@ -32,7 +32,7 @@ def grouped(value: object) -> str:
     return f"{number:,.2f}" if abs(number) >= 1 else f"{number:.4g}"
 
 
-def alike(values: Sequence[Any]) -> Callable[[Any], str]:
+def alike(values: Sequence[object]) -> Callable[[Any], str]:
     """Return a format for the numbers of a column: all with the same number of decimals."""
     floats = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
     most = max(floats, default=0.0)
