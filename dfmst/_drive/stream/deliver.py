@@ -64,7 +64,7 @@ class Delivered(ABC):
         with self.finished():
             self.write_rows(self._rows(), path, format)
 
-    def write_rows(self, rows: Any, path: File, format: str | None) -> None:
+    def write_rows(self, rows: object, path: File, format: str | None) -> None:
         """Write rows to a file that appears when it is complete."""
         if isinstance(path, (str, os.PathLike)):
             check_file(path, self.inputs)

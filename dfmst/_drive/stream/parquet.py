@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
@@ -83,7 +83,7 @@ class ParquetSource:
         """The files."""
         return [file.path for file in self.files]
 
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
         """Raise if a column that an argument names is missing."""
         arguments = list(arguments)
         for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
@@ -91,11 +91,11 @@ class ParquetSource:
             if missing is not None:
                 raise missing
 
-    def integers(self, names: Sequence[Any]) -> bool:
+    def integers(self, names: Sequence[ColumnName]) -> bool:
         """Whether columns hold integers."""
         return all(pa.types.is_integer(self.schema.field(name).type) for name in names)
 
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
+    def vertices(self, names: EndNames) -> int | None:
         """Exclusive upper bound of two integer columns from the row groups' statistics."""
         if not self.integers(names):
             return None
@@ -107,7 +107,7 @@ class ParquetSource:
             bound = max(bound, largest + 1)
         return bound
 
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of id columns."""
         return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
 
@@ -129,7 +129,7 @@ class ParquetSource:
                 if rest.num_rows:
                     yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
-    def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+    def take(self, locators: Array | Locators, names: Sequence[ColumnName], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
         locators = locators if isinstance(locators, Locators) else Locators(locators)
         for file in self.files:
@@ -143,7 +143,7 @@ class ParquetSource:
     def gather(self, locators: Locators) -> None:
         """Return ``None``: rows of files are read in pieces."""
 
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return a reader of the rows with one more column, of integers, and facts about it under a key."""
         schema = self.schema.append(pa.field(name, pa.int64()))
         schema = schema.with_metadata({**(schema.metadata or {}), key: json.dumps(facts)})
@@ -216,7 +216,7 @@ class SourceFile:
             message = "the file has vanished since the run began"
             raise problem(self.path, message, hint="put it back and run again") from error
 
-    def largest_id(self, names: tuple[Any, Any]) -> int | None:
+    def largest_id(self, names: EndNames) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
         with self.open() as parquet:
             metadata = parquet.metadata
@@ -254,7 +254,7 @@ class SourceFile:
                 raise problem(self.path, message, hint="fetch or write the file again") from error
 
     def take(
-        self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int
+        self, group: int, first: int, locators: Locators, names: Sequence[ColumnName], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of some rows of a row group, whose first row has the number `first`."""
         for batch in self.batches(range(group, group + 1), names, rows):

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
@@ -25,7 +25,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.read import bytes_to_solve
 
 
-def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str = "edges") -> EdgeSource:
+def open_source(engine: Engine, edges: object, *, once: bool = False, argument: str = "edges") -> EdgeSource:
     """Open Parquet files, a dataset, or frames; an iterator of frames only if they are read `once`."""
     files = _files(edges)
     if files is not None:
@@ -40,13 +40,13 @@ def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str
     raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}", hint)
 
 
-def on_device(edges: Any) -> bool:
+def on_device(edges: object) -> bool:
     """Whether `edges` is a frame on a GPU, or a list that begins with one."""
     first = edges[0] if isinstance(edges, (list, tuple)) and edges else edges
     return open_device_frame(first) is not None
 
 
-def open_parquet(edges: Any) -> ParquetSource:
+def open_parquet(edges: object) -> ParquetSource:
     """Open Parquet files."""
     source = _files(edges)
     if source is None:
@@ -55,7 +55,7 @@ def open_parquet(edges: Any) -> ParquetSource:
     return source
 
 
-def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
+def fits(edges: object, memory_limit: int | str = "2GiB") -> bool:
     """Say whether files, all columns, can be read and solved in memory within a limit.
 
     Parameters
@@ -111,28 +111,28 @@ class EdgeSource(Protocol):
         message = "a checkpoint needs Parquet files: frames have no state that identifies them"
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
 
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
         """Raise if a column that an argument names is missing; columns of frames are looked up frame by frame."""
         return
 
-    def integers(self, names: Sequence[Any]) -> bool:
+    def integers(self, names: Sequence[ColumnName]) -> bool:
         """Whether columns may hold integers: until other ids come."""
         return True
 
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
+    def vertices(self, names: EndNames) -> int | None:
         """Exclusive upper bound of two columns of integers; ``None``: unknown."""
         return None
 
     @abstractmethod
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""
 
     @abstractmethod
-    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+    def batches(self, names: Sequence[ColumnName], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
 
     @abstractmethod
-    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+    def take(self, locators: Locators, names: Sequence[ColumnName], rows: int) -> Iterator[Any]:
         """Yield the named columns, or more, of rows by their ascending numbers."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class EdgeSource(Protocol):
         """Return these rows as one frame of the user's kind; ``None``: they are read in pieces."""
 
     @abstractmethod
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return the rows, or the `kept` ones, with one more column, of integers, and facts about it under a key."""
 
 
@@ -164,7 +164,7 @@ class FrameSource(EdgeSource):
         """Return how errors name a frame."""
         return f"frame {number} of {self.argument}"
 
-    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+    def batches(self, names: Sequence[ColumnName], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the frames from row `start` on, each cut into pieces."""
         for number, first, view in self.views():
             self.kinds.note(view, names[:2])
@@ -172,7 +172,7 @@ class FrameSource(EdgeSource):
             whole = Batch(view, first, self._place or self.called(number), first if self._place else 0)
             yield from whole.part(skipped, len(view)).parts(rows)
 
-    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+    def take(self, locators: Locators, names: Sequence[ColumnName], rows: int) -> Iterator[Any]:
         """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
         for _, view in self._take(locators):
             yield view.finish(view.frame)
@@ -182,7 +182,7 @@ class FrameSource(EdgeSource):
         named = [(self.called(number), view) for number, view in self._take(locators)]
         return named[0][1].finish(stack_frames(named)) if named else self._raise_empty()
 
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return the rows as one frame with one more column, of integers, and facts about it under a key."""
         named = []
         for number, first, view in self.views():
@@ -218,7 +218,7 @@ class FrameSource(EdgeSource):
             yield number, first, view
             first += len(view)
 
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""
         return self.kinds if self.kinds.view is not None else self._raise_empty()
 
@@ -226,7 +226,7 @@ class FrameSource(EdgeSource):
         raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
 
 
-def input_names(edges: Any) -> list[str | os.PathLike[str]]:
+def input_names(edges: object) -> list[str | os.PathLike[str]]:
     """Return the files, directories and patterns that were given as edges; frames have none."""
     if isinstance(edges, (str, os.PathLike)):
         return [edges]
