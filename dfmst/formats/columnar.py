@@ -80,11 +80,14 @@ def parquet_files(folder: Path) -> list[Path]:
     """List the Parquet files under a directory by name.
 
     Files and directories that start with a dot or an underscore are ignored, and files of zero bytes. A file without a
-    suffix, as Hive writes it, is Parquet if it begins so.
+    suffix, as Hive writes it, is Parquet if it begins so. The folder of a table with a log is refused: files that the
+    log does not name hold rows that were deleted.
     """
+    found = list(folder.rglob("*"))
+    _refuse_table(folder, found)
     paths = sorted(
         path
-        for path in folder.rglob("*")
+        for path in found
         if path.suffix.lower() in ("", *SUFFIXES)
         and path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
@@ -94,6 +97,27 @@ def parquet_files(folder: Path) -> list[Path]:
     if not paths:
         raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
+
+
+#: Kind of a table -> its log in the folder, and its rows for a stream.
+_LOGS = {
+    "Delta Lake": ("_delta_log", "deltalake.DeltaTable({0}).to_pyarrow_dataset()"),
+    "Iceberg": ("metadata/*.metadata.json", "lambda: catalog.load_table(NAME).scan().to_arrow_batch_reader()"),
+}
+
+
+def _refuse_table(folder: Path, found: Sequence[Path]) -> None:
+    """Raise if a folder is a table with a log, or a part of one, or holds one."""
+    root = folder
+    while root.name == "data" or "=" in root.name:
+        root = root.parent
+    for kind, (log, rows) in _LOGS.items():
+        for path in (*root.glob(log), *(path for path in found if path.match(log))):
+            table = path.parents[log.count("/")]
+            place = "" if table == folder else f" in {table}"
+            message = f"a table of {kind}{place}, whose log says which files hold its rows"
+            call = f"dfmst.stream.minimum_spanning_forest({rows.format(repr(str(table)))})"
+            raise problem(folder, message, hint=f"read the rows by its log, in Python: {call}")
 
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:

@@ -230,6 +230,13 @@ REFUSED = (
     ),
     Refused("GDF", (".gdf",), _sign(rb"nodedef\s*>"), "keep the rows after 'edgedef>' as a CSV file, with a header"),
     Refused("VNA", (".vna",), _sign(rb"\*\s*(?:node|tie)\b"), "keep the rows after '*tie data' as an edge list"),
+    Refused(
+        "DuckDB",
+        (".duckdb", ".ddb"),
+        _sign(rb".{0,8}DUCK..\0{6}"),
+        "base = duckdb.connect(PATH, read_only=True); "
+        "dfmst.stream.minimum_spanning_forest(lambda: base.table(NAME).to_arrow_reader())",
+    ),
     Refused("LEMON", (".lgf",), _sign(rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b"), "keep its @arcs as an edge list"),
 )
 # Refused as well, but only if the first lines are not those of a format that is read.

@@ -16,7 +16,7 @@ from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import open_device_frame
-from dfmst._edges.frames import open_frame
+from dfmst._edges.frames import as_table, open_frame
 from dfmst._edges.stack import stack_frames
 from dfmst._edges.view import View
 from dfmst._engines import Engine
@@ -36,8 +36,8 @@ def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str
         return FrameSource(engine, [edges], argument)
     if callable(edges) or hasattr(edges, "__iter__"):
         return FrameSource(engine, edges, argument, once=once)
-    message = f"{argument} is a {type(edges).__name__}"
-    raise UnsupportedFrameError(message, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
+    hint = as_table(edges, argument, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
+    raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}", hint)
 
 
 def on_device(edges: Any) -> bool:
