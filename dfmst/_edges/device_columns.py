@@ -233,7 +233,7 @@ def _device_of(column: Column) -> int | None:
     if hasattr(column, "__dlpack_device__"):
         return int(column.__dlpack_device__()[1])
     if is_array(column):
-        pointer = column.__cuda_array_interface__["data"][0]  # type: ignore[attr-defined]
+        pointer = column.__cuda_array_interface__["data"][0]
     else:
         buffer = None if spills() else column.to_pylibcudf()[0].data()
         pointer = None if buffer is None else buffer.ptr
