@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -141,9 +141,42 @@ _LEAST_ROWS = 1 << 10
 _BUFFER = 1 << 18  # bytes read at a time; with pre_buffer PyArrow would keep a whole row group in memory
 
 
-def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
-    """Open a Parquet file whose columns are read piece by piece."""
-    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
+def open_buffered(file: Any, *, as_texts: bool = False) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file whose columns are read piece by piece; `as_texts` reads dictionaries of texts as texts.
+
+    All columns then have Parquet's own types. PyArrow would take seven times the bytes of a dictionary, and twice the
+    time, as each batch gets the whole dictionary of its row group.
+    """
+    footer = _footer_without_types(file) if as_texts else None
+    return pyarrow.parquet.ParquetFile(file, metadata=footer, pre_buffer=False, buffer_size=_BUFFER)
+
+
+_TYPES = b"ARROW:schema"  # name of Arrow's types in a footer
+_MAGIC = b"PAR1"
+
+
+def _footer_without_types(file: Any) -> pyarrow.parquet.FileMetaData:
+    """Read a footer in which Arrow's types have another name, so that PyArrow does not find them."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(end - 8)
+    file.seek(end - 8 - int.from_bytes(file.read(4), "little"))
+    before, name, after = file.read().rpartition(_TYPES)
+    return pyarrow.parquet.read_metadata(pa.BufferReader(_MAGIC + before + name.lower() + after))
+
+
+def dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
+    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
+    return max(sizes, default=0)
+
+
+def _dictionary(column: Any) -> int:
+    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
+        return 0
+    share = (column.data_page_offset - column.dictionary_page_offset) / max(1, column.total_compressed_size)
+    return int(min(1.0, max(0.0, share)) * column.total_uncompressed_size)
 
 
 def refuse_unreadable(

@@ -8,7 +8,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
+    dictionary_bytes,
     open_buffered,
     parquet_files,
     parquet_footer,
@@ -36,6 +38,7 @@ from dfmst.formats.files import existing_path, open_native, problem
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
+_TEXTS = 4 << 20  # bytes of dictionaries, from which they are read as texts
 _ROWS = 1 << 18  # rows that get another column at a time
 
 
@@ -67,6 +70,7 @@ class ParquetSource:
         self.columns, self.constants = common_columns(sources, folders)
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema
+        self._read = self.columns  # types of batches
 
     @property
     def rows(self) -> int:
@@ -107,6 +111,17 @@ class ParquetSource:
             bound = max(bound, largest + 1)
         return bound
 
+    def dictionaries(self, names: Sequence[Any]) -> int:
+        """Return the bytes of the dictionaries that the reader has of columns, and read long ones as texts."""
+        sizes = [file.dictionaries(names) for file in self.files]
+        self.files = [
+            replace(file, as_texts=file.as_texts or size > _TEXTS) for file, size in zip(self.files, sizes, strict=True)
+        ]
+        if any(file.as_texts for file in self.files):
+            self._read = copy(self.columns)
+            self._read.schema = pa.schema(map(_without_dictionary, self.schema))
+        return max(sizes, default=0)
+
     def kinds_of(self, names: Sequence[Any]) -> IdKinds:
         """Return the types of id columns."""
         return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
@@ -121,7 +136,7 @@ class ParquetSource:
             row = int(begins[group])
             skipped = max(0, start - file.first - row)
             for read in file.batches(range(group, len(file.groups)), names, rows):
-                batch = self._fit(file, read, names)
+                batch = self._read.fit(read, file.path, names, self.constants[file.path])
                 rest = batch.slice(min(skipped, batch.num_rows))
                 at = row + batch.num_rows - rest.num_rows
                 skipped -= batch.num_rows - rest.num_rows
@@ -137,7 +152,7 @@ class ParquetSource:
             for group, length in enumerate(file.groups):
                 if locators.any_below(first + length):
                     taken = file.take(group, first, locators, names, rows)
-                    yield from (self._fit(file, batch, names) for batch in taken)
+                    yield from (self.columns.fit(batch, file.path, names, self.constants[file.path]) for batch in taken)
                 first += length
 
     def gather(self, locators: Locators) -> None:
@@ -157,9 +172,13 @@ class ParquetSource:
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    def _fit(self, file: SourceFile, batch: pa.RecordBatch, names: Sequence[Any]) -> pa.RecordBatch:
-        """A batch in the types of all files."""
-        return self.columns.fit(batch, file.path, names, self.constants[file.path])
+
+def _without_dictionary(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if _is_encoded(field) else field
+
+
+def _is_encoded(field: pa.Field) -> bool:
+    return bool(pa.types.is_dictionary(field.type))
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -184,6 +203,7 @@ class SourceFile:
     first: int  # number of its first row among all rows of the source
     groups: tuple[int, ...]  # rows of each row group
     schema: pa.Schema
+    as_texts: bool = False  # whether dictionaries of texts are read as texts
 
     @classmethod
     def of_path(cls, path: Path, first: int) -> SourceFile:
@@ -210,11 +230,20 @@ class SourceFile:
             state = self.path.stat()
             if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
                 raise problem(self.path, "the file has changed since the run began", hint="start the run again")
-            with open_native(self.path) as file, open_buffered(file) as parquet:
+            with open_native(self.path) as file, open_buffered(file, as_texts=self.as_texts) as parquet:
                 yield parquet
         except FileNotFoundError as error:
             message = "the file has vanished since the run began"
             raise problem(self.path, message, hint="put it back and run again") from error
+
+    def dictionaries(self, names: Sequence[Any]) -> int:
+        """Return the bytes of the dictionaries of texts that a row group has of columns, by the footer."""
+        encoded = [name for name in names if name in self.schema.names and _is_encoded(self.schema.field(name))]
+        if not encoded:
+            return 0
+        with replace(self, as_texts=True).open() as parquet:
+            refuse_unreadable(parquet, self.path, encoded)
+            return dictionary_bytes(parquet.metadata, encoded)
 
     def largest_id(self, names: tuple[Any, Any]) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
@@ -244,7 +273,7 @@ class SourceFile:
             try:
                 for batch in batches:
                     done += batch.num_rows
-                    yield batch
+                    yield self._typed(batch) if self.as_texts else batch
             except (pa.ArrowException, OSError) as error:
                 if (fault := machine_fault(error)) is not None:
                     raise fault from error
@@ -252,6 +281,12 @@ class SourceFile:
                 reason = str(error).partition("\n")[0]
                 message = f"row group {group} cannot be read ({reason})"
                 raise problem(self.path, message, hint="fetch or write the file again") from error
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the file's types; dictionaries remain texts."""
+        fields = [self.schema.field(field.name) for field in batch.schema]
+        kinds = [own if _is_encoded(field) else field for own, field in zip(batch.schema, fields, strict=True)]
+        return batch.cast(pa.schema(kinds))
 
     def take(
         self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int

@@ -123,6 +123,10 @@ class EdgeSource(Protocol):
         """Exclusive upper bound of two columns of integers; ``None``: unknown."""
         return None
 
+    def dictionaries(self, names: Sequence[Any]) -> int:
+        """Return the bytes of the dictionaries that the reader has of columns; those of frames are their owner's."""
+        return 0
+
     @abstractmethod
     def kinds_of(self, names: Sequence[Any]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
@@ -94,6 +95,38 @@ def test_a_dictionary_that_does_not_fit(tmp_path, monkeypatch):
     with pytest.raises(CapacityError, match="19,960 vertices do not fit") as caught:
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="4MiB")
     assert "raise the limit to 9 MiB or more (248 bytes a vertex are for ids" in caught.value.hint
+
+
+@pytest.mark.parametrize("as_texts", [False, True])
+def test_long_dictionaries_are_read_as_texts_and_counted(tmp_path, monkeypatch, as_texts):
+    monkeypatch.setattr("dfmst._drive.stream.parquet._TEXTS", 0 if as_texts else 1 << 30)
+    table = edges(300, 5_000, name=lambda vertex: f"vertex {vertex:050}")
+    number = table["payload"].combine_chunks()
+    columns = {
+        **{name: table[name].combine_chunks().dictionary_encode() for name in ("source", "target")},
+        "grade": pc.cast(pc.remainder(number, 5), pa.string()).cast(
+            pa.dictionary(pa.int8(), pa.string(), ordered=True)
+        ),
+        "code": pc.remainder(number, 7).dictionary_encode(),
+        "day": number.cast(pa.timestamp("s")).cast(pa.date64(), safe=False),
+        "took": number.cast(pa.duration("s")),
+        "when": number.cast(pa.timestamp("us", "Europe/Berlin")),
+        "large": number.cast(pa.large_string()),
+        "raw": pa.array([b"%016d" % at for at in range(5_000)], pa.binary(16)).cast(pa.uuid()),
+    }
+    for name, column in columns.items():
+        at = table.schema.get_field_index(name)
+        table = table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
+    parts = write_parts(tmp_path / "parts", table, 3, 1_000)
+    expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
+    found = dfmst.stream.fold(parts)
+    found.write_verified(tmp_path / "forest.parquet")
+    for forest in (found.frame, dfmst.read_edges(tmp_path / "forest.parquet")):
+        assert forest.schema.types == expected.schema.types
+        assert forest.to_pylist() == expected.to_pylist()
+    with pytest.raises(CapacityError, match="below the least, 258 MiB") as caught:
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="256MiB")
+    assert "1 MiB are to read the dictionaries" in caught.value.hint
 
 
 @pytest.mark.parametrize("kind", FRAMES)
