@@ -341,7 +341,7 @@ class Budget:
         """Raise if a number of vertices does not fit."""
         if not vertices and int(self.limit) <= self._fixed + self._pieces:
             needed = format_size(self.needed(vertices), int(self.limit))
-            hint = f"raise the limit: {needed} and {self._vertex} bytes for each vertex{self._reading}"
+            hint = f"raise the limit: {needed}{self._reading} and {self._vertex} bytes for each vertex"
             raise CapacityError(f"a {self._limit} is below the least, {needed}", hint)
         if vertices > self.most_vertices:
             ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
@@ -367,7 +367,7 @@ class Budget:
     @property
     def _reading(self) -> str:
         size = format_size(DICTIONARY * self.dictionaries, int(self.limit))
-        return f" ({size} are to read the dictionaries of a row group)" if self.dictionaries else ""
+        return f", {size} of them to read the dictionaries of a row group," if self.dictionaries else ""
 
     def _too_small(self, fault: str, needed: int, fits: str = "", hint: str = "") -> CapacityError:
         hint = f"raise the limit to {format_size(needed, int(self.limit))} or more{self._reading}{hint}"

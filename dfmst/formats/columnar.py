@@ -175,8 +175,8 @@ def dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
 def _dictionary(column: Any) -> int:
     if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
         return 0
-    share = (column.data_page_offset - column.dictionary_page_offset) / max(1, column.total_compressed_size)
-    return int(min(1.0, max(0.0, share)) * column.total_uncompressed_size)
+    numbers = column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset)
+    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
 
 
 def refuse_unreadable(

@@ -126,7 +126,7 @@ def test_long_dictionaries_are_read_as_texts_and_counted(tmp_path, monkeypatch, 
         assert forest.to_pylist() == expected.to_pylist()
     with pytest.raises(CapacityError, match="below the least, 258 MiB") as caught:
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="256MiB")
-    assert "1 MiB are to read the dictionaries" in caught.value.hint
+    assert "258 MiB, 1 MiB of them to read the dictionaries" in caught.value.hint
 
 
 @pytest.mark.parametrize("kind", FRAMES)
