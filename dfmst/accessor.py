@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # their modules load NumPy and PyArrow
 
     from dfmst._common.types import ColumnName, Columns
     from dfmst._drive.plan.formulas import Plan
-    from dfmst._trees.request import Options
+    from dfmst._trees.request import DrivenOptions
 
 __all__ = ["ForestAccessor"]
 
@@ -61,13 +61,21 @@ class ForestAccessor(Generic[FrameT]):
     if TYPE_CHECKING:  # the functions, less their first argument
 
         def minimum(  # noqa: D102
-            self, source: Columns = ..., target: Columns = ..., weight: Columns | None = ..., **options: Unpack[Options]
+            self,
+            source: Columns = ...,
+            target: Columns = ...,
+            weight: Columns | None = ...,
+            **options: Unpack[DrivenOptions],
         ) -> FrameT: ...
         def maximum(  # noqa: D102
-            self, source: Columns = ..., target: Columns = ..., weight: Columns | None = ..., **options: Unpack[Options]
+            self,
+            source: Columns = ...,
+            target: Columns = ...,
+            weight: Columns | None = ...,
+            **options: Unpack[DrivenOptions],
         ) -> FrameT: ...
         def spanning(  # noqa: D102
-            self, source: Columns = ..., target: Columns = ..., **options: Unpack[Options]
+            self, source: Columns = ..., target: Columns = ..., **options: Unpack[DrivenOptions]
         ) -> FrameT: ...
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
 

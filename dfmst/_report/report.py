@@ -16,7 +16,6 @@ import numpy as np
 from markupsafe import Markup
 
 from dfmst._common.arguments import check_text, plural
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Column, ColumnName, Columns, Frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
@@ -71,8 +70,7 @@ class Report:
         return f"Report of {len(self.html):,} characters; .save('report.html') writes it"
 
 
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def report(
     edges: Frame | Forest,
     source: Columns = "source",
@@ -224,6 +222,7 @@ def _page(
         "name": graph.name,
         "verified": bool(run.summary.get("verified")),
         "about": run.about,
+        "rows": graph.rows,
         "keys": _key_figures(graph, forest, run, trees),
         "ranked": forest.ranked,
         "longest": _longest(forest),
@@ -275,29 +274,36 @@ def _cells(column: list[Any], at: int) -> list[str]:
 def _key_figures(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: int) -> list[Card]:
     """Return name, value and note of each figure, and whether it stands out in green."""
     rows, count = len(forest.ordered), graph.vertices
-    largest = int(forest.tree_sizes[0]) if rows else min(1, count)
     dropped = f"{graph.dropped:,} dropped" if graph.dropped else "none dropped"
     degree = f"mean degree {2 * (graph.rows - graph.dropped) / count:,.2f}" if count else ""
     solved = run.seconds.get("solve", run.seconds.get("fold", run.total))
     cards = (
         ("Rows in", f"{graph.rows:,}", dropped),
         ("Vertices", f"{count:,}", degree),
-        ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows"),
+        ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows" if graph.rows else ""),
         ("Total weight", "–" if graph.total is None else grouped(graph.total), _share_of_weight(graph, forest)),
-        ("Trees", f"{trees:,}", f"largest {largest:,}, {percent(largest, count)}"),
-        ("Solved in", duration(solved), rate(graph.rows, solved)),
+        ("Trees", f"{trees:,}", _largest(int(forest.tree_sizes[0]) if rows else 1, count, trees)),
+        ("Solved in", duration(solved), rate(graph.rows, solved) if graph.rows else ""),
     )
     green = ("Forest", "Total weight")
     return [{"name": name, "value": value, "note": note, "green": name in green} for name, value, note in cards]
 
 
+def _largest(size: int, vertices: int, trees: int) -> str:
+    if trees < 2:
+        return "with all vertices" if trees else ""
+    if 100 * size < vertices:
+        return f"largest: {plural(size, 'vertex', 'vertices')}"
+    return f"largest: {size:,}, {percent(size, vertices)}"
+
+
 def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
     if graph.total is None:
         return "all weights are equal"
-    name = label(forest.weight_name)
+    name = clip(label(forest.weight_name), 12)
     with np.errstate(all="ignore"):
         whole, own = (np.nan if each is None else float(each.sum()) for each in (graph.weight, forest.weight))
     if not (np.isfinite(whole) and whole > 0 and own >= 0):
-        return name
-    part = f"{percent(own, whole)} of all rows’"
-    return part if name == "weight" else f"{clip(name, 12)}, {part}"
+        return name if graph.rows else ""
+    own = whole if len(forest.weight) == len(graph.weight) else own  # sums of floats in two orders may differ
+    return f"{percent(own, whole)} of all {name}"

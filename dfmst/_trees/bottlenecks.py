@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dfmst._common.arguments import is_several
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.device_columns import device_column, is_device_column
 from dfmst._edges.frames import open_frame
@@ -25,8 +24,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _NO_RANK = int(np.iinfo(np.uint32).max)
 
 
-@driven("forest", "pairs")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "forest", "pairs")
 def bottlenecks(
     forest: FrameT,
     pairs: Frame,

@@ -21,7 +21,6 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.request import Request
 from dfmst._trees.result import Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.solve import Solved, Step, name_of, solve_frame
@@ -42,14 +41,18 @@ class FrameRows(ForestRows):
     records: Trace | None
 
     @cached_property
-    def frame(self) -> Any:
-        with self.runner.guard():
-            return self.view.take(self.runner, self.positions)
+    def frame(self) -> Frame:
+        return self.take()
 
     @cached_property
     def positions(self) -> Array:
         with self.runner.guard():
             return self.solved.input.frame_rows(self.solved.rows)
+
+    def take(self) -> Frame:
+        """Return the rows as the user's kind of frame."""
+        with self.runner.guard():
+            return self.view.take(self.runner, self.solved.input.frame_rows(self.solved.rows))
 
     @cached_property
     def trace(self) -> Any:
@@ -119,12 +122,21 @@ def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: 
 
 
 def forest_rows(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
-    """Return the rows of a forest, found by kernels or in the steps of the frame's own library; and its trace."""
+    """Return the rows of a frame's forest, and its trace if wanted."""
+    found = find_rows(edges, request, return_trace)
+    rows: FrameT = found.take()
+    return (rows, found.trace) if return_trace else rows
+
+
+def in_frame_steps(request: Request) -> bool:
+    """Whether the algorithm runs in the steps of the frame's own library: :func:`rows_in_steps`."""
+    algorithm = request.solver.algorithm
+    return isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe")
+
+
+def rows_in_steps(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
+    """Return the rows of a forest that is found in the steps of the frame's own library, and its trace if wanted."""
     columns, solver = request.columns, request.solver
-    if not in_frame_steps(solver.algorithm):
-        found = find_rows(edges, request, return_trace)
-        rows: FrameT = found.frame
-        return (rows, found.trace) if return_trace else rows
     refused = columns.conditions.words or (["keys of several columns"] if columns.keys else [])
     if refused:
         raise ValueError(f"algorithm='dataframe' takes no {' and '.join(refused)}")
@@ -133,8 +145,3 @@ def forest_rows(edges: FrameT, request: Request, return_trace: bool = False) -> 
     steps = solver.algorithm if isinstance(solver.algorithm, Dataframe) else Dataframe()
     rows, trace = frame_forest(edges, columns, steps, solver.engine, solver.threads, return_trace)
     return rows if trace is None else (rows, trace)
-
-
-def in_frame_steps(algorithm: str | Algorithm) -> bool:
-    """Whether an algorithm runs in the steps of the frame's own library."""
-    return isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe")

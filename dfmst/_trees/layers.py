@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from dfmst._common.arguments import whole_number
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.edge_table import EdgeTable, move_table
 from dfmst._edges.take_rows import result_column
@@ -25,8 +24,7 @@ from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 
 
-@driven("edges")
-@with_options("memory", Options)
+@with_options("memory", Options, "edges")
 def in_forest(
     edges: Frame,
     source: Columns = "source",

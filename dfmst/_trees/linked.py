@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Column, ColumnName, Columns, FrameT
 from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import flip_bits
@@ -21,6 +20,7 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import flatten, unite
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column, printable
 
 #: Names of the column of groups in results, and of the attribute of results.
@@ -29,7 +29,7 @@ ATTRIBUTE = "linked_rows"
 _NONE = np.uint32(NO_CODE)  # a value that no row has yet
 
 
-@driven("table")
+@with_options("memory", None, "table")
 def linked_rows(
     table: FrameT,
     on: Columns | Sequence[Columns],

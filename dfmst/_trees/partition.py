@@ -12,7 +12,6 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, plural, real_number, whole_number
 from dfmst._common.deferred import pa
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertex, Vertices
 from dfmst._edges.arrow_values import numbers_of_arrow
 from dfmst._edges.frames import open_host_frame
@@ -28,8 +27,7 @@ _OBJECTIVES = ("balance", "homogeneous")
 _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
 
 
-@driven("forest")
-@with_options("memory", Reading)
+@with_options("memory", Reading, "forest")
 def partition(
     forest: FrameT,
     n: int,

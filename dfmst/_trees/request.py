@@ -13,6 +13,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.dispatch import version_for
 from dfmst._common.options import unknown_option
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
@@ -125,6 +126,10 @@ class ClusterOptions(Conditioned, Tasks, total=False):
     """Options of a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
 
 
+class DrivenOptions(ClusterOptions, Options, total=False):
+    """Options of a forest for any frame, of a cluster or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Solver:
     """How rows are solved."""
@@ -219,24 +224,29 @@ DEFINED = signature(Request.of).parameters
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def with_options(world: str, kind: type, **defaults: Any) -> Callable[[_Function], _Function]:
+def with_options(world: str, kind: type | None, *frames: str, **defaults: object) -> Callable[[_Function], _Function]:
     """Decorate a public function of a kind of data, whose ``**options`` are those of a typed dictionary.
 
-    Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`.
+    Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`. If
+    one of the arguments `frames` is a driver's frame, the driver's function of the same name is called.
     """
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, DEFINED[name].default), annotation=type_)
-        for name, type_ in ((name, DEFINED[name].annotation) for name in kind.__annotations__)
+        for name, type_ in ((name, DEFINED[name].annotation) for name in (kind.__annotations__ if kind else ()))
     ]
 
     def decorate(function: _Function) -> _Function:
         given = signature(function)
         own = [each for each in given.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        shown = given.replace(parameters=[*own, *options])
+        last = [each for each in own if each.name == "return_trace"]
+        shown = given.replace(parameters=[*(each for each in own if each not in last), *options, *last])
         known = frozenset(shown.parameters)
 
         @wraps(function)
         def call(*values: Any, **named: Any) -> Any:
+            version = version_for(call, frames, values, named) if frames else None
+            if version is not None:
+                return version(*values)
             if not known.issuperset(named):
                 name = next(name for name in named if name not in known)
                 raise unknown_option(world, function.__name__, name, shown.parameters)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from dfmst.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
@@ -114,3 +118,18 @@ def test_every_block_has_a_language() -> None:
         languages = {block[1] for block in BLOCK.finditer(text) if not block[1].startswith("{")}
         assert languages <= {"python", "sh", "text"}, (page.name, languages)
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_each_odd_file_of_the_guide_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "guides" / "files.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|`]+ \| (`.*`) \| `([^`]*dfmst [^`]*)`[^|]* \|$", page, re.MULTILINE)
+    assert len(rows) == 14
+    for lines, command in rows:
+        text = "".join(f"{line}\n" for line in re.findall("`([^`]+)`", lines)).replace(r"\|", "|")
+        Path("roads.csv").write_text(text, encoding="latin1" if "latin1" in command else "utf-8")
+        first, _, last = command.replace(r"\|", "|").rpartition(" | ")
+        given = subprocess.run(["sh", "-c", first or "true"], capture_output=True, check=True).stdout
+        done = CliRunner().invoke(main, shlex.split(last)[1:], input=given)
+        assert done.exit_code == 0, f"{command}: {done.output}"
+        assert len(done.stdout.splitlines()) > 1, command
