@@ -4,10 +4,11 @@
 table; every error names the file and the line. ``FORMATS`` lists the names that ``format=`` takes.
 """
 
+from dfmst.formats.addresses import Access as Access  # for the command line, as `Roles` and `open_table` are
 from dfmst.formats.atomic import atomic_path, check_file
 from dfmst.formats.detect import detect_format, format_of_suffix
 from dfmst.formats.files import (
-    Roles as Roles,  # for the command line, as `open_table` is
+    Roles as Roles,
     check_same_columns,
 )
 from dfmst.formats.provenance import Provenance, read_provenance

@@ -17,6 +17,7 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
+from dfmst.formats.addresses import files_under, path_of
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -71,7 +72,7 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
 
 def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    parts = Path(path).parts[:-1]
+    parts = path_of(path).parts[:-1]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
@@ -83,15 +84,14 @@ def parquet_files(folder: Path) -> list[Path]:
     suffix, as Hive writes it, is Parquet if it begins so. The folder of a table with a log is refused: files that the
     log does not name hold rows that were deleted.
     """
-    found = list(folder.rglob("*"))
-    _refuse_table(folder, found)
+    found = files_under(folder)
+    _refuse_table(folder, [path for path, _ in found])
     paths = sorted(
         path
-        for path in found
+        for path, size in found
         if path.suffix.lower() in ("", *SUFFIXES)
-        and path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        and path.stat().st_size
+        and size
         and (path.suffix or is_parquet(path))
     )
     if not paths:
@@ -99,25 +99,27 @@ def parquet_files(folder: Path) -> list[Path]:
     return paths
 
 
-#: Kind of a table -> its log in the folder, and its rows for a stream.
-_LOGS = {
-    "Delta Lake": ("_delta_log", "deltalake.DeltaTable({0}).to_pyarrow_dataset()"),
-    "Iceberg": ("metadata/*.metadata.json", "lambda: catalog.load_table(NAME).scan().to_arrow_batch_reader()"),
-}
+#: Kind of a table, the folder of its log, how names of files there end, and the table's rows for a stream.
+_LOGS = (
+    ("Delta Lake", "_delta_log", "", "deltalake.DeltaTable({0}).to_pyarrow_dataset()"),
+    ("Iceberg", "metadata", ".metadata.json", "lambda: catalog.load_table(NAME).scan().to_arrow_batch_reader()"),
+)
 
 
-def _refuse_table(folder: Path, found: Sequence[Path]) -> None:
+def _refuse_table(folder: Path, found: Iterable[Path]) -> None:
     """Raise if a folder is a table with a log, or a part of one, or holds one."""
-    root = folder
-    while root.name == "data" or "=" in root.name:
+    root = whole = folder.absolute()
+    while (root.name == "data" or "=" in root.name) and root.parent.name:
         root = root.parent
-    for kind, (log, rows) in _LOGS.items():
-        for path in (*root.glob(log), *(path for path in found if path.match(log))):
-            table = path.parents[log.count("/")]
-            place = "" if table == folder else f" in {table}"
-            message = f"a table of {kind}{place}, whose log says which files hold its rows"
-            call = f"dfmst.stream.minimum_spanning_forest({rows.format(repr(str(table)))})"
-            raise problem(folder, message, hint=f"read the rows by its log, in Python: {call}")
+    logs = [] if root == whole else [root / name for _, name, *_ in _LOGS]
+    for path in (*(path for log in logs if log.is_dir() for path in log.iterdir()), *found):
+        for kind, name, ending, rows in _LOGS:
+            if path.parent.name == name and path.name.endswith(ending):
+                table = path.parent.parent
+                place = "" if table.absolute() == whole else f" in {table}"
+                call = f"dfmst.stream.minimum_spanning_forest({rows.format(repr(str(table)))})"
+                message = f"a table of {kind}{place}, whose log says which files hold its rows"
+                raise problem(folder, message, hint=f"read the rows by its log, in Python: {call}")
 
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:

@@ -17,6 +17,7 @@ from dfmst._common.limits import free_memory
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
+from dfmst.formats.addresses import path_of
 from dfmst.formats.detect import READ, format_of_file, size_in_memory
 from dfmst.formats.files import (
     BLOCK_BYTES,
@@ -329,7 +330,7 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
     """
     paths = paths_of(path)
     free, batches, rows, taken, dictionaries = free_memory(), [], 0, 0, set[int]()
-    sizes, more = [size_in_memory(name) for name in paths if is_parquet(Path(name))], _SOLVE * solve
+    sizes, more = [size_in_memory(name) for name in paths if is_parquet(path_of(name))], _SOLVE * solve
     count = sum(count for count, _ in sizes)
     size = sum(size for _, size in sizes) + more * count
     if free is not None and size > free:
@@ -360,7 +361,7 @@ def no_room(paths: Sequence[FileName], rows: int, size: int, free: int) -> Capac
     more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
     message = f"{paths[0]}{more}: {rows:,} rows take {size:,} bytes in memory, and {free:,} bytes are free"
     call = f"{str(paths[0])!r}"
-    if not is_parquet(Path(paths[0])):
+    if not is_parquet(path_of(paths[0])):
         call = f"lambda: dfmst.formats.open_edges({call})"
     hint = f"read them in batches: dfmst.stream.minimum_spanning_forest({call})"
     words = "find the forest first, in batches: dfmst forest IN -o forest.parquet --memory-limit auto"

@@ -18,6 +18,7 @@ import pyarrow.ipc
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Frame
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
+from dfmst.formats.addresses import path_of
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
@@ -75,7 +76,7 @@ def write_table(
     if not isinstance(path, (str, os.PathLike)):
         _write_through(edges, path, format, ascending)
         return
-    target = Path(path)
+    target = path_of(path)
     name = check_format(target, format)
     try:
         reader = edges if isinstance(edges, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(edges)
@@ -108,7 +109,7 @@ def _write_through(edges: Frame, stream: BinaryIO, format: str | None, ascending
 
 def check_format(path: str | os.PathLike[str], format: str | None = None) -> str:
     """Return the format of a file to write."""
-    target = Path(path)
+    target = path_of(path)
     name = format_of_suffix(target) if format is None else format
     if isinstance(name, str) and name in WRITERS:
         return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
 from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
+from dfmst.formats.addresses import Access
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.write import check_format, write_table
 
@@ -109,7 +110,7 @@ def opened_job(
     resolve(solver.algorithm, engine)
     memory, gpu_memory = memory_of(limits)
     with showing(limits.progress, step, memory) as tell:
-        source = open_source(engine, edges, once=once)
+        source = open_source(engine, edges, once=once, opened_by=limits.access)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
             spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
             if spill is not None:
@@ -143,14 +144,18 @@ def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
     return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
-def deliver(find: Callable[[], Any], edges: Frame, output: str | os.PathLike[str] | None) -> Any:
-    """Find a result of `edges`, and return its frame, or write it and return the path."""
+def deliver(
+    find: Callable[[], Any], edges: Frame, output: str | os.PathLike[str] | None, options: Mapping[str, Any]
+) -> Any:
+    """Find a result of `edges`, and return its frame, or write it and return the path; `options` open addresses."""
     if output is not None:  # before rows are read
+        access = Access(options.get("storage_options"), options.get("filesystem"))
+        output = access.path(output)
         check_format(output)
-        names = input_names(edges)
+        names = input_names(edges, access)
         check_file(output, [*find_files(names), *names])
     with closing(find()) as found:
         if output is None:
             return found.frame
         found.write(output)
-        return Path(output)
+        return output
