@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +26,12 @@ from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
+from dfmst._edges.unify import common_type
 from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.addresses import Address, file_stamp, path_of
 from dfmst.formats.columnar import (
     batch_rows,
+    columns_of_dataset,
     common_columns,
     dictionary_bytes,
     open_buffered,
@@ -65,7 +68,7 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
 class ParquetSource:
     """Files that are read as one table, in the order given."""
 
-    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = ()) -> None:
+    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = (), dataset: Any = None) -> None:
         self.files: list[SourceFile] = []
         first = 0
         for file in _files_of(paths):
@@ -73,9 +76,27 @@ class ParquetSource:
             first += file.rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
         self.columns, self.constants = common_columns(sources, folders)
+        self._types = ""  # those that are not in the files
+        if dataset is not None:
+            self.columns, self.constants = columns_of_dataset(dataset, paths)
+            self._types = dataset.schema.to_string(show_schema_metadata=False)
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema
         self._read = self.columns  # types of batches
+
+    @classmethod
+    def of_dataset(cls, dataset: Any, paths: Sequence[Path]) -> Self | None:
+        """Open the files of a dataset; ``None`` if it has only some of their rows, or casts values as no file does."""
+        try:
+            source = cls(paths, dataset=dataset)
+        except ValueError:  # it has a filter
+            return None
+        fields = [field for file in source.files for field in file.schema if field.name in dataset.schema.names]
+        kinds = [(field.type, dataset.schema.field(field.name).type) for field in fields]
+        exact = all(own == kind or common_type(own, kind) == kind for own, kind in kinds)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            groups = list(pool.map(attrgetter("num_row_groups"), dataset.get_fragments()))
+        return source if exact and groups == [len(file.groups) for file in source.files] else None
 
     @property
     def rows(self) -> int:
@@ -84,8 +105,12 @@ class ParquetSource:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Path, size, time of change (or etag) and footer of every file."""
-        return {str(file.path.resolve()): [*file.stamp, file.footer] for file in self.files}
+        """Path, size, time of change (or etag) and footer of every file, and types and values that a dataset adds."""
+        return {
+            str(file.path.resolve()): [*file.stamp, file.footer]
+            + ([self._types, str(self.constants[file.path])] if self._types else [])
+            for file in self.files
+        }
 
     @property
     def paths(self) -> list[Path]:
