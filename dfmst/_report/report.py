@@ -29,6 +29,7 @@ from dfmst._trees.points.geometry import geometry_name
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable
+from dfmst.formats.addresses import Located, located
 from dfmst.formats.atomic import atomic_path
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
@@ -49,17 +50,23 @@ class Report:
     def __init__(self, html: str) -> None:
         self.html = html
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], **options: Unpack[Located]) -> Path:
         """Write the page to a file, whole or not at all, and return its path.
+
+        Parameters
+        ----------
+        path, storage_options, filesystem
+            As for :func:`dfmst.formats.write_edges`: a file, or an address.
 
         Raises
         ------
         OutputError
             The file cannot be written there.
         """
-        with atomic_path(path) as part:
+        target: Path = located(path, **options)
+        with atomic_path(target) as part:
             part.write_text(self.html, encoding="utf-8")
-        return Path(path)
+        return target
 
     def _repr_html_(self) -> str:
         """Show the page in a frame of its own, so that its style and the notebook's do not mix."""

@@ -20,7 +20,7 @@ from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
-from dfmst.formats.addresses import Access, local_folder, scheme_of
+from dfmst.formats.addresses import Access, Located, local_folder, scheme_of
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
@@ -74,13 +74,6 @@ class Verifying(Conditioned, Running, total=False):
 
 class Options(Conditioned, Solving, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
-
-
-class Located(TypedDict, total=False):
-    """How addresses of files are opened; see :func:`dfmst.stream.minimum_spanning_forest`."""
-
-    storage_options: Mapping[str, Any] | None
-    filesystem: Any
 
 
 class Limited(Located, total=False):

@@ -11,12 +11,14 @@ import io
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -31,8 +33,10 @@ else:
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _OPTIONS = re.compile(r"\?(\w+=.*)", re.DOTALL)  # after an address, as PyArrow writes them
+_MAGIC = re.compile(r"[*?\[]")
 _ATTEMPTS = 5  # to send a request
 _BUFFER = 1 << 20  # bytes that are read at a time
+_SENT, _WAITING = 8 << 20, 8  # bytes of a piece that is sent, and pieces that may wait
 _HINT = "check the address, storage_options= and the network"
 _WORDS = "check the address, --storage-option and the network"
 #: The object that says that a directory is complete.
@@ -74,6 +78,7 @@ class Address(_Path):
     suffix = property(lambda self: self._path.suffix)
     suffixes = property(lambda self: self._path.suffixes)
     parent = property(lambda self: self._at(self._path.parent))
+    parents = property(lambda self: list(map(self._at, self._path.parents)))
 
     def _at(self, path: PurePosixPath | str) -> Address:
         return Address(self.filesystem, str(path), self.start, self._secrets, self._root)
@@ -84,6 +89,14 @@ class Address(_Path):
     def with_name(self, name: str) -> Address:
         """Return the address of another file of the directory."""
         return self._at(self._path.with_name(name))
+
+    def match(self, pattern: str) -> bool:
+        """Whether the end of its name fits a pattern."""
+        return self._path.match(pattern)
+
+    def glob(self, pattern: str) -> Any:
+        """Return the files of the directory whose names fit a pattern, or the file or directory of a name."""
+        return (self / pattern).matches() if _MAGIC.search(pattern) else filter(Address.exists, [self / pattern])
 
     def relative_to(self, other: Any) -> Any:  # type: ignore[override]
         """Return the name in a directory."""
@@ -162,7 +175,7 @@ class Address(_Path):
     def matches(self) -> list[Address]:
         """List the files that its name as a pattern stands for."""
         parts = self.parts
-        plain = next(number for number, part in enumerate(parts) if re.search(r"[*?\[]", part))
+        plain = next(number for number, part in enumerate(parts) if _MAGIC.search(part))
         names = [path for path, _ in self._at(PurePosixPath(*parts[:plain])).files()]
         return [path for path in names if _matches(path.parts[plain:], parts[plain:])]
 
@@ -187,17 +200,34 @@ class Address(_Path):
 
     def upload(self, file: Path) -> None:
         """Copy a local file to it, whole or not at all."""
-        fs, store = import_module("pyarrow.fs"), _of_fsspec(self.filesystem)
+        store = _of_fsspec(self.filesystem)
         try:
-            if store is None:  # in one call, which no signal interrupts: to close a stream would complete the upload
-                names = str(file), self.key
-                places = {"source_filesystem": fs.LocalFileSystem(), "destination_filesystem": self.filesystem}
-                fs.copy_files(*names, **places, use_threads=False)
+            if store is None:
+                with ThreadPoolExecutor(1) as pool:  # which no signal interrupts
+                    pool.submit(self._send, file).result()
             else:
                 with store.transaction:
                     store.put_file(str(file), self.key)
+            if self.stat().st_size != file.stat().st_size:
+                raise OSError("it has another size than the file that was sent")
         except OSError as error:
             raise OutputError(f"cannot write {self}: {self._shown(error)}", _HINT, option=(_HINT, _WORDS)) from None
+
+    def _send(self, file: Path) -> None:
+        """Write the bytes of a local file; a stream of PyArrow that is deleted after a fault completes its object."""
+        output = self.filesystem.open_output_stream(self.key, compression=None)
+        try:
+            with file.open("rb") as stream:
+                for number, piece in enumerate(iter(partial(stream.read, _SENT), b""), 1):
+                    output.write(piece)
+                    if not number % _WAITING:
+                        output.flush()  # until it is sent, a piece is in memory
+            output.close()
+        except BaseException:
+            with suppress(OSError):
+                output.close()
+                self.filesystem.delete_file(self.key)
+            raise
 
     @contextmanager
     def reached(self) -> Iterator[None]:
@@ -234,6 +264,13 @@ def _of_fsspec(filesystem: Any) -> Any:
 
 def _text(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
+
+
+class Located(TypedDict, total=False):
+    """How addresses of files are opened; see :func:`dfmst.stream.minimum_spanning_forest`."""
+
+    storage_options: Mapping[str, Any] | None
+    filesystem: Any
 
 
 class Access:
@@ -325,7 +362,9 @@ class _Store(NamedTuple):
     def open(self, scheme: str, options: Mapping[str, Any], bucket: str) -> Any:
         """Open the file system of a bucket."""
         fs = import_module("pyarrow.fs")
-        chosen = {name: os.environ[variable] for name, variable in self.environment if variable in os.environ}
+        chosen: dict[str, Any] = {
+            name: os.environ[variable] for name, variable in self.environment if variable in os.environ
+        }
         chosen |= self._named(scheme, options)
         endpoint = str(chosen.get("endpoint_override", ""))
         if "://" in endpoint:
@@ -333,7 +372,8 @@ class _Store(NamedTuple):
         if self is _S3 and not {"endpoint_override", "region"} & chosen.keys() and not os.environ.get("AWS_REGION"):
             _find_region(fs, bucket, chosen)
         if self is _S3:
-            chosen["retry_strategy"] = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
+            retries = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
+            chosen |= {"retry_strategy": retries, "allow_delayed_open": True}  # small objects take one request
         try:
             return getattr(fs, self.kind)(**chosen)
         except ImportError as error:
@@ -455,6 +495,11 @@ def scheme_of(name: Any) -> str | None:
 def path_of(name: Any, opened_by: Access | None = None) -> Path:
     """Return the path or the address that a name stands for."""
     return (opened_by or Access()).path(name)
+
+
+def located(name: Any, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None) -> Any:
+    """Return the path or the address that a name stands for; a stream stays one."""
+    return Access(storage_options, filesystem).path(name) if isinstance(name, (str, os.PathLike)) else name
 
 
 def local_folder(name: Any, argument: str) -> Path:

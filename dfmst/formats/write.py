@@ -6,7 +6,7 @@ import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow.ipc
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Frame
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
-from dfmst.formats.addresses import path_of
+from dfmst.formats.addresses import located, path_of
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
@@ -32,7 +32,14 @@ _PLAIN = pyarrow.ipc.IpcWriteOptions(compression="zstd")
 _DELTAS = pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=True)
 
 
-def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
+def write_edges(
+    edges: Frame,
+    path: str | os.PathLike[str] | BinaryIO,
+    format: str | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
+) -> None:
     """Write a table of edges, batch by batch; the file appears only when it is complete.
 
     Parameters
@@ -41,11 +48,14 @@ def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: s
         A ``pyarrow.RecordBatchReader``, a ``pyarrow.Table``, or any frame with an Arrow stream.
     path
         The file. Text is compressed if the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``. Or a binary
-        stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named.
+        stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named. Or an address, such
+        as ``"s3://bucket/edges.parquet"``: a temporary file of this machine is uploaded at the end.
     format
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream if the name ends in
         ``.arrows``, else a file, also known as Feather), ``"csv"`` or ``"tsv"`` (geometries of GeoParquet and
         GeoArrow as WKT); ``None``: from the name.
+    storage_options, filesystem
+        How an address is opened, as for :func:`dfmst.stream.minimum_spanning_forest`.
 
     Raises
     ------
@@ -66,7 +76,7 @@ def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: s
     2,3,1.5
     <BLANKLINE>
     """
-    write_table(edges, path, format)
+    write_table(edges, located(path, storage_options, filesystem), format)
 
 
 def write_table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -30,6 +30,15 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, os.devnull)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[Any]:
+    """A cluster in this process."""
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": "CRITICAL"}
+    with distributed.LocalCluster(processes=False, **settings) as cluster, distributed.Client(cluster) as client:
+        yield client
 
 
 class Both(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,3 +94,81 @@ def test_a_checkpoint_knows_the_versions_of_objects_and_no_credentials(
     found = fold(on_checkpoint=lambda event, rows: resumed.append(rows) if event == "resumed" else None)
     assert resumed
     assert found.frame.equals(dfmst.stream.minimum_spanning_forest(str(both.folder)))
+
+
+def test_edges_are_read_from_objects_and_written_to_them(store: Store, both: Both, tmp_path: Path) -> None:
+    table, bucket = dfmst.read_edges(both.folder), both.bucket
+    assert dfmst.read_edges(both.address, storage_options=store.options).equals(table)
+    for ending in ("parquet", "arrow", "arrows", "csv", "csv.gz", "tsv.xz", "csv.zst", "csv.bz2"):
+        name = f"edges.{ending}"
+        dfmst.formats.write_edges(table, f"s3://{bucket}/{name}", storage_options=store.faulty)
+        dfmst.formats.write_edges(table, tmp_path / name)
+        read = dfmst.read_edges([f"s3://{bucket}/{name}"], storage_options=store.options)
+        assert read.equals(dfmst.read_edges(tmp_path / name))
+    (tmp_path / "roads.gr").write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
+    roads = store.upload(tmp_path / "roads.gr", f"{bucket}/roads.gr")
+    assert dfmst.read_edges(roads, storage_options=store.options).equals(dfmst.read_edges(tmp_path / "roads.gr"))
+    assert store.uploads(bucket) == 0
+
+
+def test_every_command_reads_and_writes_objects(store: Store, both: Both, tmp_path: Path) -> None:
+    bucket = f"s3://{both.bucket}"
+    commands = {
+        "convert": [],
+        "components": [],
+        "clusters": ["-k", "3"],
+        "linkage": [],
+        "dedupe": ["-k", "source"],
+        "newick": [],
+        "report": [],
+        "plan": [],
+    }
+    for name, words in commands.items():
+        ending = {"newick": "nwk", "report": "html"}.get(name, "csv")
+        targets = [] if name == "plan" else ["-o"]
+        here, there = tmp_path / f"{name}.{ending}", f"{bucket}/{name}.{ending}"
+        command(store, name, both.address, *words, *targets, *([there] if targets else []))
+        CliRunner().invoke(main, [name, str(both.folder), *words, *targets, *([str(here)] if targets else [])])
+        if targets and ending != "html":
+            assert store.filesystem.open_input_file(there[5:]).readall() == here.read_bytes()
+    assert "report.html" in store.keys(both.bucket)
+    new = f"{both.address}/part-000.parquet"
+    command(store, "forest", both.address, "-o", f"{bucket}/old.parquet")
+    command(store, "update", f"{bucket}/old.parquet", new, "-o", f"{bucket}/updated.parquet")
+    assert {"old.parquet", "updated.parquet"} <= set(store.keys(both.bucket))
+
+
+def test_a_cluster_reads_and_writes_objects(store: Store, both: Both, client: Any) -> None:
+    import dfmst.dask
+
+    options: dict[str, Any] = {"storage_options": store.options}
+    bucket = f"s3://{both.bucket}"
+    rows = dfmst.stream.minimum_spanning_forest(str(both.folder)).replace_schema_metadata()
+    forest = dfmst.dask.forest_of_files(both.address, f"{bucket}/forest", client=client, **options)
+    assert forest.frame.replace_schema_metadata().equals(rows)
+    scheduler = ["--scheduler", client.scheduler.address]
+    command(store, "forest", both.address, "-o", f"{bucket}/commanded", *scheduler)
+    for name in ("forest", "commanded"):
+        assert dfmst.read_edges(f"{bucket}/{name}", **options).equals(rows)
+        assert f"{name}/_SUCCESS" in store.keys(both.bucket)
+    with pytest.raises(dfmst.errors.OutputError, match="it exists"):
+        dfmst.dask.forest_of_files(both.address, f"{bucket}/forest", client=client, **options)
+    address = forest.path
+    assert pickle.loads(pickle.dumps(address)).exists()
+
+
+def test_other_schemes(store: Store, both: Both, tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    expected = dfmst.stream.minimum_spanning_forest(str(both.folder))
+    assert dfmst.stream.minimum_spanning_forest(both.folder.as_uri()).equals(expected)
+    names = [f"part-{number:03}.parquet" for number in range(3)]
+    page = f"http://127.0.0.1:{store.port}/{both.address[5:]}"
+    assert dfmst.stream.minimum_spanning_forest([f"{page}/{name}?secret=x" for name in names]).equals(expected)
+    memory = fsspec.filesystem("memory")
+    memory.put(str(both.folder), "/bucket/parts", recursive=True)
+    for edges, options in (("memory://bucket/parts", {}), ("/bucket/parts", {"filesystem": memory})):
+        assert dfmst.stream.minimum_spanning_forest(edges, **options).equals(expected)
+    output = dfmst.stream.minimum_spanning_forest("memory://bucket/parts/*.parquet", output="memory://bucket/f.parquet")
+    assert dfmst.read_edges(output).replace_schema_metadata().equals(expected.replace_schema_metadata())
+    dfmst.report(expected).save("memory://bucket/page.html")
+    assert memory.cat("/bucket/page.html").startswith(b"<!")

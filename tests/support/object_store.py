@@ -122,12 +122,13 @@ class _Request(BaseHTTPRequestHandler):
     server: Proxy
 
     def _pass_on(self) -> None:
-        fault, size = self.server.fault(self.command, self.path), int(self.headers.get("Content-Length", 0))
+        fault = self.server.fault(self.command, self.path)
         if fault == "upload":
-            self.rfile.read(size // 2)
+            self.rfile.read(1)
             self._cut()
             return
-        content = self.rfile.read(size)
+        chunked = self.headers.get("Transfer-Encoding") == "chunked"
+        content = list(self._chunks()) if chunked else self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if fault == "500":
             self.send_response(500)
             self.send_header("Content-Length", "0")
@@ -136,7 +137,8 @@ class _Request(BaseHTTPRequestHandler):
         if callable(fault):
             fault()
         connection = HTTPConnection("127.0.0.1", self.server.port)
-        connection.request(self.command, self.path, content, dict(self.headers.items()))
+        headers = {name: value for name, value in self.headers.items() if name.lower() != "expect"}
+        connection.request(self.command, self.path, content, headers, encode_chunked=chunked)
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -150,6 +152,12 @@ class _Request(BaseHTTPRequestHandler):
         self.wfile.write(body[: len(body) // 2] if fault == "read" else body)
         if fault == "read":
             self._cut()
+
+    def _chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline(), 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
 
     def _cut(self) -> None:
         self.close_connection = True

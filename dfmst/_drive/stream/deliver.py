@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
 from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
-from dfmst.formats.addresses import Access
+from dfmst.formats.addresses import Access, Located, located
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.write import check_format, write_table
 
@@ -54,16 +54,16 @@ class Delivered(ABC):
         with self.finished():
             return self._frame()
 
-    def write(self, path: File, format: str | None = None) -> None:
+    def write(self, path: File, format: str | None = None, **options: Unpack[Located]) -> None:
         """Write the rows to a file, in pieces, and remove the checkpoint.
 
         Parameters
         ----------
-        path, format
+        path, format, storage_options, filesystem
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
         """
         with self.finished():
-            self.write_rows(self._rows(), path, format)
+            self.write_rows(self._rows(), located(path, **options), format)
 
     def write_rows(self, rows: Any, path: File, format: str | None) -> None:
         """Write rows to a file that appears when it is complete."""
