@@ -1,0 +1,15 @@
+// A button on each block of code that copies its text.
+addEventListener("DOMContentLoaded", () => {
+  for (const block of document.querySelectorAll(".bd-article div.highlight")) {
+    const button = document.createElement("button");
+    button.className = "copy";
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(block.querySelector("pre").textContent);
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy"), 1500);
+    });
+    block.append(button);
+  }
+});
