@@ -16,7 +16,7 @@ from typing import Any
 
 import __main__
 
-ROWS, COLUMNS = 5, 9  # of a table that are shown
+ROWS, COLUMNS = 4, 9  # of a table that are shown
 LINES = 14  # of a text
 LONGEST = 900  # characters of a value
 ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
