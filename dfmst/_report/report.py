@@ -307,5 +307,5 @@ def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
         whole, own = (np.nan if each is None else float(each.sum()) for each in (graph.weight, forest.weight))
     if not (np.isfinite(whole) and whole > 0 and own >= 0):
         return name if graph.rows else ""
-    own = whole if len(forest.weight) == len(graph.weight) else own  # sums of floats in two orders may differ
+    own = whole if len(forest.ordered) == graph.rows - graph.dropped else own  # sums of floats in two orders may differ
     return f"{percent(own, whole)} of all {name}"

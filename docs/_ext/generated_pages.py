@@ -86,7 +86,7 @@ def fill_reference(text: str) -> str:
 
 def _summary(title: str, modules: list[str]) -> list[str]:
     """List functions and classes of `dfmst` that modules define, and those that only the modules export."""
-    names = [name for module in modules for name, home in dfmst._HOME.items() if home == module]
+    names = [name for module in modules for name, home in vars(dfmst)["_HOME"].items() if home == module]
     for module in modules:
         exported = import_module(f"dfmst.{module}")
         for name in [] if module.startswith("_") else exported.__all__:

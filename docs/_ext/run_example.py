@@ -26,7 +26,7 @@ def recorded(name: str) -> Any:
     def call(*positional: Any, **options: Any) -> Any:
         result = function(*positional, **options)
         given = dict(zip(parameters, positional, strict=False)) | options
-        columns = {key: given[key] for key in ("source", "target", "weight") if key in given}
+        columns: dict[str, Any] = {key: given[key] for key in ("source", "target", "weight") if key in given}
         if isinstance(weight := columns.get("weight"), list):
             columns["weight"] = weight[0]
         if name == "clusters":

@@ -27,6 +27,7 @@ OWN = re.compile(r"\bdfmst\.|\.mst\.")
 def run_python(line: int, text: str) -> dict[int, str]:
     """Run a block that begins at a line of the page; return results by the lines after which they are shown."""
     results: dict[int, str] = {}
+    last = 0
     for node in ast.parse("\n" * (line - 1) + text).body:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -35,7 +36,12 @@ def run_python(line: int, text: str) -> dict[int, str]:
             else:
                 exec(compile(ast.Module([node], []), "page", "exec"), vars(__main__))
                 value = assigned(node)
-        results[node.end_lineno or 0] = as_text(printed.getvalue()) + render(value)
+        value = None if isinstance(value, int) and not OWN.search(ast.unparse(node)) else value
+        if shown := as_text(printed.getvalue()) + render(value):
+            if results.get(last) == shown:  # the same twice: once, below both calls
+                del results[last]
+            last = node.end_lineno or 0
+            results[last] = shown
     results[max(results, default=0)] = results.get(max(results, default=0), "") + figures()
     return {line: f'<div class="result">{shown}</div>' for line, shown in results.items() if shown}
 
@@ -122,7 +128,7 @@ def as_text(text: str) -> str:
 
 def figures() -> str:
     """Return the figures that are open in Matplotlib, and close them."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
     shown = ""
     for number in pyplot.get_fignums() if pyplot else ():
         picture = io.BytesIO()
