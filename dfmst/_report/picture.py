@@ -35,7 +35,6 @@ _WIDER = 1.3  # a layout is stretched to the shape of a picture
 _LAID_OUT = 3_000  # vertices that are laid out; a larger tree is drawn in parts
 _HUBS = 60  # vertices of a layout that have a title
 _FEW = 600  # vertices that are drawn as dots, with bold links
-_SHARES = (0.5, 0.65, 0.35, 0.8)  # of a link: places of its number
 _APART = 5.0  # percent: numbers that are nearer would cover each other
 _NAMED = 40  # vertices whose names fit a picture
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
@@ -284,14 +283,12 @@ class _Picture:
     def _tag(self, text: str, line: tuple[Array, Array]) -> None:
         """Put a number on the middle of a line, or if another one is there on a place next to it."""
         points = np.arange(len(line[0]))
-        places = ([float(np.interp(share * points[-1], points, axis)) for axis in line] for share in _SHARES)
-        choices = [self.frame.tag(text, *place) for place in places]
-        free = (
-            (_, x, y)
-            for _, x, y in choices
-            if all(math.hypot(x - left, y - top) > _APART for _, left, top in self.tags)
-        )
-        self.tags.append(next(free, choices[0]))
+        tag = ("", 0.0, 0.0)
+        for share in (0.5, 0.65, 0.35, 0.8):
+            tag = self.frame.tag(text, *(float(np.interp(share * points[-1], points, axis)) for axis in line))
+            if all(math.hypot(tag[1] - left, tag[2] - top) > _APART for _, left, top in self.tags):
+                break
+        self.tags.append(tag)
 
     def _dot(self, vertices: Array) -> None:
         """Draw vertices as dots, larger ones for more edges, and name all if they are few, else the hubs."""

@@ -17,7 +17,9 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
+from dfmst.formats.addresses import files_under
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
+from dfmst.formats.stores import path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
@@ -71,7 +73,7 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
 
 def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    parts = Path(path).parts[:-1]
+    parts = path_of(path).parts[:-1]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
@@ -80,20 +82,43 @@ def parquet_files(folder: Path) -> list[Path]:
     """List the Parquet files under a directory by name.
 
     Files and directories that start with a dot or an underscore are ignored, and files of zero bytes. A file without a
-    suffix, as Hive writes it, is Parquet if it begins so.
+    suffix, as Hive writes it, is Parquet if it begins so. The folder of a table with a log is refused: files that the
+    log does not name hold rows that were deleted.
     """
+    found = files_under(folder)
+    _refuse_table(folder, sorted({place for path, _ in found for place in (path, path.parent)}))
     paths = sorted(
         path
-        for path in folder.rglob("*")
+        for path, size in found
         if path.suffix.lower() in ("", *SUFFIXES)
-        and path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        and path.stat().st_size
+        and size
         and (path.suffix or is_parquet(path))
     )
     if not paths:
         raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
+
+
+#: Kind of a table -> its log in the folder, and its rows for a stream.
+_LOGS = {
+    "Delta Lake": ("_delta_log", "deltalake.DeltaTable({0}).to_pyarrow_dataset()"),
+    "Iceberg": ("metadata/*.metadata.json", "lambda: catalog.load_table(NAME).scan().to_arrow_batch_reader()"),
+}
+
+
+def _refuse_table(folder: Path, found: Iterable[Path]) -> None:
+    """Raise if a folder is a table with a log, or a part of one, or holds one."""
+    root = folder
+    while root.name == "data" or "=" in root.name:
+        root = root.parent
+    for kind, (log, rows) in _LOGS.items():
+        for path in (*root.glob(log), *(path for path in found if path.match(log))):
+            table = path.parents[log.count("/")]
+            place = "" if table == folder else f" in {table}"
+            message = f"a table of {kind}{place}, whose log says which files hold its rows"
+            call = f"dfmst.stream.minimum_spanning_forest({rows.format(repr(str(table)))})"
+            raise problem(folder, message, hint=f"read the rows by its log, in Python: {call}")
 
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:

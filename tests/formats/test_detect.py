@@ -81,6 +81,7 @@ REFUSED = [
     ("SteinLib", "\nSECTION Graph\nNodes 2\n", "grep -i"),
     ("GDF", "nodedef>name VARCHAR\ns1\n", "'edgedef>'"),
     ("VNA", "*Node data\nid name\n", "'*tie data'"),
+    ("DuckDB", "\x01z8b?F5#DUCK\x40\0\0\0\0\0\0\0", "base.table(NAME).to_arrow_reader()"),
     ("LEMON", "@nodes\nlabel\n1\n", "@arcs"),
     ("TGF", "1 10\n2 20\n#\n1 2\n", "the rows after '#'"),
     ("Newick", "(a:1,b:2);\n", "its branches"),

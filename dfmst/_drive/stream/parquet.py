@@ -7,8 +7,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst.errors import machine_fault, missing_columns
+from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
@@ -33,9 +35,11 @@ from dfmst.formats.columnar import (
     refuse_unreadable,
 )
 from dfmst.formats.files import existing_path, open_native, problem
+from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
+_AT_ONCE = 16  # objects of which footers are read
 _ROWS = 1 << 18  # rows that get another column at a time
 
 
@@ -43,13 +47,15 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
     files: list[Path] = []
     for name in names:
-        if not glob.has_magic(os.fspath(name)) or os.path.exists(name):
-            path = existing_path(name)
+        place = path_of(name)
+        if not glob.has_magic(str(place)) or place.exists():
+            path = existing_path(place)
             files += parquet_files(path) if path.is_dir() else [path]
             continue
-        matches = sorted(map(Path, glob.glob(str(name), recursive=True)))
+        found = place.matches() if isinstance(place, Address) else glob.glob(str(name), recursive=True)
+        matches = sorted(map(path_of, found))
         if not matches:
-            raise problem(Path(name), "no file has such a name", hint="check the pattern, and the directory you are in")
+            raise problem(place, "no file has such a name", hint="check the pattern, and the directory you are in")
         files += matches
     return files
 
@@ -60,9 +66,9 @@ class ParquetSource:
     def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = ()) -> None:
         self.files: list[SourceFile] = []
         first = 0
-        for path in paths:
-            self.files.append(SourceFile.of_path(path, first))
-            first += self.files[-1].rows
+        for file in _files_of(paths):
+            self.files.append(replace(file, first=first))
+            first += file.rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
         self.columns, self.constants = common_columns(sources, folders)
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
@@ -75,15 +81,15 @@ class ParquetSource:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Path, size, time of change and footer of every file."""
-        return {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
+        """Path, size, time of change (or etag) and footer of every file."""
+        return {str(file.path.resolve()): [*file.stamp, file.footer] for file in self.files}
 
     @property
     def paths(self) -> list[Path]:
         """The files."""
         return [file.path for file in self.files]
 
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
         """Raise if a column that an argument names is missing."""
         arguments = list(arguments)
         for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
@@ -91,11 +97,11 @@ class ParquetSource:
             if missing is not None:
                 raise missing
 
-    def integers(self, names: Sequence[Any]) -> bool:
+    def integers(self, names: Sequence[ColumnName]) -> bool:
         """Whether columns hold integers."""
         return all(pa.types.is_integer(self.schema.field(name).type) for name in names)
 
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
+    def vertices(self, names: EndNames) -> int | None:
         """Exclusive upper bound of two integer columns from the row groups' statistics."""
         if not self.integers(names):
             return None
@@ -107,7 +113,7 @@ class ParquetSource:
             bound = max(bound, largest + 1)
         return bound
 
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of id columns."""
         return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
 
@@ -129,7 +135,7 @@ class ParquetSource:
                 if rest.num_rows:
                     yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
-    def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+    def take(self, locators: Array | Locators, names: Sequence[ColumnName], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
         locators = locators if isinstance(locators, Locators) else Locators(locators)
         for file in self.files:
@@ -143,7 +149,7 @@ class ParquetSource:
     def gather(self, locators: Locators) -> None:
         """Return ``None``: rows of files are read in pieces."""
 
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return a reader of the rows with one more column, of integers, and facts about it under a key."""
         schema = self.schema.append(pa.field(name, pa.int64()))
         schema = schema.with_metadata({**(schema.metadata or {}), key: json.dumps(facts)})
@@ -162,6 +168,15 @@ class ParquetSource:
         return self.columns.fit(batch, file.path, names, self.constants[file.path])
 
 
+def _files_of(paths: Sequence[Path]) -> Iterator[SourceFile]:
+    """Read the states and footers of files; those of several objects at the same time, as each waits for its store."""
+    if len(paths) == 1 or not isinstance(paths[0], Address):
+        yield from map(SourceFile.of_path, paths)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(SourceFile.of_path, paths)
+
+
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch whose dictionaries hold only values that occur, if they are far longer than its columns."""
     for at, column in enumerate(batch.columns):
@@ -175,28 +190,27 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as it was when the run began; size, time and footer show a change."""
+    """A file as it was when the run began; its stamp and its footer show a change."""
 
     path: Path
-    size: int
-    modified: int
-    footer: str
-    first: int  # number of its first row among all rows of the source
+    stamp: tuple[Any, ...]
+    footer: str  # nothing for an object, whose stamp has a version
     groups: tuple[int, ...]  # rows of each row group
     schema: pa.Schema
+    first: int = 0  # number of its first row among all rows of the source
 
     @classmethod
-    def of_path(cls, path: Path, first: int) -> SourceFile:
+    def of_path(cls, path: Path) -> SourceFile:
         """Read a file's state and footer."""
-        state, metadata = existing_path(path).stat(), parquet_footer(path)
-        with path.open("rb") as stream:
-            stream.seek(max(0, state.st_size - 8))
-            length = int.from_bytes(stream.read(4), "little")
-            stream.seek(max(0, state.st_size - 8 - length))
-            footer = hashlib.sha256(stream.read(length)).hexdigest()
+        stamp, metadata, footer = file_stamp(existing_path(path)), parquet_footer(path), ""
+        if not isinstance(path, Address):
+            with path.open("rb") as stream:
+                stream.seek(max(0, stamp[0] - 8))
+                length = int.from_bytes(stream.read(4), "little")
+                stream.seek(max(0, stamp[0] - 8 - length))
+                footer = hashlib.sha256(stream.read(length)).hexdigest()
         rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        schema = metadata.schema.to_arrow_schema()
-        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema)
+        return cls(path, stamp, footer, rows, metadata.schema.to_arrow_schema())
 
     @property
     def rows(self) -> int:
@@ -207,16 +221,19 @@ class SourceFile:
     def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
         """Open it."""
         try:
-            state = self.path.stat()
-            if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
-                raise problem(self.path, "the file has changed since the run began", hint="start the run again")
+            self._check_unchanged()
             with open_native(self.path) as file, open_buffered(file) as parquet:
                 yield parquet
+            self._check_unchanged()
         except FileNotFoundError as error:
             message = "the file has vanished since the run began"
             raise problem(self.path, message, hint="put it back and run again") from error
 
-    def largest_id(self, names: tuple[Any, Any]) -> int | None:
+    def _check_unchanged(self) -> None:
+        if file_stamp(self.path) != self.stamp:
+            raise problem(self.path, "the file has changed since the run began", hint="start the run again")
+
+    def largest_id(self, names: EndNames) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
         with self.open() as parquet:
             metadata = parquet.metadata
@@ -254,7 +271,7 @@ class SourceFile:
                 raise problem(self.path, message, hint="fetch or write the file again") from error
 
     def take(
-        self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int
+        self, group: int, first: int, locators: Locators, names: Sequence[ColumnName], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of some rows of a row group, whose first row has the number `first`."""
         for batch in self.batches(range(group, group + 1), names, rows):

@@ -56,7 +56,7 @@ def test_files_and_row_groups(tmp_path, files, row_group):
 def test_a_row_group_is_not_read_whole(tmp_path):
     column = np.random.default_rng(0).integers(0, 1 << 62, 1 << 20)
     pyarrow.parquet.write_table(pa.table({"source": column}), tmp_path / "edges.parquet")
-    file = SourceFile.of_path(tmp_path / "edges.parquet", 0)
+    file = SourceFile.of_path(tmp_path / "edges.parquet")
     before = pa.total_allocated_bytes()
     batches = file.batches([0], ["source"], 1_000)
     assert next(batches).num_rows == 1_000
