@@ -255,7 +255,7 @@ def with_options(world: str, kind: type | None, *frames: str, **defaults: object
         known = frozenset(shown.parameters)
 
         @wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
+        def call(*values: object, **named: object) -> Any:
             version = version_for(call, frames, values, named) if frames else None
             if version is not None:
                 return version(*values)

@@ -222,7 +222,7 @@ class Forest:
         """
         return self.store.write_certified(located(path, **options), format, progress)
 
-    def report(self, **options: Any) -> Any:
+    def report(self, **options: object) -> Any:
         """Make a page about graph, run and forest; see :func:`dfmst.report`."""
         return import_module("dfmst").report(self, **options)
 

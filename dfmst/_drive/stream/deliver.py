@@ -65,7 +65,7 @@ class Delivered(ABC):
         with self.finished():
             self.write_rows(self._rows(), located(path, **options), format)
 
-    def write_rows(self, rows: Any, path: File, format: str | None) -> None:
+    def write_rows(self, rows: object, path: File, format: str | None) -> None:
         """Write rows to a file that appears when it is complete."""
         if isinstance(path, (str, os.PathLike)):
             check_file(path, self.inputs)
@@ -121,6 +121,9 @@ def opened_job(
                 stack.callback(checkpoint.hold.release)
                 job = replace(job, checkpoint=checkpoint)
             source.require(request.columns.arguments)
+            names = [] if sets or source.schema is None else source.schema.names
+            rest = [name for name in names if name not in job.names]
+            job = replace(job, dictionaries=max(source.dictionaries(job.names), source.dictionaries(rest)))
             with job.checkpoint.hold.busy() if job.checkpoint else nullcontext(), engine.guard():
                 yield source, job
             stack.pop_all()

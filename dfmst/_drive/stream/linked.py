@@ -29,7 +29,7 @@ _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, 
 
 def linked_rows(
     table: Frame,
-    on: Any,
+    on: object,
     *,
     max_group: int | None = None,
     keep: ColumnName = None,
