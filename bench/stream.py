@@ -143,11 +143,12 @@ def served(folder: Path) -> Iterator[None]:
         try:
             while socket.socket().connect_ex(("127.0.0.1", port)):
                 time.sleep(0.1)
-            files = pyarrow.fs.S3FileSystem(
-                **keys, endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True
-            )
+            options = {"endpoint_override": f"127.0.0.1:{port}", "scheme": "http", "allow_bucket_creation": True}
+            files = pyarrow.fs.S3FileSystem(**keys, **options, request_timeout=600)
             files.create_dir(STORE)
-            pyarrow.fs.copy_files(str(folder), f"{STORE}/{folder.name}", pyarrow.fs.LocalFileSystem(), files)
+            for path in folder.iterdir():  # PyArrow's copy_files hides errors
+                with files.open_output_stream(f"{STORE}/{folder.name}/{path.name}") as file:
+                    file.write(path.read_bytes())
             yield
         finally:
             server.kill()

@@ -65,6 +65,8 @@ def test_file_systems_of_pyarrow_and_datasets_are_read(store: Store, both: Both,
     for options in ({"filesystem": store.filesystem}, {"filesystem": pa.fs.SubTreeFileSystem(name, store.filesystem)}):
         edges = "." if isinstance(options["filesystem"], pa.fs.SubTreeFileSystem) else name
         assert dfmst.stream.minimum_spanning_forest(edges, **options).equals(expected)
+    sizes = {"files": name, "filesystem": store.filesystem}, {"files": both.address, "storage_options": store.options}
+    assert {str(dfmst.plan(**one)) for one in sizes} == {str(dfmst.plan(files=both.folder))}
     dataset = pa.dataset.dataset(name, filesystem=store.filesystem)
     saved = tmp_path / "saved"
     assert dfmst.stream.minimum_spanning_forest(dataset, checkpoint=saved).equals(expected)

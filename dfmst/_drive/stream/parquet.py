@@ -39,7 +39,7 @@ from dfmst.formats.columnar import (
     parquet_footer,
     refuse_unreadable,
 )
-from dfmst.formats.files import existing_path, open_native, problem
+from dfmst.formats.files import existing_path, no_answer, open_native, problem
 from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
@@ -320,6 +320,8 @@ class SourceFile:
             except (pa.ArrowException, OSError) as error:
                 if (fault := machine_fault(error)) is not None:
                     raise fault from error
+                if (lost := no_answer(self.path, error)) is not None:
+                    raise lost from None
                 group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
                 reason = str(error).partition("\n")[0]
                 message = f"row group {group} cannot be read ({reason})"
