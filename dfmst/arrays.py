@@ -191,6 +191,10 @@ def _device_readers() -> Readers:
 def _column(engine: Engine, name: str, values: object) -> Array:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iuf" and engine.on_host:
         return values
+    if not engine.on_host:
+        from dfmst._edges.device_columns import check_device  # as in `_device_readers`
+
+        check_device(name, values)
     try:
         if isinstance(values, (list, tuple, np.ma.MaskedArray)):
             column = listed_values(name, values)

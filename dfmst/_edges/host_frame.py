@@ -262,7 +262,7 @@ class FrameView:
         if ids is None:
             frame = view._build_of_table(names, input, columns)
         else:
-            frame = view._build_of_ids(names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+            frame = view._build_of_ids(names, {name: ids.take(arrow_numbers(at)) for name, at in columns.items()})
         if view is self:
             return frame
         first, last = (

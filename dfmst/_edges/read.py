@@ -34,7 +34,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
-from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
+from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
 _ENDS = "source", "target"
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -161,7 +161,10 @@ def read_table(
     defer_checks: bool = False,
     any_length: bool = False,
 ) -> Input:
-    """Read a frame's columns into an edge table, whose rows have positions of 32 bits unless it may be `any_length`."""
+    """Read a frame's columns into an edge table in the engine's memory, whose rows have positions of 32 bits.
+
+    With `any_length` the rows may be more, and the table stays on the host if a GPU lacks memory for it.
+    """
     if not any_length or columns.conditions:
         check_capacity(len(view))
     if view.on_device and engine.on_host:
@@ -176,7 +179,13 @@ def read_table(
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
         return input
-    return replace(input, table=move_table(engine, input.table), moved_by=engine)
+    try:
+        with engine.guard():
+            return replace(input, table=move_table(engine, input.table), moved_by=engine)
+    except CapacityError:
+        if not any_length:
+            raise
+        return input
 
 
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:

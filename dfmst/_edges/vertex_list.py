@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
-from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
+from dfmst._edges.arrow_values import arrow_column, arrow_numbers, listed_values, numbers_of_arrow
 from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
 from dfmst._edges.device_columns import device_ids, device_series, is_device_column
 from dfmst._edges.edge_table import Input, move_table
@@ -163,8 +163,8 @@ def _listed_ids(
 
 def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
     values = input.vertices.values
-    if engine.on_host:
-        return pa.array(vertices) if values is None else values.take(pa.array(vertices))
+    if engine.on_host:  # `pa.array` would import pandas
+        vertices = arrow_numbers(vertices)
     return vertices if values is None else values.take(vertices)
 
 
@@ -183,7 +183,7 @@ def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[Col
     rows = slice(None)
     if ids.null_source is not None:
         rows = xp.flatnonzero(~ids.null_source)
-        ids = ids._replace(source=ids.source.take(pa.array(rows) if isinstance(ids.source, pa.Array) else rows))
+        ids = ids._replace(source=ids.source.take(arrow_numbers(rows) if isinstance(ids.source, pa.Array) else rows))
     numbered = _number(engine, ids)
     position = xp.full(numbered.total, -1, np.int64)
     position[numbered.target] = xp.arange(len(ids.target))

@@ -57,7 +57,7 @@ class Vertices(NamedTuple):
     @property
     def values(self) -> Any:
         """The ids of the vertices (Arrow; on a GPU CuPy or cuDF); ``None`` if the vertices are the ids."""
-        return self.ids.column.take(pa.array(self.ids.position)) if isinstance(self.ids, FirstIds) else self.ids
+        return self.ids.column.take(arrow_numbers(self.ids.position)) if isinstance(self.ids, FirstIds) else self.ids
 
 
 def check_vertices(count: int) -> None:
@@ -138,7 +138,7 @@ def factorize(engine: Engine, source: Column, target: Column, *, in_order: bool)
     first, second, total, values = *vertices[:3], vertices.values
     order = pc.sort_indices(values)
     rank = np.empty(total, np.uint32)
-    rank[order.to_numpy()] = np.arange(total, dtype=np.uint32)
+    rank[numbers_of_arrow(order)] = np.arange(total, dtype=np.uint32)
     return Vertices(rank[first], rank[second], total, values.take(order))
 
 
