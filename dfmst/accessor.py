@@ -21,9 +21,9 @@ __all__ = ["ForestAccessor"]
 FrameT = TypeVar("FrameT")
 
 
-def _on_frame(function: Callable[..., Any]) -> Callable[..., Any]:
+def _on_frame(function: Callable[..., object]) -> Callable[..., Any]:
     @wraps(function)
-    def method(self: ForestAccessor[Any], *values: Any, **named: Any) -> Any:
+    def method(self: ForestAccessor[object], *values: object, **named: object) -> Any:
         return function(self._frame, *values, **named)
 
     return method

@@ -93,7 +93,7 @@ def refusal(world: str, function: str, option: str) -> str:
 
 
 def without_defaults(
-    world: str, function: Callable[..., Any], version: Callable[..., Any], named: dict[str, Any]
+    world: str, function: Callable[..., object], version: Callable[..., object], named: dict[str, object]
 ) -> dict[str, Any]:
     """Leave out options at the defaults of a function that its version does not have; another value is an error."""
     own, known = signature(function).parameters, signature(version).parameters

@@ -38,12 +38,12 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
     device = open_device_frame(edges)
     if device is not None:
         return device
+    if plain:
+        return FrameView(edges, as_user=as_user)
     driver = driver_of(edges)
     if driver is not None:
         message = f"{argument} is a {WORLDS[driver.world]}, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
-    if plain:
-        return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         kind = frame.implementation

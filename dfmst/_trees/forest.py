@@ -17,7 +17,7 @@ from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.view import View
 from dfmst._edges.weights import Total, total_weight
-from dfmst._engines import Engine, select_engine
+from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.request import Request
 from dfmst._trees.result import Forest, ForestRows, Progress
@@ -39,6 +39,12 @@ class FrameRows(ForestRows):
     columns: EdgeColumns
     solved: Solved
     records: Trace | None
+
+    @property
+    def table_engine(self) -> Engine:
+        """The engine of the table's memory: the host's for a table that a GPU took slice by slice."""
+        stays = self.solved.input.moved_by is None and not self.view.on_device
+        return host_engine(self.runner) if stays else self.runner
 
     @cached_property
     def frame(self) -> Frame:
@@ -63,7 +69,7 @@ class FrameRows(ForestRows):
         input = self.solved.input
         with self.runner.guard():
             if input.forced is None:
-                return int(used_vertices(self.runner, input.table).sum())
+                return int(used_vertices(self.table_engine, input.table).sum())
             reader = self.view.engine(self.runner)
             return int(used_vertices(reader, input.whole()).sum())
 
@@ -77,7 +83,7 @@ class FrameRows(ForestRows):
     def certify(self, progress: Progress) -> Certificate:
         from dfmst._trees.certificate import Certificate, certify_solved  # most forests are not verified
 
-        violation, rows = certify_solved(self.runner, self.solved), len(self.solved.rows)
+        violation, rows = certify_solved(self.table_engine, self.solved), len(self.solved.rows)
         return Certificate(violation is None, rows, self.total_weight, self.vertices - rows, violation)
 
     def arrow(self) -> pa.Table:
@@ -114,7 +120,7 @@ def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: 
     """Read and solve a frame in memory."""
     columns, solver = request.columns, request.solver
     view, runner = open_edges(edges, solver.engine, solver.threads)
-    view = compose(runner, view, columns)
+    view = view if columns.keys is None else compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
         solved = solve_frame(runner, view, columns, solver.algorithm, trace, step)

@@ -84,7 +84,7 @@ def in_forest(
         raise ValueError(f"layers is {layers}; it must be at least 1")
     found = find_rows(edges, Request.of(source, target, weight, maximum=maximum, **options))
     with found.runner.guard():
-        rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.runner, found.solved, layers)]
+        rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.table_engine, found.solved, layers)]
         marks = found.view.xp.zeros(len(found.view), bool if layers == 1 else np.min_scalar_type(layers))
         for number, each in enumerate(rows, 1):
             marks[each] = number

@@ -20,7 +20,8 @@ from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
-from dfmst.formats.addresses import Access, Located, local_folder, scheme_of
+from dfmst.formats.addresses import scheme_of
+from dfmst.formats.stores import Access, Located, local_folder
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
@@ -254,7 +255,7 @@ def with_options(world: str, kind: type | None, *frames: str, **defaults: object
         known = frozenset(shown.parameters)
 
         @wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
+        def call(*values: object, **named: object) -> Any:
             version = version_for(call, frames, values, named) if frames else None
             if version is not None:
                 return version(*values)

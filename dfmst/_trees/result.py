@@ -20,7 +20,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst.errors import UnsupportedFrameError
 from dfmst.formats import write_edges
-from dfmst.formats.addresses import Located, located
+from dfmst.formats.stores import Located, located
 
 if TYPE_CHECKING:
     from dfmst._trees.certificate import Certificate
@@ -222,7 +222,7 @@ class Forest:
         """
         return self.store.write_certified(located(path, **options), format, progress)
 
-    def report(self, **options: Any) -> Any:
+    def report(self, **options: object) -> Any:
         """Make a page about graph, run and forest; see :func:`dfmst.report`."""
         return import_module("dfmst").report(self, **options)
 

@@ -17,9 +17,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.addresses import COMPLETE, Address, path_of
+from dfmst.formats.addresses import COMPLETE, Address
 from dfmst.formats.directories import SpillDirectory, TemporaryDirectory, cannot, is_trusted, naming, remove_tree
 from dfmst.formats.files import open_native
+from dfmst.formats.stores import path_of
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
 _LETTERS = 50

@@ -18,9 +18,10 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import FormatError, missing_columns
-from dfmst.formats.addresses import files_under, path_of
+from dfmst.formats.addresses import files_under
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
+from dfmst.formats.stores import path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst.formats.addresses import path_of
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.files import FileName, GraphFile, existing_path, open_native
 from dfmst.formats.node_files import has_dictionary
+from dfmst.formats.stores import path_of
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")

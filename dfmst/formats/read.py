@@ -17,7 +17,6 @@ from dfmst._common.limits import free_memory
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
-from dfmst.formats.addresses import Access, path_of
 from dfmst.formats.detect import READ, format_of_file, size_in_memory
 from dfmst.formats.files import (
     BLOCK_BYTES,
@@ -29,6 +28,7 @@ from dfmst.formats.files import (
     is_parquet,
     paths_of,
 )
+from dfmst.formats.stores import Access, path_of
 
 _OPENERS = {known.name: known.opener for known in READ}
 FORMATS = tuple(sorted(_OPENERS))

@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 import pyarrow as pa
 
 from dfmst.errors import OutputError
-from dfmst.formats.addresses import _ATTEMPTS, _BUFFER, Address
+from dfmst.formats.addresses import ATTEMPTS, BUFFER, Address
 
 _PAUSE = 0.1  # seconds before the second attempt, and twice as long before each later one
 _TIMEOUT = 60  # seconds
@@ -51,14 +51,14 @@ class WebPage(Address):
         with self.reached(), self.get(0, 0) as answer:
             size, tag = size_of(answer), tag_of(answer)
             if answer.status == 206 and size is not None:
-                return pa.PythonFile(io.BufferedReader(_Ranges(self, size, tag), _BUFFER), "r")
+                return pa.PythonFile(io.BufferedReader(_Ranges(self, size, tag), BUFFER), "r")
         copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the file that reads it
         with self.reached():
             self._copy_to(copy)
         return pa.PythonFile(copy, "r")
 
     def _copy_to(self, copy: Any) -> None:
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             copy.seek(0)
             copy.truncate()
             try:
@@ -69,7 +69,7 @@ class WebPage(Address):
                         break
                     raise ConnectionError(f"the server sent {copy.tell():,} of {int(expected):,} bytes")
             except (HTTPException, ConnectionError, TimeoutError):
-                if attempt == _ATTEMPTS - 1:
+                if attempt == ATTEMPTS - 1:
                     raise
         copy.seek(0)
 
@@ -95,7 +95,7 @@ class WebPage(Address):
 
 
 def _answer(request: Request) -> Any:
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         try:
             return urlopen(request, timeout=_TIMEOUT)
         except HTTPError as error:
@@ -106,10 +106,10 @@ def _answer(request: Request) -> Any:
                 return urlopen(Request(request.full_url, headers={}), timeout=_TIMEOUT)
             if error.code == 412:
                 raise OSError("the file has changed since it was opened") from None
-            if error.code not in _LATER or attempt == _ATTEMPTS - 1:
+            if error.code not in _LATER or attempt == ATTEMPTS - 1:
                 raise OSError(f"the server says {error.code} {error.reason}") from None
         except OSError:
-            if attempt == _ATTEMPTS - 1:
+            if attempt == ATTEMPTS - 1:
                 raise
         time.sleep(_PAUSE * 2**attempt)
     raise AssertionError
@@ -147,7 +147,7 @@ class _Ranges(io.RawIOBase):
         length = min(len(buffer), self._size - self._place)
         if length <= 0:
             return 0
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             with (
                 suppress(HTTPException, ConnectionError, TimeoutError),
                 self._page.get(self._place, self._place + length - 1, self._tag) as answer,
@@ -157,4 +157,4 @@ class _Ranges(io.RawIOBase):
                     buffer[:length] = content
                     self._place += length
                     return length
-        raise ConnectionError(f"the connection was cut {_ATTEMPTS} times")
+        raise ConnectionError(f"the connection was cut {ATTEMPTS} times")

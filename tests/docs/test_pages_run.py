@@ -1,4 +1,6 @@
-"""README and guides as written: each page runs by itself, in a fresh process and an empty folder.
+"""README, first page and the page about GPUs as written: each runs by itself, in a fresh process and an empty folder.
+
+The build of the documentation runs the other pages so, and shows their results: ``test_site.py``.
 
 Blocks of Python and of the shell run in order, and nothing is supplied to them. Blocks that install, that start workers
 with a GPU, and that run this repository's benchmarks are left out. The page about GPUs runs on the stand-ins.
@@ -50,10 +52,10 @@ def name_of(page: Path) -> str:
 
 
 WITH_BLOCKS = [page for page in PAGES if blocks(page) and "pages" not in page.parts]
-#: The README and the first page run in the fast lane.
 RUNS = [
-    pytest.param(page, id=name_of(page), marks=[] if page.name in ("README.md", "start.md") else pytest.mark.slow)
+    pytest.param(page, id=name_of(page), marks=[] if page.name != "gpus.md" else pytest.mark.slow)
     for page in WITH_BLOCKS
+    if page.name in ("README.md", "start.md", "gpus.md")
 ]
 
 

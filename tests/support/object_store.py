@@ -176,11 +176,24 @@ def _free_port() -> int:
         return port
 
 
+#: A server whose bucket `many` has as many empty objects as its first argument says.
+_SERVER = """
+import sys
+from moto.s3.models import s3_backends
+from moto.server import main
+buckets = s3_backends["123456789012"]["aws"]
+buckets.create_bucket("many", "us-east-1")
+for number in range(int(sys.argv[1])):
+    buckets.put_object("many", f"parts/_others/{number}.parquet", b"")
+main(sys.argv[2:])
+"""
+
+
 @contextmanager
-def running_store() -> Iterator[Store]:
-    """Start the server and the proxy, and stop both at the end."""
+def running_store(many: int = 0) -> Iterator[Store]:
+    """Start the server and the proxy, and stop both at the end; the bucket `many` has so many empty objects."""
     port = _free_port()
-    command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [sys.executable, "-W", "ignore", "-c", _SERVER, str(many), "-H", "127.0.0.1", "-p", str(port)]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     variables = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     with subprocess.Popen(command, env=variables, **silent) as process, Proxy(port) as proxy:  # type: ignore[call-overload]

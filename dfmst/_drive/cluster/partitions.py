@@ -19,9 +19,10 @@ from dask.tokenize import tokenize
 from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError, machine_fault
-from dfmst.formats.addresses import Address, file_stamp, path_of
+from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import TableSize, open_buffered, parquet_size
 from dfmst.formats.files import open_native
+from dfmst.formats.stores import path_of
 
 
 class Part(ABC):

@@ -62,7 +62,7 @@ class Batch(NamedTuple):
             frame=FrameView(pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
         )
 
-    def readable_on_device(self, ids: Sequence[Any], weight: ColumnName) -> bool:
+    def readable_on_device(self, ids: Sequence[object], weight: ColumnName) -> bool:
         """Whether kernels of a GPU read the rows: they are in its memory, ids are integers, weights no decimals."""
         if not self.frame.on_device:
             return False
@@ -170,7 +170,7 @@ class WeightTypes:
             raise InvalidEdgesError(message, "give the column one type everywhere") from error
 
 
-def _wide(name: ColumnName, kind: Any) -> InvalidEdgesError:
+def _wide(name: ColumnName, kind: object) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
     return InvalidEdgesError(
         message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"

@@ -27,8 +27,8 @@ from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
 from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
-from dfmst.formats.addresses import Access, Located, located
 from dfmst.formats.directories import SpillDirectory
+from dfmst.formats.stores import Access, Located, located
 from dfmst.formats.write import check_format, write_table
 
 
@@ -65,7 +65,7 @@ class Delivered(ABC):
         with self.finished():
             self.write_rows(self._rows(), located(path, **options), format)
 
-    def write_rows(self, rows: Any, path: File, format: str | None) -> None:
+    def write_rows(self, rows: object, path: File, format: str | None) -> None:
         """Write rows to a file that appears when it is complete."""
         if isinstance(path, (str, os.PathLike)):
             check_file(path, self.inputs)

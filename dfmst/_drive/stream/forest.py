@@ -34,8 +34,8 @@ from dfmst._trees.request import STREAM_MEMORY, Request, StreamVerifying, with_o
 from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats.addresses import path_of
 from dfmst.formats.provenance import Provenance, read_provenance
+from dfmst.formats.stores import path_of
 
 _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 

@@ -19,7 +19,7 @@ from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
 from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.formats.addresses import Access
+from dfmst.formats.stores import Access
 
 _ROWS = 1 << 18  # rows of a batch
 _HASHED = 1 << 10  # bytes a row for the texts of a batch that are hashed, up to HASHING
@@ -29,7 +29,7 @@ _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, 
 
 def linked_rows(
     table: Frame,
-    on: Any,
+    on: object,
     *,
     max_group: int | None = None,
     keep: ColumnName = None,

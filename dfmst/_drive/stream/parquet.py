@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
@@ -28,7 +28,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import common_type
 from dfmst.errors import machine_fault, missing_columns
-from dfmst.formats.addresses import Address, file_stamp, path_of
+from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     columns_of_dataset,
@@ -40,6 +40,7 @@ from dfmst.formats.columnar import (
     refuse_unreadable,
 )
 from dfmst.formats.files import existing_path, open_native, problem
+from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
@@ -117,7 +118,7 @@ class ParquetSource:
         """The files."""
         return [file.path for file in self.files]
 
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
         """Raise if a column that an argument names is missing."""
         arguments = list(arguments)
         for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
@@ -125,11 +126,11 @@ class ParquetSource:
             if missing is not None:
                 raise missing
 
-    def integers(self, names: Sequence[Any]) -> bool:
+    def integers(self, names: Sequence[ColumnName]) -> bool:
         """Whether columns hold integers."""
         return all(pa.types.is_integer(self.schema.field(name).type) for name in names)
 
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
+    def vertices(self, names: EndNames) -> int | None:
         """Exclusive upper bound of two integer columns from the row groups' statistics."""
         if not self.integers(names):
             return None
@@ -141,7 +142,7 @@ class ParquetSource:
             bound = max(bound, largest + 1)
         return bound
 
-    def dictionaries(self, names: Sequence[Any]) -> int:
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
         """Return the bytes of the dictionaries that the reader has of columns, and read long ones as texts."""
         sizes = [file.dictionaries(names) for file in self.files]
         self.files = [
@@ -152,7 +153,7 @@ class ParquetSource:
             self._read.schema = pa.schema(map(_without_dictionary, self.schema))
         return max(sizes, default=0)
 
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of id columns."""
         return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
 
@@ -174,7 +175,7 @@ class ParquetSource:
                 if rest.num_rows:
                     yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
-    def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+    def take(self, locators: Array | Locators, names: Sequence[ColumnName], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
         locators = locators if isinstance(locators, Locators) else Locators(locators)
         for file in self.files:
@@ -188,7 +189,7 @@ class ParquetSource:
     def gather(self, locators: Locators) -> None:
         """Return ``None``: rows of files are read in pieces."""
 
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return a reader of the rows with one more column, of integers, and facts about it under a key."""
         schema = self.schema.append(pa.field(name, pa.int64()))
         schema = schema.with_metadata({**(schema.metadata or {}), key: json.dumps(facts)})
@@ -277,7 +278,7 @@ class SourceFile:
         if file_stamp(self.path) != self.stamp:
             raise problem(self.path, "the file has changed since the run began", hint="start the run again")
 
-    def dictionaries(self, names: Sequence[Any]) -> int:
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
         """Return the bytes of the dictionaries of texts that a row group has of columns, by the footer."""
         encoded = [name for name in names if name in self.schema.names and _is_encoded(self.schema.field(name))]
         if not encoded:
@@ -286,7 +287,7 @@ class SourceFile:
             refuse_unreadable(parquet, self.path, encoded)
             return dictionary_bytes(parquet.metadata, encoded)
 
-    def largest_id(self, names: tuple[Any, Any]) -> int | None:
+    def largest_id(self, names: EndNames) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
         with self.open() as parquet:
             metadata = parquet.metadata
@@ -330,7 +331,7 @@ class SourceFile:
         return batch.cast(pa.schema(kinds))
 
     def take(
-        self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int
+        self, group: int, first: int, locators: Locators, names: Sequence[ColumnName], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of some rows of a row group, whose first row has the number `first`."""
         for batch in self.batches(range(group, group + 1), names, rows):

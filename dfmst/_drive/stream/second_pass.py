@@ -241,7 +241,7 @@ class Certifier:
         return count_used(self.rows, known.astype(np.int64), self.vertices) + len(self.loops) - len(known)
 
 
-def _row(row: Any) -> str:
+def _row(row: object) -> str:
     return f"row {row:,}"
 
 
@@ -326,7 +326,7 @@ def _read(source: EdgeSource, forest: FoldedForest, names: list[ColumnName]) -> 
 
 
 def _joined(
-    pieces: Iterator[Piece], forest: FoldedForest, folded: dict[Any, str], schema: pa.Schema
+    pieces: Iterator[Piece], forest: FoldedForest, folded: dict[object, str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin = 0
     for length, columns in pieces:
