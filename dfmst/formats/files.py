@@ -231,6 +231,13 @@ def paths_of(files: Any, argument: str = "path", opened_by: Access | None = None
     return list(map((opened_by or Access()).path, names))
 
 
+def paths_of_dataset(dataset: Any) -> list[Path]:
+    """Return the files of a dataset of PyArrow; other objects have none."""
+    if not (hasattr(dataset, "scanner") and hasattr(dataset, "files")):
+        return []
+    return list(dict.fromkeys(map(Access(filesystem=dataset.filesystem).path, dataset.files)))
+
+
 def existing_path(name: str | os.PathLike[str]) -> Path:
     """Return the path of a file or directory; raise if it does not exist."""
     path, hint = path_of(name), "check the name, and the directory you are in"

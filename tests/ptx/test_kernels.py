@@ -162,7 +162,22 @@ def overflowing(card):
     flags, last = np.zeros(-(-edges // 64), np.uint64), 2**64 - 1
     lists = (best[:vertices], records[0], capacity, counters[:1])
     engine.launch(
-        "take_edges", threads_for(edges, "TAKEN_EACH"), source, target, 1, weight, 0, edges, last, last, 0, 0, 0, None, None, *lists
+        "take_edges",
+        threads_for(edges, "TAKEN_EACH"),
+        source,
+        target,
+        1,
+        weight,
+        0,
+        edges,
+        last,
+        last,
+        0,
+        0,
+        0,
+        None,
+        None,
+        *lists,
     )
     listed = int(counters[0])
     columns = (parent, best, vertices, flags, len(flags), counters)

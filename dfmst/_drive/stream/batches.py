@@ -21,6 +21,7 @@ from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
 from dfmst._edges.view import View
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, current_place, host_engine
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Run
@@ -99,6 +100,7 @@ class Job:
     spill: SpillDirectory | None = None  # for rows that do not fit the limit
     checkpoint: Checkpoint | None = None
     sets: bool = False  # whether only components are wanted
+    dictionaries: int = 0  # bytes that a row group has at most
 
     @property
     def columns(self) -> EdgeColumns:
@@ -109,6 +111,11 @@ class Job:
     def names(self) -> list[Any]:
         """The columns to read."""
         return self.columns.read_names
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of a run on the host."""
+        return Budget(self.memory, sets=self.sets, dictionaries=self.dictionaries)
 
 
 def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:

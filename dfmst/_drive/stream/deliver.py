@@ -121,6 +121,9 @@ def opened_job(
                 stack.callback(checkpoint.hold.release)
                 job = replace(job, checkpoint=checkpoint)
             source.require(request.columns.arguments)
+            names = [] if sets or source.schema is None else source.schema.names
+            rest = [name for name in names if name not in job.names]
+            job = replace(job, dictionaries=max(source.dictionaries(job.names), source.dictionaries(rest)))
             with job.checkpoint.hold.busy() if job.checkpoint else nullcontext(), engine.guard():
                 yield source, job
             stack.pop_all()

@@ -9,9 +9,11 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +26,14 @@ from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
+from dfmst._edges.unify import common_type
 from dfmst.errors import machine_fault, missing_columns
 from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
+    columns_of_dataset,
     common_columns,
+    dictionary_bytes,
     open_buffered,
     parquet_files,
     parquet_footer,
@@ -39,6 +44,7 @@ from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
+_TEXTS = 4 << 20  # bytes of dictionaries, from which they are read as texts
 _AT_ONCE = 16  # objects of which footers are read
 _ROWS = 1 << 18  # rows that get another column at a time
 
@@ -63,7 +69,7 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
 class ParquetSource:
     """Files that are read as one table, in the order given."""
 
-    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = ()) -> None:
+    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = (), dataset: Any = None) -> None:
         self.files: list[SourceFile] = []
         first = 0
         for file in _files_of(paths):
@@ -71,8 +77,27 @@ class ParquetSource:
             first += file.rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
         self.columns, self.constants = common_columns(sources, folders)
+        self._types = ""  # those that are not in the files
+        if dataset is not None:
+            self.columns, self.constants = columns_of_dataset(dataset, paths)
+            self._types = dataset.schema.to_string(show_schema_metadata=False)
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema
+        self._read = self.columns  # types of batches
+
+    @classmethod
+    def of_dataset(cls, dataset: Any, paths: Sequence[Path]) -> Self | None:
+        """Open the files of a dataset; ``None`` if it has only some of their rows, or casts values as no file does."""
+        try:
+            source = cls(paths, dataset=dataset)
+        except ValueError:  # it has a filter
+            return None
+        fields = [field for file in source.files for field in file.schema if field.name in dataset.schema.names]
+        kinds = [(field.type, dataset.schema.field(field.name).type) for field in fields]
+        exact = all(own == kind or common_type(own, kind) == kind for own, kind in kinds)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            groups = list(pool.map(attrgetter("num_row_groups"), dataset.get_fragments()))
+        return source if exact and groups == [len(file.groups) for file in source.files] else None
 
     @property
     def rows(self) -> int:
@@ -81,8 +106,12 @@ class ParquetSource:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Path, size, time of change (or etag) and footer of every file."""
-        return {str(file.path.resolve()): [*file.stamp, file.footer] for file in self.files}
+        """Path, size, time of change (or etag) and footer of every file, and types and values that a dataset adds."""
+        return {
+            str(file.path.resolve()): [*file.stamp, file.footer]
+            + ([self._types, str(self.constants[file.path])] if self._types else [])
+            for file in self.files
+        }
 
     @property
     def paths(self) -> list[Path]:
@@ -113,6 +142,17 @@ class ParquetSource:
             bound = max(bound, largest + 1)
         return bound
 
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries that the reader has of columns, and read long ones as texts."""
+        sizes = [file.dictionaries(names) for file in self.files]
+        self.files = [
+            replace(file, as_texts=file.as_texts or size > _TEXTS) for file, size in zip(self.files, sizes, strict=True)
+        ]
+        if any(file.as_texts for file in self.files):
+            self._read = copy(self.columns)
+            self._read.schema = pa.schema(map(_without_dictionary, self.schema))
+        return max(sizes, default=0)
+
     def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of id columns."""
         return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
@@ -127,7 +167,7 @@ class ParquetSource:
             row = int(begins[group])
             skipped = max(0, start - file.first - row)
             for read in file.batches(range(group, len(file.groups)), names, rows):
-                batch = self._fit(file, read, names)
+                batch = self._read.fit(read, file.path, names, self.constants[file.path])
                 rest = batch.slice(min(skipped, batch.num_rows))
                 at = row + batch.num_rows - rest.num_rows
                 skipped -= batch.num_rows - rest.num_rows
@@ -143,7 +183,7 @@ class ParquetSource:
             for group, length in enumerate(file.groups):
                 if locators.any_below(first + length):
                     taken = file.take(group, first, locators, names, rows)
-                    yield from (self._fit(file, batch, names) for batch in taken)
+                    yield from (self.columns.fit(batch, file.path, names, self.constants[file.path]) for batch in taken)
                 first += length
 
     def gather(self, locators: Locators) -> None:
@@ -163,9 +203,13 @@ class ParquetSource:
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    def _fit(self, file: SourceFile, batch: pa.RecordBatch, names: Sequence[Any]) -> pa.RecordBatch:
-        """A batch in the types of all files."""
-        return self.columns.fit(batch, file.path, names, self.constants[file.path])
+
+def _without_dictionary(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if _is_encoded(field) else field
+
+
+def _is_encoded(field: pa.Field) -> bool:
+    return bool(pa.types.is_dictionary(field.type))
 
 
 def _files_of(paths: Sequence[Path]) -> Iterator[SourceFile]:
@@ -198,6 +242,7 @@ class SourceFile:
     groups: tuple[int, ...]  # rows of each row group
     schema: pa.Schema
     first: int = 0  # number of its first row among all rows of the source
+    as_texts: bool = False  # whether dictionaries of texts are read as texts
 
     @classmethod
     def of_path(cls, path: Path) -> SourceFile:
@@ -222,7 +267,7 @@ class SourceFile:
         """Open it."""
         try:
             self._check_unchanged()
-            with open_native(self.path) as file, open_buffered(file) as parquet:
+            with open_native(self.path) as file, open_buffered(file, as_texts=self.as_texts) as parquet:
                 yield parquet
             self._check_unchanged()
         except FileNotFoundError as error:
@@ -232,6 +277,15 @@ class SourceFile:
     def _check_unchanged(self) -> None:
         if file_stamp(self.path) != self.stamp:
             raise problem(self.path, "the file has changed since the run began", hint="start the run again")
+
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries of texts that a row group has of columns, by the footer."""
+        encoded = [name for name in names if name in self.schema.names and _is_encoded(self.schema.field(name))]
+        if not encoded:
+            return 0
+        with replace(self, as_texts=True).open() as parquet:
+            refuse_unreadable(parquet, self.path, encoded)
+            return dictionary_bytes(parquet.metadata, encoded)
 
     def largest_id(self, names: EndNames) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
@@ -261,7 +315,7 @@ class SourceFile:
             try:
                 for batch in batches:
                     done += batch.num_rows
-                    yield batch
+                    yield self._typed(batch) if self.as_texts else batch
             except (pa.ArrowException, OSError) as error:
                 if (fault := machine_fault(error)) is not None:
                     raise fault from error
@@ -269,6 +323,12 @@ class SourceFile:
                 reason = str(error).partition("\n")[0]
                 message = f"row group {group} cannot be read ({reason})"
                 raise problem(self.path, message, hint="fetch or write the file again") from error
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the file's types; dictionaries remain texts."""
+        fields = [self.schema.field(field.name) for field in batch.schema]
+        kinds = [own if _is_encoded(field) else field for own, field in zip(batch.schema, fields, strict=True)]
+        return batch.cast(pa.schema(kinds))
 
     def take(
         self, group: int, first: int, locators: Locators, names: Sequence[ColumnName], rows: int

@@ -22,6 +22,7 @@ from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.formats.files import paths_of_dataset
 from dfmst.formats.read import bytes_to_solve
 from dfmst.formats.stores import Access
 
@@ -134,6 +135,10 @@ class EdgeSource(Protocol):
         """Exclusive upper bound of two columns of integers; ``None``: unknown."""
         return None
 
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries that the reader has of columns; those of frames are their owner's."""
+        return 0
+
     @abstractmethod
     def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""
@@ -240,10 +245,8 @@ class FrameSource(EdgeSource):
 def input_names(edges: object, opened_by: Access | None = None) -> list[Path]:
     """Return the files, directories and patterns that were given as edges; frames have none."""
     names: Any = [edges] if isinstance(edges, (str, os.PathLike)) else edges
-    if hasattr(edges, "scanner") and hasattr(edges, "files"):
-        names, opened_by = edges.files, Access(filesystem=edges.filesystem)
     paths = isinstance(names, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in names)
-    return list(map((opened_by or Access()).path, names)) if paths else []
+    return list(map((opened_by or Access()).path, names)) if paths else paths_of_dataset(edges)
 
 
 def _files(edges: Any, opened_by: Access | None) -> ParquetSource | None:
@@ -251,11 +254,7 @@ def _files(edges: Any, opened_by: Access | None) -> ParquetSource | None:
     names = input_names(edges, opened_by)
     if not names or not hasattr(edges, "scanner"):
         return ParquetSource(find_files(names), names) if names else None
-    if edges.format.default_extname == "parquet":
-        source = ParquetSource(find_files(names))
-        if source.schema.equals(edges.schema):  # else columns come from the directories' names, or are cast
-            return source
-    return None
+    return ParquetSource.of_dataset(edges, names) if edges.format.default_extname == "parquet" else None
 
 
 def _tables(dataset: Any) -> Iterator[pa.Table]:
