@@ -130,7 +130,7 @@ def test_every_strategy_and_kind_of_id_was_measured_in_two_sizes() -> None:
 
 
 def takes_twice_or_half() -> bool:
-    """Whether the CPU-seconds of a graph of 48 rows a vertex, on a machine without other work, are not those planned."""
+    """Whether the CPU-seconds of 48 rows a vertex, on a machine without other work, are not those planned."""
     run = RUNS["er2M:merge"]
     return not 1 / 2 <= run["cpu_seconds"] / dfmst.plan(**run["plan"]).cpu_seconds <= 2
 
