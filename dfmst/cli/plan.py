@@ -15,6 +15,7 @@ from dfmst.cli.options import GroupedCommand, choice, json_option, to_path, vert
 from dfmst.cli.program import FAILURE
 
 _STREAMS = ("stream", "spill", "components", "clusters")
+_RATES = ("read", "number", "fold", "sort", "solve", "network", "disk")
 _count = partial(click.option, type=click.IntRange(1, (1 << 63) - 1))
 
 
@@ -54,7 +55,7 @@ class _Plan(GroupedCommand):
         "--rate",
         "rates",
         multiple=True,
-        type=(str, click.FloatRange(0, min_open=True)),
+        type=(click.Choice(_RATES), click.FloatRange(0, min_open=True)),
         metavar="NAME NUMBER",
         help="A rate of your machines: rows a second of a core (read, number, fold, sort, solve), or bytes a second of "
         "a worker (network, disk). Give one or several times.",
@@ -98,6 +99,8 @@ def plan(job: Job) -> None:
     if (job.gpus is None) != (job.gpu_memory_limit is None) or (job.gpus and streams):
         raise click.UsageError("--gpus and --gpu-memory-limit go together, and with a strategy of a cluster.")
     job.workers = job.workers or (1 if streams else 2)
+    if job.workers > 1 and job.strategy in ("stream", "spill"):
+        raise click.UsageError(f"--strategy {job.strategy} is one process: leave --workers out.")
     job.rates = dict(job.rates)
     job.memory_limit = memory_bytes(job, "memory_limit", auto=streams)
     job.disk_limit = memory_bytes(job, "disk_limit")

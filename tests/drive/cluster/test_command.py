@@ -368,7 +368,8 @@ def test_plan(folder):
     assert "of disk\n" in text
     assert "500,000 rows/s" in text
     assert run(*size, "--strategy", "components").stdout.split("\n")[2] == "1 process of M = 1 GB"
-    assert "unknown rate 'walk'" in run(*size, "--rate", "walk", 1, code=2).stderr
+    assert "'walk' is not one of 'read'" in run(*size, "--rate", "walk", 1, code=2).stderr
+    assert "spill is one process" in run(*size, "--strategy", "spill", "--workers", 2, code=2).stderr
     found = json.loads(run("plan", "edges", "-s", "a", "-t", "b", "--json").stdout)
     assert (found["n_edges"], found["partitions"], found["n_vertices"]) == (2000, 6, 300)
     assert "give --n-vertices and --n-edges" in run("plan", code=2).stderr
