@@ -55,9 +55,18 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 class ParquetSource:
-    """Files that are read as one table, in the order given."""
+    """Files that are read as one table, in the order given.
 
-    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = ()) -> None:
+    Names of directories below `folders` have values of columns. A dataset has these values in its `partitions`, by
+    file, and their types in a schema.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        folders: Sequence[Path] = (),
+        partitions: tuple[dict[Path, dict[str, object]], pa.Schema] | None = None,
+    ) -> None:
         self.files: list[SourceFile] = []
         first = 0
         for path in paths:
@@ -65,6 +74,10 @@ class ParquetSource:
             first += self.files[-1].rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
         self.columns, self.constants = common_columns(sources, folders)
+        if partitions is not None:
+            self.constants, schema = partitions
+            absent = {name for each in self.constants.values() for name in each} - {*self.columns.schema.names}
+            self.columns.append({name: schema.field(name).type for name in schema.names if name in absent})
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema
 
@@ -75,8 +88,9 @@ class ParquetSource:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Path, size, time of change and footer of every file."""
-        return {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
+        """Path, size, time of change and footer of every file, and the types of columns that paths have."""
+        state = {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
+        return state | ({"schema": str(self.schema)} if any(self.constants.values()) else {})
 
     @property
     def paths(self) -> list[Path]:

@@ -243,8 +243,16 @@ def _files(edges: Any) -> ParquetSource | None:
     if not names or not hasattr(edges, "scanner"):
         return ParquetSource(find_files(names), folders) if names else None
     if edges.format.default_extname == "parquet":
-        source = ParquetSource(find_files(names))
-        if source.schema.equals(edges.schema):  # else columns come from the directories' names, or are cast
+        from pyarrow.dataset import get_partition_keys  # slow to import; loaded with the dataset
+
+        try:
+            fragments = list(edges.get_fragments())
+        except ValueError:  # of a dataset with a filter
+            return None
+        values = {Path(each.path): get_partition_keys(each.partition_expression) for each in fragments}
+        source = ParquetSource(find_files(names), partitions=(values, edges.schema))
+        # Else columns are cast, or some row groups are left out.
+        if source.schema.equals(edges.schema) and source.rows == edges.count_rows():
             return source
     return None
 

@@ -125,9 +125,12 @@ def test_a_dataset(tmp_path, partitioned):
     options = {"partitioning": ["part"], "partitioning_flavor": "hive"} if partitioned else {}
     pa.dataset.write_dataset(table, tmp_path / "data", format="parquet", **options)
     dataset = pa.dataset.dataset(tmp_path / "data", partitioning="hive" if partitioned else None)
-    forest = dfmst.stream.minimum_spanning_forest(dataset)
-    assert forest["payload"].to_pylist() == dfmst.minimum_spanning_forest(dataset.to_table())["payload"].to_pylist()
-    assert forest.column_names == dataset.schema.names
+    expected, kept = dfmst.minimum_spanning_forest(dataset.to_table()), tmp_path / "kept"
+    assert dfmst.stream.minimum_spanning_forest(dataset, checkpoint=kept, memory_limit="auto").equals(expected)
+    filtered = dataset.filter(pa.dataset.field("part") > 2)  # its files have other rows, too
+    assert dfmst.stream.minimum_spanning_forest(filtered)["payload"].equals(
+        dfmst.minimum_spanning_forest(filtered.to_table())["payload"]
+    )
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
