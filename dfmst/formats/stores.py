@@ -241,7 +241,10 @@ def path_of(name: Any, opened_by: Access | None = None) -> Path:
 
 def located(name: Any, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None) -> Any:
     """Return the path or the address that a name stands for; a stream stays one."""
-    return Access(storage_options, filesystem).path(name) if isinstance(name, (str, os.PathLike)) else name
+    if not isinstance(name, (str, os.PathLike)):
+        return name
+    path = Access(storage_options, filesystem).path(name)
+    return name if path == Path(name) else path  # a slash at its end says that it is a directory
 
 
 def local_folder(name: Any, argument: str) -> Path:
