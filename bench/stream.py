@@ -129,7 +129,8 @@ def store(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     figures = {name: best(times) for name, times in runs.items()}
     for figure in figures.values():
         del figure["seconds"]  # the server takes its time of the same cores
-    return {**graph_of(folder, chosen), "memory_limit": chosen.limit, **figures}
+    machine = describe("polars", "pyarrow")  # another one than that of the other plans
+    return {"machine": machine, **graph_of(folder, chosen), "memory_limit": chosen.limit, **figures}
 
 
 @contextmanager
