@@ -276,11 +276,12 @@ class SourceFile:
         return sum(self.groups)
 
     @contextmanager
-    def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
-        """Open it."""
+    def open(self, columns: int = 0) -> Iterator[pyarrow.parquet.ParquetFile]:
+        """Open it, to read a number of columns."""
         try:
             self._check_unchanged()
-            with open_native(self.path) as file, open_buffered(file, as_texts=self.as_texts) as parquet:
+            far = columns if isinstance(self.path, Address) else 0
+            with open_native(self.path) as file, open_buffered(file, far, as_texts=self.as_texts) as parquet:
                 yield parquet
             self._check_unchanged()
         except FileNotFoundError as error:
@@ -319,7 +320,7 @@ class SourceFile:
 
     def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of row groups, at most `rows` at a time; fewer if texts are long."""
-        with self.open() as parquet:
+        with self.open(len(names)) as parquet:
             size = batch_rows(parquet.metadata, groups, rows, names)
             batches = parquet.iter_batches(
                 batch_size=size, row_groups=list(groups), columns=list(names), use_threads=has_threads()
