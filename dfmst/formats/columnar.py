@@ -149,7 +149,7 @@ def open_buffered(file: Any, far_columns: int = 0, *, as_texts: bool = False) ->
     """Open a Parquet file whose columns are read piece by piece; `as_texts` reads dictionaries of texts as texts.
 
     All columns then have Parquet's own types. PyArrow would take seven times the bytes of a dictionary, and twice the
-    time, as each batch gets the whole dictionary of its row group. Of an object `far_columns` are read, in longer pieces.
+    time: each batch gets the whole dictionary of its row group. Of an object `far_columns` are read, in longer pieces.
     """
     footer = _footer_without_types(file) if as_texts else None
     size = max(_BUFFER, _FAR // max(8, far_columns)) if far_columns else _BUFFER
