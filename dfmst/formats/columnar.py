@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -64,6 +65,13 @@ def common_columns(
         for path, each in values.items()
     }
     return common, typed
+
+
+def columns_of_dataset(dataset: Any, paths: Sequence[Path]) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
+    """Return the same of a dataset, whose files these are; raise ValueError if it has a filter."""
+    parts = [part.partition_expression for part in dataset.get_fragments()]
+    values = map(import_module("pyarrow.dataset").get_partition_keys, parts)
+    return CommonSchema([("the dataset", dataset.schema)]), dict(zip(paths, values, strict=True))
 
 
 def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
@@ -149,7 +157,8 @@ def open_buffered(file: Any, far_columns: int = 0, *, as_texts: bool = False) ->
     """Open a Parquet file whose columns are read piece by piece; `as_texts` reads dictionaries of texts as texts.
 
     All columns then have Parquet's own types. PyArrow would take seven times the bytes of a dictionary, and twice the
-    time: each batch gets the whole dictionary of its row group. Of an object `far_columns` are read, in longer pieces.
+    time, as each batch gets the whole dictionary of its row group. Of an object `far_columns` are read, in longer
+    pieces.
     """
     footer = _footer_without_types(file) if as_texts else None
     size = max(_BUFFER, _FAR // max(8, far_columns)) if far_columns else _BUFFER
