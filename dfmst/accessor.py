@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # their modules load NumPy and PyArrow
     from typing import Unpack
 
     from dfmst._common.types import ColumnName, Columns
-    from dfmst._drive.plan.formulas import Plan
+    from dfmst._drive.plan.prediction import Plan
     from dfmst._trees.request import DrivenOptions
 
 __all__ = ["ForestAccessor"]
@@ -21,9 +21,9 @@ __all__ = ["ForestAccessor"]
 FrameT = TypeVar("FrameT")
 
 
-def _on_frame(function: Callable[..., Any]) -> Callable[..., Any]:
+def _on_frame(function: Callable[..., object]) -> Callable[..., Any]:
     @wraps(function)
-    def method(self: ForestAccessor[Any], *values: Any, **named: Any) -> Any:
+    def method(self: ForestAccessor[object], *values: object, **named: object) -> Any:
         return function(self._frame, *values, **named)
 
     return method

@@ -41,7 +41,7 @@ class Conditions:
         return bool(self.by) or self.keep is not None or self.drop is not None
 
     @classmethod
-    def of(cls, by: Any, keep: Any, drop: Any) -> Conditions:
+    def of(cls, by: Any, keep: ColumnName | None, drop: ColumnName | None) -> Conditions:
         """Make conditions of a call's arguments; `by` is a name or a list of names."""
         names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
         return cls(names, keep, drop)

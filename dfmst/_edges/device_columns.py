@@ -36,7 +36,7 @@ def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
     return IdColumns(first, second, null_first, null_second)
 
 
-def device_codes(*columns: Any) -> Array:
+def device_codes(*columns: Column) -> Array:
     """Number the entries of columns alike, from 0, one column after the other; all nulls are one entry."""
     columns = tuple(map(_decoded, columns))
     if any(column.dtype.kind == "c" or _is_nested(column.dtype) for column in columns):
@@ -55,14 +55,14 @@ def device_codes(*columns: Any) -> Array:
     return numbered
 
 
-def device_differs(first: Any, second: Any) -> Array:
+def device_differs(first: Column, second: Column) -> Array:
     """Flag the rows in which two columns of equal length differ; nulls are equal, and so are NaNs."""
     codes = device_codes(first, second)
     differs: Array = codes[: len(first)] != codes[len(first) :]
     return differs
 
 
-def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
+def _in_one_type(first: Column, second: Column) -> tuple[Any, Any]:
     """Return columns of two types in one; integers of 64 bits without a sign are not compared with others."""
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds == {"f"}:
@@ -89,7 +89,7 @@ def _words(column: Column) -> Any:
     return words * (words << np.int64(1) != 0)
 
 
-def device_order(engine: Engine, columns: list[Any]) -> Array:
+def device_order(engine: Engine, columns: list[Column]) -> Array:
     """Return the rows of columns in ascending order, by the first column first; NaN comes after numbers, then null."""
     order: Array = engine.xp.arange(len(columns[0]), dtype=np.uint32)
     for column in reversed(columns):
@@ -345,12 +345,12 @@ def _arrow_type(dtype: Any) -> pa.DataType | None:
     return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biufmM" else None
 
 
-def _is(family: str, dtype: Any) -> bool:
+def _is(family: str, dtype: object) -> bool:
     """Ask cuDF: its own types, pandas' and those of Arrow have different classes and names."""
     return bool(getattr(sys.modules["cudf"].api.types, f"is_{family}_dtype")(dtype))
 
 
-def _is_nested(dtype: Any) -> bool:
+def _is_nested(dtype: object) -> bool:
     return _is("list", dtype) or _is("struct", dtype) or isinstance(dtype, sys.modules["cudf"].IntervalDtype)
 
 

@@ -38,12 +38,12 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
     device = open_device_frame(edges)
     if device is not None:
         return device
+    if plain:
+        return FrameView(edges, as_user=as_user)
     driver = driver_of(edges)
     if driver is not None:
         message = f"{argument} is a {WORLDS[driver.world]}, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
-    if plain:
-        return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         kind = frame.implementation
@@ -82,8 +82,8 @@ _CALLS = {
 def as_table(edges: object, argument: str, general: str = _TABLES) -> str:
     """Return the hint for an object that is not a frame: the call that makes a frame of it."""
     paths = edges if isinstance(edges, (list, tuple)) and edges else [edges]
-    if all(isinstance(path, (str, os.PathLike)) for path in paths):
-        names = [os.fspath(path) for path in paths]
+    names = [os.fspath(path) for path in paths if isinstance(path, (str, os.PathLike))]
+    if len(names) == len(paths):
         name = repr(names if paths is edges else names[0])
         more = f"dfmst.stream.minimum_spanning_forest({name})"
         return f"read it first: dfmst.read_edges({name}); if memory cannot hold it: {more}"

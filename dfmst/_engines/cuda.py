@@ -16,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from tempfile import TemporaryFile
 from traceback import clear_frames
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,13 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 
 
 @cache
-def module_of(xp: Any, name: str) -> Any:
+def module_of(xp: ModuleType, name: str) -> Any:
     """Return a translation unit, which CuPy compiles when it is used."""
     return xp.RawModule(code=translation_units()[name], options=OPTIONS)
 
 
 @cache
-def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
+def function_of(xp: ModuleType, variant: str, kernel: Kernel) -> Any:
     """Return a kernel's function for one type."""
     if kernel.on_host:
         raise LookupError(f"kernel {kernel.name} is compiled for CPUs only")
@@ -55,20 +56,20 @@ def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
 
 
 @cache
-def attributes_of(xp: Any, device: int) -> dict[str, int]:
+def attributes_of(xp: ModuleType, device: int) -> dict[str, int]:
     """Return the attributes of a device."""
     return dict(xp.cuda.Device(device).attributes)
 
 
 @cache
-def capability_of(xp: Any, device: int) -> tuple[int, int]:
+def capability_of(xp: ModuleType, device: int) -> tuple[int, int]:
     """Return the compute capability of a device."""
     digits = xp.cuda.Device(device).compute_capability
     return int(digits[:-1]), int(digits[-1])
 
 
 @cache
-def resident_blocks(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
+def resident_blocks(xp: ModuleType, variant: str, kernel: Kernel, device: int) -> int:
     """Return the number of blocks of a kernel that a device runs at once."""
     pointer = function_of(xp, variant, kernel).kernel.ptr
     blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, BLOCK, 0)
@@ -86,19 +87,19 @@ class _Bound:
 
 
 @cache
-def bound_kernels(xp: Any) -> dict[tuple[Any, ...], _Bound]:
+def bound_kernels(xp: ModuleType) -> dict[tuple[Any, ...], _Bound]:
     """Return the kernels that were launched, by name, device, and the types of the arguments."""
     return {}
 
 
 @cache
-def memory_of(xp: Any, device: int) -> int:
+def memory_of(xp: ModuleType, device: int) -> int:
     """Return the bytes of a device."""
     with xp.cuda.Device(device):
         return int(xp.cuda.runtime.memGetInfo()[1])
 
 
-def faults_of(xp: Any) -> tuple[type[Exception], ...]:
+def faults_of(xp: ModuleType) -> tuple[type[Exception], ...]:
     """Return the exceptions that CuPy raises if the device, the driver or the compiler fails."""
     cuda = xp.cuda
     compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
@@ -138,7 +139,7 @@ def load_cupy() -> Any:
     return xp
 
 
-def _driver_hint(xp: Any) -> str:
+def _driver_hint(xp: ModuleType) -> str:
     """Return the hint if no device is found: CUDA says for no driver and for an old one that it is insufficient."""
     try:
         version = int(xp.cuda.runtime.driverGetVersion())
@@ -160,7 +161,7 @@ def _do_without_cache(folder: str) -> None:
         os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
 
 
-def _check_capability(xp: Any, least: tuple[int, int]) -> None:
+def _check_capability(xp: ModuleType, least: tuple[int, int]) -> None:
     """Raise for a GPU that lacks an instruction of the kernels (``nanosleep``), or that NVRTC does not compile for."""
     capability = capability_of(xp, int(xp.cuda.runtime.getDevice()))
     if capability < least:
@@ -174,7 +175,7 @@ def _unavailable(reason: str, hint: str = _INSTALL) -> EngineUnavailableError:
 
 
 @contextmanager
-def default_stream(xp: Any) -> Iterator[None]:
+def default_stream(xp: ModuleType) -> Iterator[None]:
     """Context manager: work on the default stream, in order with the work of the caller's stream."""
     stream, default = xp.cuda.get_current_stream(), xp.cuda.Stream.null
     if not stream.is_non_blocking:  # such streams are in order with the default stream by themselves
@@ -279,7 +280,7 @@ class CudaEngine:
         except faults_of(self.xp) as error:
             raise self._fault(kernel, error) from error
 
-    def _run(self, kernel: str, bound: _Bound, values: list[Any], count: int) -> None:
+    def _run(self, kernel: str, bound: _Bound, values: list[object], count: int) -> None:
         """Launch a kernel; a grid that must run at once gets smaller until the device holds it."""
         blocks = min(-(-count // BLOCK), bound.most_blocks)
         while blocks:
@@ -331,7 +332,7 @@ class CudaEngine:
         """Return the engine with columns in the memory of CuPy's allocator."""
         return self._with(self._cupy)
 
-    def _with(self, xp: Any) -> CudaEngine:
+    def _with(self, xp: ModuleType) -> CudaEngine:
         return self if xp is self.xp else replace(self, xp=xp)
 
     @property

@@ -24,6 +24,7 @@ _FLAT, _TALL = 0.16, 0.72  # a picture's height as a share of its width
 
 #: Pixels of a picture's width, of a letter and of a line, and the most letters of a word: on a screen, on a telephone.
 _SCREENS = ((860, 6.2, 15, 20), (350, 5.2, 12, 15))
+_ABOVE = 8  # pixels above a picture
 
 Tag = tuple[str, float, float]  # a word on the picture, at a place in percent from the left and from the top
 Name = tuple[str, float, float, str]  # the same, and the class of the word
@@ -75,7 +76,7 @@ def spaced(
         across, down = width / 100, width * box.height / box.width / 100  # pixels of one percent
         top -= lines * line / down
         wide = letter * min(len(text) + 1, most)
-        if not wide / across / 2 - 3 <= left <= 103 - wide / across / 2:
+        if not wide / across / 2 - 3 <= left <= 103 - wide / across / 2 or top * down < line / 2 - _ABOVE:
             return False
         for other, x, y in filled[narrow]:
             apart = (wide + letter * min(len(other) + 1, most)) / 2

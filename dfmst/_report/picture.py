@@ -283,6 +283,7 @@ class _Picture:
     def _tag(self, text: str, line: tuple[Array, Array]) -> None:
         """Put a number on the middle of a line, or if another one is there on a place next to it."""
         points = np.arange(len(line[0]))
+        tag = ("", 0.0, 0.0)
         for share in (0.5, 0.65, 0.35, 0.8):
             tag = self.frame.tag(text, *(float(np.interp(share * points[-1], points, axis)) for axis in line))
             if all(math.hypot(tag[1] - left, tag[2] - top) > _APART for _, left, top in self.tags):

@@ -30,6 +30,7 @@ from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.stores import Located, located
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
 _WEIGHT = 2  # place of the weights in that table
@@ -49,17 +50,23 @@ class Report:
     def __init__(self, html: str) -> None:
         self.html = html
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], **options: Unpack[Located]) -> Path:
         """Write the page to a file, whole or not at all, and return its path.
+
+        Parameters
+        ----------
+        path, storage_options, filesystem
+            As for :func:`dfmst.formats.write_edges`: a file, or an address.
 
         Raises
         ------
         OutputError
             The file cannot be written there.
         """
-        with atomic_path(path) as part:
+        target: Path = located(path, **options)
+        with atomic_path(target) as part:
             part.write_text(self.html, encoding="utf-8")
-        return Path(path)
+        return target
 
     def _repr_html_(self) -> str:
         """Show the page in a frame of its own, so that its style and the notebook's do not mix."""
@@ -86,7 +93,7 @@ def report(
     color: ColumnName | Frame | None = None,
     title: str | None = None,
     note: str = "",
-    run: Mapping[str, Any] | None = None,
+    run: Mapping[str, object] | None = None,
     **options: Unpack[Solving],
 ) -> Report:
     """Find the forest of an edge table, and draw graph, run and forest on one page.
@@ -185,7 +192,7 @@ def _checked(columns: EdgeColumns) -> EdgeColumns:
 
 
 def _points(
-    forest: ForestFacts, columns: EdgeColumns, points: Frame, id: Any, coordinates: Column, color: Any
+    forest: ForestFacts, columns: EdgeColumns, points: Frame, id: ColumnName, coordinates: Column, color: ColumnName
 ) -> Points | None:
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None
@@ -263,7 +270,7 @@ def _edge_table(forest: ForestFacts) -> Card | None:
     }
 
 
-def _cells(column: list[Any], at: int) -> list[str]:
+def _cells(column: list[object], at: int) -> list[str]:
     """Return the words of a column, of which the third holds weights; fractions have the same decimals."""
     if at == _WEIGHT or any(isinstance(value, float) for value in column):
         words = alike(column)
@@ -305,5 +312,5 @@ def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
         whole, own = (np.nan if each is None else float(each.sum()) for each in (graph.weight, forest.weight))
     if not (np.isfinite(whole) and whole > 0 and own >= 0):
         return name if graph.rows else ""
-    own = whole if len(forest.weight) == len(graph.weight) else own  # sums of floats in two orders may differ
+    own = whole if len(forest.weight) == graph.rows else own  # sums of floats in two orders may differ
     return f"{percent(own, whole)} of all {name}"

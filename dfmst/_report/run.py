@@ -152,7 +152,7 @@ class Rounds:
         return [name.replace("_", " ") for name in names], [list(row) for row in zip(*cells, strict=True)]
 
 
-def read_rounds(trace: Mapping[str, list[Any]]) -> Rounds | None:
+def read_rounds(trace: Mapping[str, list[object]]) -> Rounds | None:
     """Read the columns of a trace; ``None`` if it has no rounds."""
     if not trace.get("round"):
         return None

@@ -98,7 +98,7 @@ def bottlenecks(
 
 
 def _frame_on_host(
-    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: Any
+    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: object
 ) -> Frame:
     view = ordered.view
     listed = replace(ordered.listed, view=view.plain())
@@ -115,7 +115,7 @@ def _frame_on_host(
 
 
 def _frame_on_gpu(
-    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: Any
+    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: object
 ) -> Frame:
     """Return the pairs, and the edge and weight of each, as a frame of cuDF."""
     xp, missing = ordered.engine.xp, rank == np.uint32(_NO_RANK)
@@ -130,7 +130,7 @@ def _frame_on_gpu(
     return frame
 
 
-def _ends(pairs: Any, source: ColumnName, target: ColumnName) -> tuple[list[tuple[str, Any]], Any]:
+def _ends(pairs: Frame, source: ColumnName, target: ColumnName) -> tuple[list[tuple[str, Any]], Any]:
     """Return both ends of the pairs, each with a name for messages; and the index of a frame of pandas or cuDF."""
     is_array = isinstance(pairs, np.ndarray) or is_device_column(pairs)
     if is_array and pairs.ndim == 2 and pairs.shape[1] == 2:

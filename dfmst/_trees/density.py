@@ -246,7 +246,7 @@ class _Made(NamedTuple):
 def _dendrograms(
     edges: Frame,
     names: tuple[Any, Any, Any],
-    points: tuple[Any, Any, Any, Any],
+    points: tuple[object, object, object, object],
     vertices: Any,
     by: Any,
     min_samples: int | None,

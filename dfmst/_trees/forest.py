@@ -120,7 +120,7 @@ def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: 
     """Read and solve a frame in memory."""
     columns, solver = request.columns, request.solver
     view, runner = open_edges(edges, solver.engine, solver.threads)
-    view = compose(runner, view, columns)
+    view = view if columns.keys is None else compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
         solved = solve_frame(runner, view, columns, solver.algorithm, trace, step)

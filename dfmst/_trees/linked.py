@@ -132,7 +132,7 @@ class LinkOptions(NamedTuple):
     blanks: bool  # whether blank texts link rows
 
     @classmethod
-    def of(cls, on: Any, max_group: Any, keep: ColumnName, empty_links: Any) -> LinkOptions:
+    def of(cls, on: Any, max_group: object, keep: ColumnName, empty_links: object) -> LinkOptions:
         keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
             raise ValueError("on names no column; pass the keys: on=['email', 'phone', ['first', 'born']]")
@@ -226,7 +226,7 @@ class Links:
         flatten(self.engine, self._parent)
         return self._parent
 
-    def kept(self, group: Array, read: Callable[[Any], tuple[Array, Array | None]]) -> Array:
+    def kept(self, group: Array, read: Callable[[object], tuple[Array, Array | None]]) -> Array:
         """Return the row of each group to keep, ascending ``int64``; `read` returns the ordered keys of a column."""
         xp = self.engine.xp
         first = xp.flatnonzero(group == xp.arange(len(group), dtype=np.uint32))

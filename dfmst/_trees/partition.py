@@ -141,7 +141,7 @@ def partition(
 
 
 def _attributes(
-    objective: str, columns: Any, vertices: Any, tolerance: float | None, floor: float | None
+    objective: str, columns: Any, vertices: object, tolerance: float | None, floor: float | None
 ) -> Array | None:
     """Return ones and the attributes of vertices as given, a row each; none for parts of equal amounts."""
     check_choice(objective, _OBJECTIVES, f"objective must be 'balance' or 'homogeneous', not {objective!r}")
@@ -169,7 +169,7 @@ def _attributes(
     return np.vstack([np.ones(found.shape[1]), found - found.mean(axis=1, keepdims=True)])
 
 
-def _amounts(balance: Any, vertices: Vertices | None) -> tuple[Array | None, Any]:
+def _amounts(balance: object, vertices: Vertices | None) -> tuple[Array | None, Any]:
     """Return the amounts as given, and the ids of their vertices."""
     if isinstance(balance, Mapping):
         if vertices is not None:

@@ -89,7 +89,7 @@ def rooted(
         return _rooted_frame(forest, request.columns.weight, root)  # type: ignore[no-any-return]
 
 
-def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: Any) -> Frame:
+def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: object) -> Frame:
     """Root the trees, and describe the way from every vertex to its root."""
     engine, xp, roots = forest.engine, forest.engine.xp, tree_roots(forest, root)
     trees = root_trees(engine, forest.source, forest.target, roots)

@@ -126,7 +126,7 @@ def windows(
     return _forests(series, times, begins, ends)
 
 
-def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: Any) -> tuple[Array, Array]:
+def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: object) -> tuple[Array, Array]:
     """Return the begins and ends of all windows, ascending; `bounds` are the earliest and the latest time."""
     if not len(bounds):
         return bounds, bounds

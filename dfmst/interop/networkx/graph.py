@@ -176,7 +176,7 @@ class DirectedGraph(Graph):
         raise nx.NetworkXNotImplemented(_DIRECTED)
 
 
-def _column(values: Iterable[Any]) -> Array | None:
+def _column(values: Iterable[object]) -> Array | None:
     """Values as a numeric column, if it equals them."""
     listed = values if isinstance(values, np.ndarray) else list(values)
     try:
