@@ -77,6 +77,19 @@ def test_keys_outside_of_the_sample(where, width, maximum):
     assert rows_found.tolist() == sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
 
 
+@on_both
+@pytest.mark.parametrize("dtype", ["float32", "int64"])  # of which the lower side has a narrow span
+def test_single_rounds_of_lists_that_have_grown(where, dtype, monkeypatch):
+    """Launches are prepared for the lists and the side: a few light edges leave a long list of heavy ones."""
+    monkeypatch.setattr("dfmst.algorithms.filter_boruvka._TOGETHER", 0)
+    rng, rows, vertices = np.random.default_rng(4), 40_000, 10_000
+    source, target = rng.integers(0, vertices, (2, rows), np.uint32)
+    weight = (rng.random(rows) ** 8 * 2.0**50).astype(dtype)
+    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
+    found = forest_of(engine_at(where), FilterBoruvka(0.05), source, target, weight, vertices)
+    assert found.tolist() == expected
+
+
 def boruvka_rounds(source, target, weight, vertices):
     """Rounds of Borůvka's algorithm, in which each component takes its lightest edge."""
     label, rounds = np.arange(vertices), 0
