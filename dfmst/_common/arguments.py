@@ -33,6 +33,8 @@ def refuse_masked(name: str, values: Column) -> None:
 
 def whole_number(name: str, value: Any) -> int:
     """Return an argument that must be a whole number; floats such as 1e9 count as whole."""
+    if type(value) is int:
+        return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     with suppress(TypeError):
@@ -56,7 +58,7 @@ def with_numbers(*whole: str, real: tuple[str, ...] = ()) -> Callable[[_Function
         declared = signature(function)
 
         @wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
+        def call(*values: object, **named: object) -> Any:
             bound = declared.bind(*values, **named)
             for name, value in bound.arguments.items():
                 if value is None and declared.parameters[name].default is None:
@@ -130,7 +132,7 @@ class Entries(NamedTuple):
     position: Array | None  # in ``matrix.tocoo()``; None: it has no other entries
 
 
-def is_sparse(matrix: Any) -> bool:
+def is_sparse(matrix: object) -> bool:
     """Whether an object has the interface of a sparse matrix of SciPy or CuPy."""
     return hasattr(matrix, "tocoo") and hasattr(matrix, "shape")
 

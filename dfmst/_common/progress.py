@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
@@ -69,7 +70,7 @@ def _bar_class() -> Any:
 
 
 @contextmanager
-def showing(progress: Any, doing: str, limit: int | None = None) -> Iterator[Tell]:
+def showing(progress: object, doing: str, limit: int | None = None) -> Iterator[Tell]:
     """Context manager: yield a progress callback, which is a bar, the caller's own function, or does nothing."""
     if progress is True:
         bar = RowBar(doing, limit)
@@ -111,3 +112,11 @@ def peak_memory() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else 1024 * peak)
+
+
+def release_memory() -> None:
+    """Give freed memory back to the system: Arrow and the C library keep it for later, and other processes wait."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    with suppress(OSError, TypeError, AttributeError):  # other C libraries than GNU's
+        ctypes.CDLL(None).malloc_trim(0)

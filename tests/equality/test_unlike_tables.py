@@ -253,19 +253,24 @@ def test_names_of_directories_are_ids(tmp_path: Path, strategy: str) -> None:
     assert found.equals(dfmst.minimum_spanning_forest(dfmst.read_edges(tmp_path / "in"), *names))
 
 
+LARGE = pa.array([2**53 + 1, 1])
+INSTANTS = pa.array([2, 1], pa.timestamp("us", "UTC")), pa.array([4], pa.timestamp("us", "Asia/Tokyo"))
+
+
 @FOLDERS
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (pa.array(["4"]), r"column 'weight' is int64 in .*a\.parquet and string in .*b\.parquet"),
-        (pa.array([0.5]), r"column 'weight' is double in .*b\.parquet and int64 in .*a\.parquet, and double does not"),
+        ((LARGE, pa.array(["4"])), r"column 'weight' is int64 in .*a\.parquet and string in .*b\.parquet"),
+        ((LARGE, pa.array([0.5])), r"is double in .*b\.parquet and int64 in .*a\.parquet, and double does not"),
+        (INSTANTS, r"is timestamp\[us, tz=UTC\] in .*a\.parquet and timestamp\[us, tz=Asia/Tokyo\] in .*b\.parquet"),
     ],
 )
 def test_values_without_a_common_type(
-    tmp_path: Path, find: Callable[[Path], pa.Table], weights: pa.Array, message: str
+    tmp_path: Path, find: Callable[[Path], pa.Table], weights: tuple[pa.Array, pa.Array], message: str
 ) -> None:
-    large = HALVES[0].set_column(2, "weight", pa.array([2**53 + 1, 1]))
-    write_folder(tmp_path, ["a.parquet", "b.parquet"], [large, HALVES[1].set_column(2, "weight", weights)])
+    tables = [half.set_column(2, "weight", column) for half, column in zip(HALVES, weights, strict=True)]
+    write_folder(tmp_path, ["a.parquet", "b.parquet"], tables)
     with pytest.raises(dfmst.InvalidEdgesError, match=message):
         find(tmp_path)
 

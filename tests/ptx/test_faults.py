@@ -33,14 +33,12 @@ FAULTS = {
         "begin = atomicAdd(length, wanted);",
         "float32",
     ),
-    "a minimum in two steps": (
-        "{ return atomicMin(p, value); }",
-        "{ T old = *p; if (value < old) *p = value; return old; }",
-        "float32",
-    ),
+    "a minimum in two steps": ("{ atomicMin(p, value); }", "{ if (value < *p) *p = value; }", "float32"),
     "places that do not move on": ("next_place += __popc(asking);", "", "float32"),
     "a displaced record of equal leading bits is lost": ("if (word < seen) word = seen;", "", "tied"),
     "leading bits decide alone": ("if (leading != (u32)(seen >> 32)) return;", "return;", "tied"),
+    "a minimum of one block's threads": ("{ atomicMin(p, value); }", "{ atomicMin_block(p, value); }", "float32"),
+    "a swap of one block's threads": ("atomicCAS(p, expected, value)", "atomicCAS_block(p, expected, value)", "tied"),
     "a flag set in two steps": ("{ atomicOr(p, value); }", "{ *(volatile T*)p = *p | value; }", "float32"),
     # A lost join comes again in the next round. Between keys of equal leading bits, the lightest edge itself is lost.
     "a swap in two steps": (

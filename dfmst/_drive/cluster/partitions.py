@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -17,16 +16,13 @@ import pyarrow.parquet
 from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
+from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError, machine_fault
-from dfmst.formats.columnar import TableSize, open_buffered, parquet_size
+from dfmst.formats.addresses import Address, file_stamp
+from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_size
 from dfmst.formats.files import open_native
-
-
-def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return the size of a file and when it was written."""
-    state = os.stat(path)
-    return state.st_size, state.st_mtime_ns
+from dfmst.formats.stores import path_of
 
 
 class Part(ABC):
@@ -45,10 +41,10 @@ class FileRows(Part):
     # No dataclass: Dask looks for tasks in their fields.
     def __init__(
         self,
-        path: str,
+        path: Path,
         columns: list[str] | None = None,
         groups: list[int] | None = None,
-        stamp: tuple[int, int] | None = None,
+        stamp: tuple[Any, ...] | None = None,
         common: CommonSchema | None = None,
         constants: Mapping[str, object] | None = None,
         written: list[str] | None = None,
@@ -56,21 +52,22 @@ class FileRows(Part):
         self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
         self.common, self.constants = common, constants
         self.written = written  # columns of the output; None: all that are read
-        self.name = path if groups is None else f"{path}, row groups {groups}"
+        self.name = str(path) if groups is None else f"{path}, row groups {groups}"
 
     def read(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        with self._opened(partial(pyarrow.parquet.ParquetFile, pre_buffer=True)) as file:
-            options = {"columns": self.columns, "use_threads": False}
-            table = file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
-        return self._fitted(table.to_batches(), table.schema)
+        return pa.concat_tables(self.pieces(PIECE))
 
     def pieces(self, rows: int) -> Iterator[pa.Table]:
-        """Yield the rows in order, at most `rows` at a time."""
+        """Yield the rows in order, at most `rows` at a time and at most 16 MiB; an empty table if there are none."""
         with self._opened(open_buffered) as file:
-            chosen = {} if self.groups is None else {"row_groups": self.groups}
-            for batch in file.iter_batches(rows, columns=self.columns, use_threads=False, **chosen):
+            groups = list(range(file.num_row_groups)) if self.groups is None else self.groups
+            size, first = batch_rows(file.metadata, groups, rows, self.columns), 0
+            for batch in file.iter_batches(size, groups, self.columns, use_threads=False):
                 yield self._fitted([batch], batch.schema)
+                first += len(batch)
+            if not first:
+                yield self._fitted([], file.read_row_groups([], self.columns).schema)
 
     def spread(self, rows: int) -> tuple[list[tuple[FileRows, int, int]], int]:
         """Return evenly spread row groups, with about `rows` rows or more, and the number of all rows.
@@ -96,7 +93,8 @@ class FileRows(Part):
             with self._opened(pyarrow.parquet.ParquetFile) as file:
                 groups = list(range(file.num_row_groups))
         for group in groups:
-            yield cudf.read_parquet(self.path, columns=self.columns, row_groups=[group])
+            with open_native(self.path) if isinstance(self.path, Address) else nullcontext(str(self.path)) as source:
+                yield cudf.read_parquet(source, columns=self.columns, row_groups=[group])
             self.check()
 
     def _fitted(self, batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -197,7 +195,8 @@ def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
         edge_parts, tasks = _parts(edges)
     else:
         names = list(edges.columns)
-        edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in pieces]
+        places = [(path_of(path), groups) for path, groups in pieces]
+        edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in places]
         tasks = {}
     row_parts, more = _parts(rows) if pieces is not None or tokenize(rows) != tokenize(edges) else (edge_parts, {})
     stamps = [part.stamp for part in edge_parts if isinstance(part, FileRows)]

@@ -54,7 +54,7 @@ template <typename W> DEVICE void offer_record(u64* best, u64 word, const W* wei
   } else {
     const u32 leading = (u32)(word >> 32);
     if (seen == ~0ull || leading < (u32)(seen >> 32)) {
-      seen = atomic_min(best, word);
+      seen = fetch_min(best, word);
       if (seen == ~0ull || leading != (u32)(seen >> 32)) return;
       if (word < seen) word = seen;
     }

@@ -40,9 +40,9 @@ class Worklist:
         stride = np.dtype(ids).itemsize // 4
         ends = (np.ascontiguousarray(column, ids).view(np.uint32) for column in (self.source, self.target))
         self.engine.launch(
-            "take_edges", threads_for(self.edges, "TAKEN_EACH"), *ends, stride, self.weight, self.flip, self.edges,
-            key, row, int(above), *self.spread, self.parent if flat else None, giant, best, records, capacity,
-            self.length, grain=1,
+            "take_edges", threads_for(self.edges, "TAKEN_EACH"),
+            *ends, stride, self.weight, self.flip, self.edges, key, row, int(above),
+            *self.spread, self.parent if flat else None, giant, best, records, capacity, self.length, grain=1,
         )  # fmt: skip
         return best, records
 
