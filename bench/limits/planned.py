@@ -108,7 +108,7 @@ ENGINE = CpuEngine(1)
 def tables_of(folder: Path) -> list[Table]:
     """The edges of half of the files, as tasks of a cluster read them."""
     files, columns = sorted(folder.iterdir()), EdgeColumns("source", "target", "weight")
-    parts = enumerate(FileRows(str(path)) for path in files[::2])
+    parts = enumerate(FileRows(path) for path in files[::2])
     return [table for number, part in parts for table in read_edges(ENGINE, part, number, columns)]
 
 
@@ -165,7 +165,7 @@ def measured_rates(folder: Path) -> dict[str, float]:
             "number": len(rows) / seconds(lambda: [encoder.encode(ids, 0) for ids in numbered]),
             "fold": len(rows) / seconds(lambda: fold.add(rows)),
             "sort": len(rows) / seconds(lambda: write_sorted(ENGINE, run, BY_KEY, rows)),
-            "solve": 2 * len(forests[0]) / seconds(lambda: solve_tables(ENGINE, ENGINE, forests)),
+            "solve": 2 * forests[0].num_rows / seconds(lambda: solve_tables(ENGINE, ENGINE, forests)),
             "network": send(),
             "disk": block.nbytes / min(seconds(store, time.perf_counter) for _ in range(5)),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
@@ -111,3 +112,11 @@ def peak_memory() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else 1024 * peak)
+
+
+def release_memory() -> None:
+    """Give freed memory back to the system: Arrow and the C library keep it for later, and other processes wait."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    with suppress(OSError, TypeError, AttributeError):  # other C libraries than GNU's
+        ctypes.CDLL(None).malloc_trim(0)

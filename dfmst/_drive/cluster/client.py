@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.resource_tracker import ensure_running
@@ -17,11 +19,12 @@ from typing import Any
 
 import dask
 
-from dfmst._common.progress import machine_memory, peak_memory
-from dfmst._drive.cluster.dask_internals import bytes_sent
+from dfmst._common.progress import Tell, machine_memory, peak_memory, release_memory
+from dfmst._drive.cluster.dask_internals import bytes_sent, show_progress
 from dfmst._drive.cluster.devices import worker_device_bytes
 from dfmst._engines import processors, select_engine
-from dfmst.errors import ClusterError, EngineUnavailableError
+from dfmst._fold.budget import format_size
+from dfmst.errors import CapacityError, ClusterError, EngineUnavailableError
 
 _UNKNOWN_MEMORY = 4 << 30
 
@@ -80,8 +83,103 @@ def _clear_errors(address: str) -> Iterator[None]:
         message = "the workers ended several times during one task"
         raise ClusterError(message, "they may lack memory: use larger workers, or more and smaller files") from error
     except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
-        message = f"lost the scheduler at {address}"
-        raise ClusterError(message, "start it again, and run again: checkpoints are used") from error
+        if _is_restart(error):
+            raise ClusterError("the workers were restarted, and their results are lost", _AGAIN) from error
+        raise ClusterError(f"lost the scheduler at {address}", f"start it again, and {_AGAIN}") from error
+
+
+_AGAIN = "run again: checkpoints are used"
+_RESTARTS = 3  # of all workers, after which a run ends
+_LOOK = 1.0  # seconds between two looks at the workers
+_RELEASE, _STUCK = 4, 12  # looks without progress after which paused workers are to release memory, and a run ends
+
+
+def _is_restart(error: BaseException) -> bool:
+    """Whether tasks are lost as someone called ``client.restart()``."""
+    return getattr(error, "reason", None) == "scheduler-restart"
+
+
+def results(
+    client: Any,
+    graph: Mapping[Hashable, Any],
+    keys: Sequence[Hashable],
+    about: Callable[[Hashable], str],
+    tell: Tell | None = None,
+) -> list[Any]:
+    """Return the results of some tasks of a graph; `about` describes a task by its key.
+
+    Tasks that are lost in a restart of the workers run again. If workers that Dask has paused do not go on, it raises
+    CapacityError: Dask would wait for them without end.
+    """
+    for restarts in range(1, _RESTARTS + 1):
+        futures = client.get(dict(graph), list(keys), sync=False)
+        if tell is not None:
+            show_progress(client, futures, tell)
+        done, faults = threading.Event(), list[CapacityError]()
+        threading.Thread(target=_watch, args=(client, futures, about, done, faults), daemon=True).start()
+        try:
+            return list(client.gather(futures))
+        except CancelledError as error:
+            if faults:
+                raise faults[0] from None
+            if not _is_restart(error) or restarts == _RESTARTS:
+                raise
+            warnings.warn("the workers were restarted during the run: lost tasks run again", stacklevel=5)
+        finally:
+            done.set()
+            for future in futures:
+                future.release()
+    raise AssertionError
+
+
+def _watch(
+    client: Any,
+    futures: list[Any],
+    about: Callable[[Hashable], str],
+    done: threading.Event,
+    faults: list[CapacityError],
+) -> None:
+    """Let paused workers release memory if all tasks wait for them; cancel the futures if that does not help."""
+    looks, least = 0, math.inf
+    with suppress(Exception):  # the run itself reports a lost cluster
+        while not done.wait(_LOOK):
+            paused = _paused_workers(client)
+            used = sum(worker["metrics"]["memory"] for worker in paused.values())
+            if not paused or used < _PROGRESS * least:
+                looks, least = 0, used or math.inf
+            looks += bool(paused)
+            if looks == _RELEASE:
+                client.run(release_memory, workers=list(paused), on_error="ignore")
+            elif looks == _STUCK:
+                faults.append(_too_full(paused, client.processing(), about))
+                client.cancel(futures, force=True)
+                return
+
+
+_PROGRESS = 0.99  # of the memory of paused workers: if they use less, they write results to disk
+
+
+def _paused_workers(client: Any) -> dict[str, Any]:
+    """Return the workers that Dask has paused for lack of memory, by address; none if some worker has work."""
+    workers, waiting = client.scheduler_info(n_workers=-1)["workers"], client.processing()
+    paused = {address: worker for address, worker in workers.items() if worker["status"] == "paused"}
+    for address, worker in workers.items():
+        runs = worker["metrics"]["task_counts"].get("executing") if address in paused else waiting.get(address)
+        if runs:
+            return {}
+    return paused
+
+
+def _too_full(
+    paused: dict[str, Any], waiting: Mapping[str, Sequence[Hashable]], about: Callable[[Hashable], str]
+) -> CapacityError:
+    """Make the error for workers that stay paused, about the one for which most tasks wait."""
+    address = max(paused, key=lambda each: len(waiting.get(each, ())))
+    keys, limit = waiting.get(address, ()), paused[address]["memory_limit"]
+    first = f"tasks wait for it ({len(keys):,}), the first for {about(keys[0])}" if keys else "all tasks wait"
+    used = format_size(paused[address]["metrics"]["memory"], limit)
+    message = f"worker {address} stands still: Dask has paused it at {used} of {format_size(limit)}, and {first}"
+    return CapacityError(message, "use larger workers, end what else fills their memory, or write smaller files")
 
 
 @contextmanager

@@ -93,18 +93,7 @@ def parquet_pieces(frame: Frame) -> list[tuple[str, list[int] | None]] | None:
     return [(str(path), None if groups in (None, [None]) else list(groups)) for path, groups, _ in pieces]
 
 
-def results(
-    client: Any, graph: Mapping[Hashable, Any], keys: Sequence[Hashable], tell: Tell | None = None
-) -> list[Any]:
-    """Return the results of some tasks of a graph."""
-    if tell is None:
-        return list(client.get(dict(graph), list(keys)))
-    futures = client.get(dict(graph), list(keys), sync=False)
-    _watch(client, futures, tell)
-    return list(client.gather(futures))
-
-
-def _watch(client: Any, futures: Sequence[Any], tell: Tell) -> None:
+def show_progress(client: Any, futures: Sequence[Any], tell: Tell) -> None:
     """Report the progress of the tasks behind some futures."""
     from distributed.diagnostics.progressbar import TextProgressBar
 

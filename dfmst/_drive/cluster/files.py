@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -20,10 +21,9 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Columns, PathName
 from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
-from dfmst._drive.cluster.client import cluster_client, protocol_of, usage, usage_since
-from dfmst._drive.cluster.dask_internals import results
+from dfmst._drive.cluster.client import cluster_client, protocol_of, results, usage, usage_since
 from dfmst._drive.cluster.graph import load, save
-from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.groups import Group, about_task
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.stream.parquet import ParquetSource
@@ -180,7 +180,7 @@ def _write_forest(
             group = Group(first, parts.rows[first : first + count])
             counts.append(forest.graph.add("write", (run, first), write, group, located, request.columns, targets))
         before = usage(client)
-        rows = results(client, forest.graph, [count.key for count in counts], tell)
+        rows = results(client, forest.graph, [count.key for count in counts], partial(about_task, forest.graph), tell)
         moved, peak = usage_since(client, before)
         # Workers of a killed run may have unfinished files in the directory.
         wanted = {folder / name for name in names}

@@ -10,6 +10,7 @@ import errno
 import os
 from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 from dask.tokenize import tokenize
 
+from dfmst._common.progress import release_memory
 from dfmst._common.types import Frame
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
 from dfmst._drive.cluster.tables import checked_edges, host_table
@@ -70,6 +72,8 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         The result of a task with a codec (`durable`) gets a checkpoint. A task that `stays` runs on the worker of its
         largest input.
         """
+        if task not in (getitem, getattr):  # which take no memory
+            task, arguments = released, (task, *arguments)
         key = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
         file = self.file(name, number)
         if durable and file is not None:
@@ -142,6 +146,14 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
     def __dask_tokenize__(self) -> Any:
         """Identify the graph without its data. Graphs of one token may have different checkpoints."""
         return ("dfmst", self.token, None if self._checkpoint is None else str(self._checkpoint), len(self))
+
+
+def released(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a task, and give freed memory back: Dask pauses a worker by the memory of its process."""
+    try:
+        return task(*arguments)
+    finally:
+        release_memory()
 
 
 def _edge_tables(table: Frame) -> list[pa.Table]:

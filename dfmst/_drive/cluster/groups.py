@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import pyarrow as pa
 from dfmst._common.types import Array, DType
 from dfmst._drive.cluster.devices import TaskColumns, on_device, task_engine, worker_engine
 from dfmst._drive.cluster.graph import EDGE_TABLE, Progress, TaskGraph
-from dfmst._drive.cluster.partitions import Part
+from dfmst._drive.cluster.partitions import Part, called
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.tables import (
     MOVED,
@@ -74,6 +74,12 @@ class Group:
         """Read one partition after the other, each in pieces, inside a task; skip the first `done`."""
         for number, part in enumerate(self.complete(frames).parts[done:], self.first + done):
             yield read_edges(engine, part, number, columns)
+
+
+def about_task(graph: TaskGraph, key: Hashable) -> str:
+    """Describe a task of a graph for messages: by the first partition that it reads, if there is one."""
+    group = next((each for each in getattr(graph.get(key), "args", ()) if isinstance(each, Group) and each.parts), None)
+    return f"the task {key}" if group is None else called(group.first, group.parts[0])
 
 
 class Reduction(NamedTuple):

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ import pyarrow.parquet
 from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
+from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError, machine_fault
 from dfmst.formats.addresses import Address, file_stamp
-from dfmst.formats.columnar import TableSize, open_buffered, parquet_size
+from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_size
 from dfmst.formats.files import open_native
 from dfmst.formats.stores import path_of
 
@@ -56,17 +56,18 @@ class FileRows(Part):
 
     def read(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        with self._opened(partial(pyarrow.parquet.ParquetFile, pre_buffer=True)) as file:
-            options = {"columns": self.columns, "use_threads": False}
-            table = file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
-        return self._fitted(table.to_batches(), table.schema)
+        return pa.concat_tables(self.pieces(PIECE))
 
     def pieces(self, rows: int) -> Iterator[pa.Table]:
-        """Yield the rows in order, at most `rows` at a time."""
+        """Yield the rows in order, at most `rows` at a time and at most 16 MiB; an empty table if there are none."""
         with self._opened(open_buffered) as file:
-            chosen = {} if self.groups is None else {"row_groups": self.groups}
-            for batch in file.iter_batches(rows, columns=self.columns, use_threads=False, **chosen):
+            groups = list(range(file.num_row_groups)) if self.groups is None else self.groups
+            size, first = batch_rows(file.metadata, groups, rows, self.columns), 0
+            for batch in file.iter_batches(size, groups, self.columns, use_threads=False):
                 yield self._fitted([batch], batch.schema)
+                first += len(batch)
+            if not first:
+                yield self._fitted([], file.read_row_groups([], self.columns).schema)
 
     def spread(self, rows: int) -> tuple[list[tuple[FileRows, int, int]], int]:
         """Return evenly spread row groups, with about `rows` rows or more, and the number of all rows.

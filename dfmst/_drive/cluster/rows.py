@@ -28,6 +28,7 @@ from dfmst._drive.cluster.tables import (
     engine_of,
     weight_kind,
 )
+from dfmst._drive.plan.formulas import PIECE
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.frames import open_frame
@@ -117,26 +118,38 @@ def gather_from(
 def gather(
     part: Frame, rows: PartRows, number: int, columns: EdgeColumns, file: FileRows | None = None, marks: bool = False
 ) -> Any:
-    """Return a partition's rows of the forest, or marks of these among all rows; in the memory of the partition."""
-    frame = read_part(part)
+    """Return a partition's rows of the forest, or marks of these among all rows; in the memory of the partition.
+
+    A file is read in pieces.
+    """
+    taken: list[Any] = []
+    closing: list[int] = []
+    first = begin = 0
+    engine, view, own = task_engine(), None, rows.position
+    for frame in part.pieces(PIECE) if isinstance(part, FileRows) else [read_part(part)]:
+        view = open_frame(frame)
+        engine = select_engine(on_device=True) if view.on_device else engine
+        end = int(np.searchsorted(rows.position, first + len(view)))
+        own = rows.position[begin:end].astype(np.int64) - first
+        with engine.guard():
+            taken.append(view.take(engine, engine.from_host(own)))
+            if not view.on_device:
+                closing += [first + row for row in closing_rows(engine, view, columns, own)]
+        first, begin = first + len(view), end
     if file is not None:
         file.check()
-    view = open_frame(frame)
-    engine = select_engine(on_device=True) if view.on_device else task_engine()
+    if begin < len(rows.position):
+        raise changed(number, part)
+    if closing:
+        raise cycles_of_kept(columns.conditions.keep, closing).at(called(number, part))
+    chosen = taken[0] if len(taken) == 1 else pa.concat_tables(taken)
     with engine.guard():
-        if len(rows.position) and int(rows.position[-1]) >= len(view):
+        if rows.types is not None and begin and not _is_same(engine, open_frame(chosen), rows, columns):
             raise changed(number, part)
-        if not view.on_device:
-            closing = closing_rows(engine, view, columns, rows.position)
-            if closing:
-                raise cycles_of_kept(columns.conditions.keep, closing).at(called(number, part))
-        taken = view.take(engine, engine.from_host(rows.position.astype(np.int64)))
-        if rows.types is not None and len(rows.position) and not _is_same(engine, open_frame(taken), rows, columns):
-            raise changed(number, part)
-        if not marks:
-            return taken
+        if not marks or view is None:
+            return chosen
         flags = view.xp.zeros(len(view), bool)
-        flags[engine.from_host(rows.position.astype(np.int64))] = True
+        flags[engine.from_host(own)] = True
         return result_column(frame, view, "in_forest", flags)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import pickle
-import random
+import signal
 import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -17,8 +24,10 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from distributed import Client, LocalCluster
+from distributed.diagnostics.plugin import SchedulerPlugin
 
 import dfmst
 import dfmst.dask
@@ -27,53 +36,288 @@ from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run
 from dfmst._drive.cluster.tables import empty_table
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
+from tests.support.forked import Forked
 from tests.support.workers import Workers
+
+#: Strategy -> the steps of a forest of files.
+PHASES = {
+    "merge": ["fold", "merge", "locate", "write"],
+    "two-pass": ["sample", "light", "merge-light", "filter", "residue", "merge-residue", "merge", "write"],
+    "shuffle": ["distribute", "ids", "number", "name", "cut", "slice", "chosen-rows", "write"],
+}
+MOMENTS = ["early", "middle", "late"]
+DEADLINE = 60.0  # seconds of a run
+#: Begins the program of a worker that reads slowly.
+SLOWLY = """
+import time
+from dfmst._drive.cluster import partitions
+open_now = partitions.open_buffered
+partitions.open_buffered = lambda file: time.sleep(0.3) or open_now(file)
+"""
+
+
+Act = Callable[[str], object]
+
+
+class Phases(SchedulerPlugin):  # type: ignore[misc]
+    """Calls `act` with a worker when the first task of a phase begins, or half of its tasks or all are done."""
+
+    def __init__(self, scheduler: Any, moments: dict[str, str], act: Act, always: bool = False) -> None:
+        self.scheduler, self.moments, self.act, self.always = scheduler, moments, act, always
+        self.done: Counter[str] = Counter()
+        self.reached: set[str] = set()
+        self.workers: set[str] = set()  # that were given tasks
+
+    def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+        phase, task = phase_of(key), self.scheduler.tasks.get(key)
+        if task is not None and finish == "processing":
+            self.workers.add(task.processing_on.address)
+        if phase not in self.moments or (phase in self.reached and not self.always) or task is None:
+            return
+        if finish == "memory" and start == "processing":
+            self.done[phase] += 1
+        tasks = sum(phase_of(each) == phase for each in self.scheduler.tasks)
+        due = {"early": 0, "middle": -(-tasks // 2), "late": tasks}[self.moments[phase]]
+        if finish == ("memory" if due else "processing") and self.done[phase] == due:
+            self.reached.add(phase)
+            worker = next(iter(task.who_has)) if due else task.processing_on
+            threading.Thread(target=self.act, args=(worker.address,), daemon=True).start()
+
+
+def phase_of(key: Any) -> str:
+    """Return the name of a task: of its key, or with others that stay where they are of its number."""
+    if not isinstance(key, tuple):
+        return ""
+    name = str(key[0])
+    return name.removeprefix("dfmst-").rpartition("-")[0] if name.startswith("dfmst-") else str(key[1][0])
+
+
+class Faulty:
+    """Two workers to kill, files, and runs on them."""
+
+    def __init__(self, cluster: Any, client: Any, workers: Workers, folder: Path) -> None:
+        self.cluster, self.client, self.workers, self.folder = cluster, client, workers, folder
+        in_files(random_frame(30, vertices=400), folder / "edges", 12)
+        self.runs = 0
+
+    @property
+    def addresses(self) -> list[str]:
+        return list(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def kill(self, *addresses: str) -> None:
+        """End workers at once, and start others."""
+        with contextlib.suppress(Exception):  # they do not answer
+            self.client.run(lambda: os.kill(os.getpid(), signal.SIGKILL), workers=list(addresses), on_error="ignore")
+        for _ in addresses:
+            self.workers.start()
+
+    def retire(self, address: str) -> None:
+        """Let a worker end in order, and start another."""
+        self.client.retire_workers([address])
+        self.workers.start()
+
+    def restart(self, _: str) -> None:
+        """Restart the cluster, whose workers do not come back by themselves."""
+        self.client.restart(wait_for_workers=False)
+        self.have(2)
+
+    def have(self, count: int, *arguments: str, before: str = "") -> None:
+        """Replace all workers by others."""
+        while self.workers.processes:
+            self.workers.kill(0)
+        for _ in range(count):
+            self.workers.start(before, *arguments)
+        deadline = time.monotonic() + DEADLINE
+        while len(self.addresses) != count and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def forest(
+        self,
+        strategy: str,
+        moments: dict[str, str],
+        act: Act,
+        edges: str = "edges",
+        always: bool = False,
+        **options: Any,
+    ) -> Phases:
+        """Find a forest while something happens to workers, within a minute, and compare its rows."""
+        phases = Phases(self.cluster.scheduler, moments, act, always)
+        self.cluster.scheduler.add_plugin(phases, name="phases")
+        self.runs += 1
+        inputs, output = self.folder / edges, self.folder / f"out-{self.runs}"
+        chosen: dict[str, Any] = {
+            "client": self.client,
+            "strategy": strategy,
+            **STRATEGIES.get(strategy, {}),
+            **options,
+        }
+        try:
+            with ThreadPool(1) as pool:
+                columns = inputs, output, "a", "b", "w"
+                pool.apply_async(dfmst.dask.forest_of_files, columns, chosen).get(DEADLINE)
+        finally:
+            self.cluster.scheduler.remove_plugin("phases")
+        expected = dfmst.minimum_spanning_forest(pyarrow.parquet.read_table(inputs), "a", "b", "w")
+        assert pyarrow.parquet.read_table(output).equals(expected)
+        assert phases.reached == set(moments)
+        return phases
 
 
 @pytest.fixture(scope="module")
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Workers]]:
-    """A client, and two workers to kill."""
-    settings = {"distributed.scheduler.allowed-failures": 20}
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faulty]:
+    settings = {"distributed.scheduler.allowed-failures": 100}
     with (
         dask.config.set(settings),
-        LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
+        LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
         Client(cluster) as client,
     ):
         workers = Workers(cluster.scheduler_address, tmp_path_factory.mktemp("workers"))
         try:
-            workers.start()
-            workers.start()
-            yield client, workers
+            yield Faulty(cluster, client, workers, tmp_path_factory.mktemp("files"))
         finally:
             while workers.processes:
                 workers.kill(0)
 
 
+@pytest.fixture
+def faulty(cluster: Faulty) -> Faulty:
+    """Two new workers."""
+    cluster.have(2)
+    return cluster
+
+
 @pytest.mark.slow(seconds=30)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_worker_killed_at_ten_random_moments(mortal, strategy):
-    client, workers = mortal
-    client.wait_for_workers(2, timeout=60)
+@pytest.mark.parametrize("strategy", PHASES)
+def test_workers_killed_in_each_phase(strategy, faulty):
+    """In each of three runs a worker dies in each phase: once early, once in the middle, once late."""
+    for turn in range(3):
+        moments = {phase: MOMENTS[(place + turn) % 3] for place, phase in enumerate(PHASES[strategy])}
+        faulty.forest(strategy, moments, faulty.kill)
+    assert sum(process.returncode is not None for process in faulty.workers.processes) >= len(PHASES[strategy])
 
-    def slowly(frame: pd.DataFrame) -> pd.DataFrame:  # not of this module, which the workers cannot import
-        time.sleep(0.02)
-        return frame
 
-    frame = random_frame(30, vertices=400)
-    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
-    parts = dd.from_pandas(frame, npartitions=4, sort=False).map_partitions(slowly, meta=frame.iloc[:0])
-    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
-    begin = time.monotonic()
-    pd.testing.assert_frame_equal(forest.compute(), expected)
-    duration = time.monotonic() - begin
-    generator = random.Random(strategy)
-    for _ in range(10):
-        client.wait_for_workers(2, timeout=60)
-        killer = threading.Timer(generator.uniform(0.05, 0.95) * duration, workers.kill, [generator.randrange(2)])
-        killer.start()
-        pd.testing.assert_frame_equal(forest.compute(), expected)
-        killer.join()
-        workers.start()
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", PHASES)
+@pytest.mark.parametrize("fault", ["retired", "all killed", "restarted"])
+def test_results_that_are_lost_are_made_again(strategy, fault, faulty):
+    first, *_, last_but_one, _ = PHASES[strategy]
+    if fault == "retired":
+        faulty.forest(strategy, {first: "late", last_but_one: "late"}, faulty.retire)
+    elif fault == "all killed":
+        faulty.forest(strategy, {last_but_one: "late"}, lambda _: faulty.kill(*faulty.addresses))
+    else:
+        with pytest.warns(UserWarning, match="the workers were restarted during the run: lost tasks run again"):
+            faulty.forest(strategy, {last_but_one: "late"}, faulty.restart)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("kill", "the workers ended several times during one task\nHint: they may lack memory"),
+        ("restart", "the workers were restarted, and their results are lost\nHint: run again"),
+    ],
+)
+def test_a_fault_that_comes_again_and_again_is_one_error(fault, words, faulty, monkeypatch):
+    monkeypatch.setattr(faulty.cluster.scheduler, "allowed_failures", 2)
+    with warnings.catch_warnings(action="ignore"), pytest.raises(dfmst.ClusterError, match=words):
+        faulty.forest("merge", {"fold": "early"}, getattr(faulty, fault), always=True)
+    if fault == "kill":
+        with pytest.warns(UserWarning, match="strategy 'merge' failed .workers ended, .*: trying 'shuffle'"):
+            faulty.forest("auto", {"fold": "early"}, faulty.kill, always=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_worker_that_joins_late_is_used(adaptive, faulty):
+    faulty.have(1, before=SLOWLY)
+    if not adaptive:
+        phases = faulty.forest("merge", {"fold": "early"}, lambda _: faulty.workers.start(SLOWLY))
+        assert len(phases.workers) == 2
+        return
+    scaling = faulty.cluster.adapt(minimum=0, maximum=2, interval="100ms", wait_count=2, target_duration="100ms")
+    try:
+        faulty.forest("merge", {"fold": "early", "write": "middle"}, lambda _: None)
+    finally:
+        scaling.stop()
+        faulty.cluster.scale(0)
+
+
+@pytest.mark.slow
+def test_a_client_that_is_killed_goes_on_with_its_checkpoints(faulty, tmp_path):
+    faulty.have(2, before=SLOWLY)
+    options = {"scheduler": faulty.client.scheduler.address, "strategy": "merge", "checkpoint": str(tmp_path / "kept")}
+    inputs, output = str(faulty.folder / "edges"), str(tmp_path / "out")
+    program = f"import dfmst.dask; dfmst.dask.forest_of_files({inputs!r}, {output!r}, 'a', 'b', 'w', **{options!r})"
+    gone = Forked(program, [], tmp_path)
+    phases = Phases(faulty.cluster.scheduler, {"locate": "late"}, lambda _: gone.kill())
+    faulty.cluster.scheduler.add_plugin(phases, name="killer")
+    gone.wait(DEADLINE)
+    faulty.cluster.scheduler.remove_plugin("killer")
+    said: list[str] = []
+    faulty.forest("merge", {"write": "late"}, lambda _: None, checkpoint=tmp_path / "kept", on_checkpoint=said.append)
+    assert "fold 2 of 2, merge 1 of 1" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_partition_that_fails_twice(retries, faulty, tmp_path):
+    frame = random_frame(31)
+
+    def read(number: int) -> pd.DataFrame:
+        attempt = tmp_path / f"{number}-{len(list(tmp_path.glob(f'{number}-*')))}"
+        attempt.touch()
+        if number == 1 and attempt.name in ("1-0", "1-1"):
+            raise OSError("the disk does not answer")
+        return frame.iloc[number * 500 : number * 500 + 500]
+
+    forest: Any = dd.from_map(read, range(4), meta=frame.iloc[:0]).mst.minimum("a", "b", "w")
+    if not retries:
+        with pytest.raises(OSError, match="the disk does not answer"):
+            forest.compute()
+        return
+    pd.testing.assert_frame_equal(forest.compute(retries=retries), dfmst.minimum_spanning_forest(frame, "a", "b", "w"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", PHASES)
+def test_a_large_file_among_small_ones(strategy, cluster):
+    """Workers once read it as a whole, Arrow kept the memory, and Dask paused them without end."""
+    cluster.have(1, "--memory-limit", "400MB")
+    draw = np.random.default_rng(1)
+    for place in (0, 3, 6):
+        lengths = [0, 1, 10, 0, 1_000, 20_000]
+        folder = cluster.folder / f"large-{place}"
+        if not folder.exists():
+            folder.mkdir()
+            lengths.insert(place, 600_000)
+            for number, rows in enumerate(lengths):
+                ends = draw.integers(0, 20_000, (2, rows)) * 10**12
+                columns = {"a": ends[0], "b": ends[1], "w": draw.random(rows)}
+                columns |= {f"payload {each}": draw.random(rows) for each in range(16)}
+                pyarrow.parquet.write_table(pa.table(columns), folder / f"{number}.parquet")
+        cluster.forest(strategy, {}, print, folder.name, memory_limit=None, n_vertices=None)
+
+
+def fill(address: str, client: Any, kept: bool) -> None:
+    """Let memory of a worker be in use, or in the pool that Arrow keeps."""
+
+    def take() -> None:
+        buffers = [pa.array(np.ones(1 << 19)) for _ in range(50)]
+        pa.held = buffers if kept else None
+
+    client.run(take, workers=[address])
+
+
+@pytest.mark.slow
+def test_workers_that_stay_paused_are_an_error_with_the_partition(cluster):
+    cluster.have(1, "--memory-limit", "400MB", before=SLOWLY)
+    words = (
+        r"worker tcp://\S+ stands still: Dask has paused it at 3\d\d MB of 400 MB, "
+        r"and tasks wait for it \(\d+\), the first for partition \d+ \(.*\.parquet\)\nHint: use larger workers"
+    )
+    with pytest.raises(dfmst.CapacityError, match=words):
+        cluster.forest("merge", {"write": "early"}, partial(fill, client=cluster.client, kept=True))
 
 
 def test_bad_input_is_our_error_once_with_the_partition_named(client):

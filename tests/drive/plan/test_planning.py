@@ -114,7 +114,8 @@ def test_long_partitions_are_read_in_pieces():
     short = dfmst.plan(**sizes, partitions=120, memory_limit="800MB")
     assert short.peak_memory < plan.peak_memory < 0.95 * 800_000_000
     # Rows are gathered from whole partitions: the largest decides, not the mean.
-    for whole in ({"partitions": 2}, {"partitions": 120, "largest_partition": 6_000_000}):
+    large: tuple[dict[str, Any], ...] = ({"partitions": 2}, {"partitions": 120, "largest_partition": 6_000_000})
+    for whole in large:
         assert not dfmst.plan(**sizes, **whole, memory_limit="800MB").fits
 
 

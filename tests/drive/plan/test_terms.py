@@ -69,8 +69,8 @@ def evaluate(term: Term, names: dict[str, float]) -> float:
     values = {name: evaluate(part, names) for name, part in term.parts.items()} | names
     for name in sorted((name for name in values if " " in name), key=len, reverse=True):
         text = text.replace(name, str(values[name]))
-    values = {"min": min, "max": max, "exp": math.exp, **values}
-    return float(eval(text.replace("·", "*").replace("^", "**"), values))
+    known: dict[str, object] = {"min": min, "max": max, "exp": math.exp, **values}
+    return float(eval(text.replace("·", "*").replace("^", "**"), known))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.strategy)
