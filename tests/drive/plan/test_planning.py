@@ -118,7 +118,7 @@ def test_long_partitions_are_read_in_pieces():
     # The worker that reads the largest has more rows than the mean.
     longest = {"partitions": 120, "largest_partition": 6_000_000, "strategy": "merge"}
     assert dfmst.plan(**sizes, **longest).formulas["peak_memory"].parts["b"].value == 6_000_000
-    assert "b                6,000,000 rows  min(4 · n, p)" in repr(dfmst.plan(**sizes, **longest))
+    assert "6,000,000 rows  min(4 · n, p)\n" in repr(dfmst.plan(**sizes, **longest))
 
 
 @pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle", "labels"])
