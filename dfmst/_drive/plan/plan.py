@@ -130,7 +130,7 @@ def plan(
       sending                             0.483 s  (24 · merged in turn / 2 + (W - 1) · (n + 4 · n)) / network
       network                 120,000,000 bytes/s  1.2e+08
     peak memory of a process               590 MB  230 MB + max(folding, merging)
-      folding                              264 MB  max(max(100 · 2^19, 48 · m / P) + 24 · b, 40 · b + 52 · n)
+      folding                              264 MB  max(100 · min(m / P, 2^19) + 24 · b, 40 · b + 52 · n)
       b                            4,000,000 rows  min(4, 4 / W) · n
       merging                              360 MB  64 · min(2 · n, m) + 52 · n
       limit                               3.22 GB  2.77 GB for tasks
