@@ -116,7 +116,7 @@ def test_long_partitions_are_read_in_pieces():
     assert short.fits
     assert max(short.peak_memory, plan.peak_memory) < 0.95 * 800_000_000
     # The worker that reads the largest has more rows than the mean.
-    longest = {"partitions": 120, "largest_partition": 6_000_000, "strategy": "merge"}
+    longest: dict[str, Any] = {"partitions": 120, "largest_partition": 6_000_000, "strategy": "merge"}
     assert dfmst.plan(**sizes, **longest).formulas["peak_memory"].parts["b"].value == 6_000_000
     assert "6,000,000 rows  min(4 · n, p)\n" in repr(dfmst.plan(**sizes, **longest))
 
