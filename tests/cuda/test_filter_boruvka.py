@@ -7,6 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
@@ -57,6 +59,62 @@ def test_large_multigraphs(where, light, case):
         rows = FilterBoruvka(light).run(engine, table, Trace())
         assert isinstance(rows, engine.xp.ndarray)
         assert engine.to_host(rows).tolist() == expected
+
+
+@on_both
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("width", [100, 1 << 40])
+def test_keys_outside_of_the_sample(where, width, maximum):
+    """Records hold 32 bits of a key, as a distance in a sample's span, which lacks the least and the greatest keys."""
+    rng, rows, vertices = np.random.default_rng(2), 3000, 400
+    source, target = rng.integers(0, vertices, (2, rows), np.uint32)
+    weight = rng.integers(0, 10, rows) * (width // 2)
+    span = [(3 * width + offset) ^ 1 << 63 for offset in (0, width)]  # keys of int64
+    engine = engine_at(where)
+    columns = [engine.from_host(column) for column in (source, target, weight)]
+    table = EdgeTable(columns[0], columns[1], columns[2], vertices, maximum, None, (span[0], span[1]))
+    rows_found = engine.to_host(FilterBoruvka().run(engine, table, Trace()))
+    assert rows_found.tolist() == sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
+
+
+@on_both
+@pytest.mark.parametrize("dtype", ["float32", "int64"])  # of which the lower side has a narrow span
+def test_single_rounds_of_lists_that_have_grown(where, dtype, monkeypatch):
+    """Launches are prepared for the lists and the side: a few light edges leave a long list of heavy ones."""
+    monkeypatch.setattr("dfmst.algorithms.filter_boruvka._TOGETHER", 0)
+    rng, rows, vertices = np.random.default_rng(4), 40_000, 10_000
+    source, target = rng.integers(0, vertices, (2, rows), np.uint32)
+    weight = (rng.random(rows) ** 8 * 2.0**50).astype(dtype)
+    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
+    found = forest_of(engine_at(where), FilterBoruvka(0.05), source, target, weight, vertices)
+    assert found.tolist() == expected
+
+
+def boruvka_rounds(source, target, weight, vertices):
+    """Rounds of Borůvka's algorithm, in which each component takes its lightest edge."""
+    label, rounds = np.arange(vertices), 0
+    while len(differ := np.flatnonzero(label[source] != label[target])):
+        rounds += 1
+        best = np.full(vertices, len(weight))
+        rank = np.argsort(np.argsort(weight, kind="stable"))
+        for ends in (source, target):
+            np.minimum.at(best, label[ends[differ]], rank[differ])
+        chosen = differ[np.isin(rank[differ], best)]
+        graph = coo_array((np.ones(len(chosen)), (label[source[chosen]], label[target[chosen]])), (vertices, vertices))
+        label = connected_components(graph, directed=False)[1][label]
+    return rounds
+
+
+@on_both
+@pytest.mark.parametrize("edges", [1500, 4000])
+def test_rounds_are_boruvkas(where, edges):
+    """Minima that are not cleared take more rounds for the same rows; few edges clear those of their ends only."""
+    rng, vertices, engine = np.random.default_rng(3), 1 << 14, engine_at(where)
+    source, target = rng.integers(0, 1200, (2, edges), np.uint32)
+    weight, trace = rng.random(edges, np.float32), Trace()
+    table = EdgeTable(*map(engine.from_host, (source, target, weight)), vertices)
+    FilterBoruvka().run(engine, table, trace)
+    assert [record["rounds"] for record in trace.records] == [boruvka_rounds(source, target, weight, vertices)]
 
 
 @on_both

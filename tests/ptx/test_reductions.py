@@ -43,6 +43,16 @@ def reduce(card, lightest, key):
     return value, index, longest
 
 
+@pytest.mark.parametrize("lane", [0, 9, 16, 31])
+def test_a_warp_raises_a_word_to_the_highest_of_its_values(lane):
+    ids = np.arange(32, dtype=np.uint32) % 5
+    ids[lane] = 99
+    with real_ptx(Card()) as engine:
+        notes, columns = engine.xp.zeros(4, np.uint64), [engine.from_host(each) for each in (ids, ids * 0)]
+        engine.launch("survey_edges", 32, *columns, 1, engine.from_host(ids), 32, 1, notes)
+        assert engine.to_host(notes).tolist() == [99, 0, 99, 2**32 - 1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_tree_within_warps(seed):

@@ -28,6 +28,7 @@ from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
 from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
 from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
+from dfmst.formats.stores import Access
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all
@@ -58,6 +59,8 @@ def plan(
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
     protocol: Literal["tcp", "ucx"] = "tcp",
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
 ) -> Plan:
     """Predict memory, disk, traffic and least time of a forest on a cluster or in a stream, with all formulas.
 
@@ -94,6 +97,8 @@ def plan(
     protocol
         How workers with GPUs send columns to each other: ``"tcp"`` through both hosts, over PCIe; ``"ucx"`` from GPU to
         GPU, over NVLink if there is one.
+    storage_options, filesystem
+        How addresses of `files` are opened, as for :func:`dfmst.stream.minimum_spanning_forest`.
 
     Returns
     -------
@@ -140,7 +145,7 @@ def plan(
       sent                         2,000,000 rows  min(n, l / W)
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
-    paths = paths_of_dataset(files) or paths_of(files, "files")
+    paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
     if paths:
         listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
         groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
