@@ -117,8 +117,8 @@ def _in_runs(work: Work, kept: Term, numbered: Term) -> dict[str, Term]:
     """Bytes of runs and their slices, and of the ids that are numbered, on the disks of all workers and of one."""
     n, _, w = work.symbols
     runs, states = size.EDGE * kept, (size.SLICES * size.STATE + 8) * n
-    ids = (2 * work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
-    whole = runs + most(states, ids)  # states follow when the ids are numbered and gone
+    ids = (2 * work.id_bytes + size.NUMBERING) * numbered
+    whole = runs + (most(states, ids) if work.dictionary else states)  # states follow when the ids are gone
     return {"bytes_on_disk": whole, "peak_disk": whole / w + runs / _slices()}
 
 
