@@ -93,6 +93,8 @@ class Rates:
     @classmethod
     def of(cls, given: Mapping[str, float]) -> Rates:
         """Return the default rates with those that are given."""
+        if not isinstance(given, Mapping):
+            raise TypeError(f"rates is a {type(given).__name__}, not a dictionary")
         known = tuple(each.name for each in fields(cls))
         for name, rate in given.items():
             check_choice(name, known, f"unknown rate {name!r}; known: {', '.join(map(repr, known))}")
