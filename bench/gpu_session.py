@@ -9,10 +9,11 @@ against the CPU's on graphs with new weights, the benchmark next to ECL-MST, ``c
 and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream next to a bare
 scan, cuGraph, workers of dask-cuda (one for each card), and the counters of ``ncu`` in Filter-Borůvka's kernels.
 
-A step that fails or passes its time does not stop the next, and one whose library or tool is missing is left out.
-Nothing is installed, downloaded or sent. FOLDER (default: ``gpu-session``) gets ``logs/STEP.log`` and
-``results/DEVICE/*.json``, laid out as ``bench/results``; FOLDER.zip holds all of it, and is the file to send back. It
-names the GPU, the processor and versions of packages, and no user or host. The exit code is 1 if any step failed.
+A step that fails or passes its time does not stop the next, and one whose library or tool is missing is left out. Each
+says in its last line how far it came. Nothing is installed, downloaded or sent. FOLDER (default: ``gpu-session``) gets
+``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``; FOLDER.zip holds all of it, and is the
+file to send back. Its first file, ``summary.txt``, begins with the steps that did not measure all. The archive names
+the GPU, the processor and versions of packages, and no user or host. The exit code is 1 if any step failed.
 ``DFMST_COMMIT`` names the commit if git cannot. ``--plan`` prints the steps and runs none.
 """
 
@@ -27,12 +28,14 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 BENCH = Path(__file__).resolve().parent
-LEFT_OUT = 77  # exit code of a script whose library is not installed
+#: Exit codes of a script whose library is not installed, and of one whose time was too short for some of its work.
+LEFT_OUT, IN_PART = 77, 75
 
 TESTS = BENCH.parent / "tests"
 MARKED = "mark.gpu"  # in the text of each file with tests that need a GPU: others are not collected
@@ -61,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: ``ok``, ``failed``, ``out of time`` or ``left out``; its last line says more."""
+    """How a step ended: ``ok``, ``in part``, ``failed``, ``out of time`` or ``left out``; its last line says more."""
 
     name: str
     status: str
@@ -126,7 +129,8 @@ def run(step: Step, log: Path, seconds: float) -> Outcome:
         finally:
             _end(process)  # and its children
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    status = {None: "out of time", 0: "ok", LEFT_OUT: "left out"}.get(code, f"failed ({code})")
+    known = {None: "out of time", 0: "ok", LEFT_OUT: "left out", IN_PART: "in part"}
+    status = known.get(code, f"failed ({code})")
     return Outcome(step.name, status, round(time.monotonic() - begin, 1), lines[-1] if lines else "")
 
 
@@ -147,6 +151,22 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def table(outcomes: list[Outcome], width: int = 100) -> str:
     """The steps, one a line."""
     return "\n".join(f"{one.name:10} {one.status:12} {one.seconds:7.1f} s  {one.last_line[:width]}" for one in outcomes)
+
+
+def summary(outcomes: list[Outcome], steps: int) -> str:
+    """The steps that did not measure all, first, and then all of them."""
+    missing = [one for one in outcomes if one.status != "ok"]
+    headline = f"{len(outcomes) - len(missing)} of {steps} steps measured all. The others:\n{table(missing, 400)}\n"
+    return f"{headline}\nAll steps:\n{table(outcomes, 400)}\n"
+
+
+def pack(folder: Path) -> Path:
+    """Pack the folder's files, the summary first."""
+    files = sorted(filter(Path.is_file, folder.rglob("*")), key=lambda file: (file.name != "summary.txt", file))
+    with zipfile.ZipFile(f"{folder}.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in files:
+            packed.write(file, file.relative_to(folder))
+    return Path(f"{folder}.zip")
 
 
 def plan(todo: list[Step], seconds: float) -> str:
@@ -203,9 +223,10 @@ def main(words: list[str] | None = None) -> int:
     if options.plan:
         return 0
     outcomes = run_all(todo, options)
-    packed = shutil.make_archive(str(options.folder), "zip", options.folder)
-    print(f"\n{table(outcomes)}\n{time.monotonic() - begin:.0f} s in all. Send this file back: {packed}")
-    return int(any(outcome.status not in ("ok", "left out") for outcome in outcomes))
+    (options.folder / "summary.txt").write_text(summary(outcomes, len(todo)), encoding="utf-8")
+    packed = pack(options.folder)
+    print(f"\n{summary(outcomes, len(todo))}{time.monotonic() - begin:.0f} s in all. Send this file back: {packed}")
+    return int(any(outcome.status not in ("ok", "in part", "left out") for outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -14,16 +14,16 @@ if TYPE_CHECKING:  # their modules load NumPy and PyArrow
 
     from dfmst._common.types import ColumnName, Columns
     from dfmst._drive.plan.formulas import Plan
-    from dfmst._trees.request import Options
+    from dfmst._trees.request import DrivenOptions
 
 __all__ = ["ForestAccessor"]
 
 FrameT = TypeVar("FrameT")
 
 
-def _on_frame(function: Callable[..., Any]) -> Callable[..., Any]:
+def _on_frame(function: Callable[..., object]) -> Callable[..., Any]:
     @wraps(function)
-    def method(self: ForestAccessor[Any], *values: Any, **named: Any) -> Any:
+    def method(self: ForestAccessor[object], *values: object, **named: object) -> Any:
         return function(self._frame, *values, **named)
 
     return method
@@ -61,13 +61,21 @@ class ForestAccessor(Generic[FrameT]):
     if TYPE_CHECKING:  # the functions, less their first argument
 
         def minimum(  # noqa: D102
-            self, source: Columns = ..., target: Columns = ..., weight: Columns | None = ..., **options: Unpack[Options]
+            self,
+            source: Columns = ...,
+            target: Columns = ...,
+            weight: Columns | None = ...,
+            **options: Unpack[DrivenOptions],
         ) -> FrameT: ...
         def maximum(  # noqa: D102
-            self, source: Columns = ..., target: Columns = ..., weight: Columns | None = ..., **options: Unpack[Options]
+            self,
+            source: Columns = ...,
+            target: Columns = ...,
+            weight: Columns | None = ...,
+            **options: Unpack[DrivenOptions],
         ) -> FrameT: ...
         def spanning(  # noqa: D102
-            self, source: Columns = ..., target: Columns = ..., **options: Unpack[Options]
+            self, source: Columns = ..., target: Columns = ..., **options: Unpack[DrivenOptions]
         ) -> FrameT: ...
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
 

@@ -140,7 +140,7 @@ def _rows(values: Any) -> int | None:
         return None
 
 
-def _on_device(arrays: dict[str, Any]) -> bool:
+def _on_device(arrays: dict[str, object]) -> bool:
     """Whether the arrays are on a GPU."""
     if {type(values) for values in arrays.values()} == _NUMPY:
         return False
@@ -158,7 +158,7 @@ def _lies_on_device(values: Any) -> bool:
     return hasattr(values, "__cuda_array_interface__")
 
 
-def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, defer_checks: bool) -> Input:
+def _read(engine: Engine, arrays: dict[str, object], n: int | None, maximum: bool, defer_checks: bool) -> Input:
     columns = [_column(engine, name, values) for name, values in arrays.items()]
     read = HOST if engine.on_host else _device_readers()
     if len({len(column) for column in columns}) > 1:
@@ -188,9 +188,13 @@ def _device_readers() -> Readers:
     return DEVICE
 
 
-def _column(engine: Engine, name: str, values: Any) -> Array:
+def _column(engine: Engine, name: str, values: object) -> Array:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iuf" and engine.on_host:
         return values
+    if not engine.on_host:
+        from dfmst._edges.device_columns import check_device  # as in `_device_readers`
+
+        check_device(name, values)
     try:
         if isinstance(values, (list, tuple, np.ma.MaskedArray)):
             column = listed_values(name, values)
@@ -205,7 +209,7 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
     return column
 
 
-def _is_dlpack(values: Any) -> bool:
+def _is_dlpack(values: object) -> bool:
     """Whether DLPack is the only way to read an array."""
     known = ("__array__", "__array_interface__", "__cuda_array_interface__")
     return hasattr(values, "__dlpack__") and not any(hasattr(values, name) for name in known)

@@ -15,6 +15,7 @@ from typing import Any
 import cudf
 from cudf.api.extensions import register_dataframe_accessor
 
+from dfmst._common.types import Frame
 from dfmst._engines import select_engine
 from dfmst.accessor import ForestAccessor
 from dfmst.errors import DfmstError
@@ -74,7 +75,7 @@ def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
         raise DfmstError(f"cuDF cannot read {names}: {error}", hint, option=option) from error
 
 
-def _with_index_as_columns(frame: Any) -> Any:
+def _with_index_as_columns(frame: Frame) -> Any:
     if isinstance(frame.index, cudf.RangeIndex):
         return frame
     frame.index.names = [
@@ -83,7 +84,7 @@ def _with_index_as_columns(frame: Any) -> Any:
     return frame.reset_index()
 
 
-def write_parquet(frame: Any, path: str | os.PathLike[str]) -> None:
+def write_parquet(frame: Frame, path: str | os.PathLike[str]) -> None:
     """Write a cuDF frame to a Parquet file, which appears whole or not at all; the index is not written.
 
     Parameters

@@ -304,7 +304,7 @@ def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) 
     return ColumnNotFoundError(error.message, hint, option=(hint, points(words, "-c x -c y")))
 
 
-def _nearest(name: object, known: Iterable[Any]) -> Any:
+def _nearest(name: object, known: Iterable[object]) -> Any:
     """Return the known name that is most similar, whatever its case; ``None`` if none is."""
     from difflib import get_close_matches  # only messages need it
 
@@ -312,7 +312,7 @@ def _nearest(name: object, known: Iterable[Any]) -> Any:
     return next((by_text[text] for text in get_close_matches(str(name).casefold(), by_text, 1)), None)
 
 
-def _listed(names: list[Any]) -> str:
+def _listed(names: list[object]) -> str:
     known = ", ".join(map(repr, names[:_LISTED])) or "none"
     return known + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Literal, Unpack, overload
 
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Columns, Frame, FrameT
 from dfmst._edges.weights import total_weight
-from dfmst._trees.forest import find, forest_rows
-from dfmst._trees.request import Options, Request, typed_as, with_options
+from dfmst._trees.forest import find, forest_rows, in_frame_steps, rows_in_steps
+from dfmst._trees.request import DrivenOptions, Options, Request, typed_as, with_options
 from dfmst._trees.result import Forest
 from dfmst.algorithms.solve import Step
 
@@ -24,7 +23,7 @@ def minimum_spanning_forest(
     weight: Columns | None = ...,
     *,
     return_trace: Literal[False] = False,
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> FrameT: ...
 @overload
 def minimum_spanning_forest(
@@ -34,10 +33,9 @@ def minimum_spanning_forest(
     weight: Columns | None = ...,
     *,
     return_trace: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> tuple[FrameT, FrameT]: ...
-@driven("edges")
-@with_options("memory", Options)
+@with_options("memory", Options, "edges")
 def minimum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -45,7 +43,7 @@ def minimum_spanning_forest(
     weight: Columns | None = "weight",
     *,
     return_trace: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of an edge table that form its minimum spanning forest.
 
@@ -119,12 +117,11 @@ def minimum_spanning_forest(
     >>> dfmst.minimum_spanning_forest(roads.assign(built=[True, False, False]), keep="built").index.tolist()
     [0, 1]
     """
-    return forest_rows(edges, Request.of(source, target, weight, **options), return_trace)
+    return _rows(edges, Request.of(source, target, weight, **options), return_trace)
 
 
 @typed_as(minimum_spanning_forest)
-@driven("edges")
-@with_options("memory", Options)
+@with_options("memory", Options, "edges")
 def maximum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -132,7 +129,7 @@ def maximum_spanning_forest(
     weight: Columns | None = "weight",
     *,
     return_trace: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of an edge table that form its maximum spanning forest.
 
@@ -147,7 +144,7 @@ def maximum_spanning_forest(
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
-    return forest_rows(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
+    return _rows(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
 
 
 @overload
@@ -157,7 +154,7 @@ def spanning_forest(
     target: Columns = ...,
     *,
     return_trace: Literal[False] = False,
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> FrameT: ...
 @overload
 def spanning_forest(
@@ -166,17 +163,16 @@ def spanning_forest(
     target: Columns = ...,
     *,
     return_trace: Literal[True],
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> tuple[FrameT, FrameT]: ...
-@driven("edges")
-@with_options("memory", Options)
+@with_options("memory", Options, "edges")
 def spanning_forest(
     edges: FrameT,
     source: Columns = "source",
     target: Columns = "target",
     *,
     return_trace: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[DrivenOptions],
 ) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of a spanning forest in which all weights are equal: the earliest rows without a cycle.
 
@@ -189,7 +185,7 @@ def spanning_forest(
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
-    return forest_rows(edges, Request.of(source, target, None, **options), return_trace)
+    return _rows(edges, Request.of(source, target, None, **options), return_trace)
 
 
 @with_options("memory", Options)
@@ -240,3 +236,7 @@ def solve(
     verified: 2 rows, 1 component, total weight 3
     """
     return find(edges, Request.of(source, target, weight, maximum=maximum, **options), return_trace, step)
+
+
+def _rows(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tuple[FrameT, FrameT]:
+    return (rows_in_steps if in_frame_steps(request) else forest_rows)(edges, request, return_trace)

@@ -124,6 +124,6 @@ def in_forest(
     return marked.alias("in_forest" if layers == 1 else "layer")
 
 
-def _named(column: Any) -> Any:
+def _named(column: object) -> Any:
     """Return the name of a column or an expression."""
     return column.meta.output_name() if isinstance(column, pl.Expr) else column

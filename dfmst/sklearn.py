@@ -76,7 +76,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         self.metric = metric
         self.engine = engine
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Find the clusters of `X`.
 
         Parameters

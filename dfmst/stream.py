@@ -69,7 +69,8 @@ def minimum_spanning_forest(
     edges
         Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
         ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so an
-        iterator itself is refused. Frames of cuDF stay on the GPU.
+        iterator itself is refused. Frames of cuDF stay on the GPU. A path may be an address: ``"s3://bucket/edges/"``,
+        ``gs://``, ``az://``, ``abfs://``, ``https://`` (of a file), ``file://``, or one that fsspec knows.
     source, target, weight, by, keep, drop
         As for :func:`dfmst.minimum_spanning_forest`. A key of two weights has 32 bits of each.
     memory_limit
@@ -81,7 +82,12 @@ def minimum_spanning_forest(
         are numbered on the GPU, others on the host.
     output
         File for the forest (Parquet, Arrow, CSV or TSV), written instead of returned. It must not be one of the input's
-        files, nor be in a directory of them.
+        files, nor be in a directory of them. At an address it is written to a temporary file, then uploaded.
+    storage_options
+        Options of the store of an address, as pandas or polars name them: ``{"key": …, "secret": …}``,
+        ``{"aws_region": …, "aws_endpoint_url": …}``, ``{"account_name": …}``. Without them, those of the environment.
+    filesystem
+        File system of pyarrow or fsspec that has the paths, in place of `storage_options`.
     checkpoint
         Directory for checkpoints; an interrupted run continues from the last one. Only for Parquet files, and with at
         least 132 bytes a vertex, or `spill_dir`.
@@ -119,7 +125,7 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    return deliver(lambda: fold(edges, source, target, weight, **options), edges, output)
+    return deliver(lambda: fold(edges, source, target, weight, **options), edges, output, options)
 
 
 @_of_stream(StreamOptions)
@@ -146,7 +152,7 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
-    return deliver(lambda: fold(edges, source, target, weight, maximum=True, **options), edges, output)
+    return deliver(lambda: fold(edges, source, target, weight, maximum=True, **options), edges, output, options)
 
 
 @_of_stream(StreamOptions)
@@ -223,7 +229,7 @@ def connected_components(
         2.3 times their length. `vertices` and a returned table come on top.
     gpu_memory_limit
         Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB.
-    output, checkpoint, progress
+    output, checkpoint, storage_options, filesystem, progress
         As for :func:`minimum_spanning_forest`.
     spill_dir
         Directory on a local disk for ids that are not dense integers and do not fit the limit: 8 bytes a vertex are
@@ -256,7 +262,7 @@ def connected_components(
     Jayanti, Tarjan: Concurrent disjoint set union. Distributed Computing 34 (2021).
     """
     found = partial(fold_components, edges, source, target, vertices=vertices, by=by, **options)
-    return deliver(found, edges, output)
+    return deliver(found, edges, output, options)
 
 
 @_of_stream(StreamRunning)
@@ -326,7 +332,7 @@ def clusters(
         takes, except with `spill_dir`.
     source, target, weight, n_clusters, distance, maximum
         As for :func:`dfmst.clusters`.
-    vertices, by, output, progress
+    vertices, by, output, storage_options, filesystem, progress
         As for :func:`connected_components`; `n_clusters` are those of each group.
 
     Returns
@@ -356,7 +362,7 @@ def clusters(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     found = partial(fold_clusters, edges, source, target, weight, n_clusters=n_clusters, distance=distance)
-    return deliver(partial(found, vertices=vertices, by=by, maximum=maximum, **options), edges, output)
+    return deliver(partial(found, vertices=vertices, by=by, maximum=maximum, **options), edges, output, options)
 
 
 @_of_stream(StreamSolving)

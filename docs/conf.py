@@ -19,12 +19,15 @@ extensions = [
     "myst_parser",
     "gallery",
     "generated_pages",
+    "results",
 ]
 html_theme = "pydata_sphinx_theme"
 html_title = "dfmst"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+html_sidebars: dict[str, list[str]] = {"start": []}
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 6}
 html_show_sourcelink = False
 exclude_patterns = ["_build", "_ext", "_templates"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import dfmst
 
@@ -107,6 +108,18 @@ def draw_steiner(at: Any, roads: pa.Table) -> None:
     write("steiner", "The Steiner tree of three vertices, and the bridges of the graph (red)", panel)
 
 
+def draw_job(at: Any, roads: pa.Table) -> None:
+    """Draw edges in three parts, as workers read them, next to their forest."""
+    panels = Panel(), Panel(SIZE + 2 * MARGIN)
+    part = pa.array(np.arange(len(roads)) * 3 // len(roads))
+    roads = roads.append_column("part", part)
+    for panel, rows in zip(panels, (roads, dfmst.minimum_spanning_forest(roads, weight="distance")), strict=True):
+        for number, color in enumerate((TEAL, GOLD, BLUE)):
+            draw_rows(panel, at, rows.filter(pc.equal(rows["part"], number)), color, 2.0)
+        draw_points(panel, at, dict.fromkeys(range(len(at)), GREY))
+    write("job", "Edges in three parts at the left, their forest at the right", *panels)
+
+
 def draw_dendrogram(at: Any, forest: pa.Table) -> None:
     """Draw a forest next to its dendrogram."""
     tree, merged = Panel(), Panel(SIZE + 2 * MARGIN)
@@ -140,6 +153,7 @@ def main() -> None:
     draw_parts(at, forest)
     draw_steiner(at, roads)
     draw_dendrogram(at, forest)
+    draw_job(at, roads)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
+
+try:
+    from scipy.spatial import cKDTree
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install scipy")
+
 
 __all__ = [
     "ATTRIBUTION",

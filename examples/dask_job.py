@@ -8,9 +8,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import dask.dataframe as dd
+try:
+    import dask.dataframe as dd
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install 'dfmst[dask]' pandas")
+
 import numpy as np
-import pandas as pd
 
 import dfmst
 import dfmst.dask

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+try:
+    import matplotlib
+    from scipy.cluster import hierarchy
+    from sklearn.datasets import load_iris
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install matplotlib scipy scikit-learn")
+
 import numpy as np
-from scipy.cluster import hierarchy
-from sklearn.datasets import load_iris
 
 import dfmst
 

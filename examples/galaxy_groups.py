@@ -10,9 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+try:
+    import matplotlib
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install matplotlib pandas")
+
 import numpy as np
-import pandas as pd
 
 import dfmst
 

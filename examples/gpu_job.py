@@ -14,7 +14,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+
+try:
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install pandas")
+
 
 import dfmst
 import dfmst.dask

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+try:
+    import matplotlib
+    import polars as pl
+    from sklearn.datasets import load_sample_image
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install matplotlib polars scikit-learn")
+
 import numpy as np
-import polars as pl
-from sklearn.datasets import load_sample_image
 
 import dfmst
 

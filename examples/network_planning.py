@@ -6,7 +6,11 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
-import pandas as pd
+try:
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install pandas")
+
 
 import dfmst
 

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+try:
+    import pandas as pd
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install pandas")
+
 
 import dfmst
 

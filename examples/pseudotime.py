@@ -12,8 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from sklearn.neighbors import kneighbors_graph
+
+try:
+    import pandas as pd
+    from sklearn.neighbors import kneighbors_graph
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install pandas scikit-learn")
+
 
 import dfmst
 

@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+try:
+    import pandas as pd
+    import ray
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install pandas 'ray[data]'")
+
 import pyarrow as pa
 import pyarrow.parquet
-import ray
 
 import dfmst
 

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+
+try:
+    from pyspark.sql import DataFrame, SparkSession
+except ModuleNotFoundError as error:
+    sys.exit(f"{error}: pip install pyspark")
+
 
 import dfmst
 

@@ -31,6 +31,13 @@ PROGRAMS = {
     "assert forest.verify() and forest.frame['name'].to_pylist() == ['b', 'c']": {
         *("cupy", "cudf", "dask", "pandas", "polars")
     },
+    "import dfmst, pyarrow.parquet; table = pyarrow.parquet.ParquetFile(sys.argv[1]).read()\n"
+    "dfmst.connected_components(table); dfmst.forest.solve(table).verify()": {
+        *("cupy", "cudf", "dask", "pandas", "polars")
+    },
+    # A call that NetworkX handles itself waits for nothing.
+    "import networkx; networkx.config.backend_priority = ['dfmst']\n"
+    "list(networkx.connected_components(networkx.path_graph(3)))": {"pyarrow", "dfmst._trees", "dfmst._edges"},
     # Dask's frames import SciPy and more: 0.4 CPU-seconds of each worker before its first row.
     "import importlib.util as util; util.find_spec('distributed') and __import__('dfmst._drive.cluster.files')": {
         "dask.dataframe"

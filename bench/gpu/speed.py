@@ -27,7 +27,7 @@ from support.machine import describe_device
 from support.results import parser, write
 
 from dfmst.algorithms import FilterBoruvka
-from gpu import ecl
+from gpu import ecl, in_time, measured
 from gpu.graphs import GRAPHS, DeviceGraph, generate
 from gpu.timing import TimedEngine, copy_bandwidth, milliseconds, spread
 
@@ -115,7 +115,7 @@ def arguments() -> argparse.Namespace:
     return options.parse_args()
 
 
-def main() -> None:
+def main() -> int:
     options, begin = arguments(), time.monotonic()
     engine = select_engine("cuda")
     device = describe_device(engine.xp)
@@ -124,12 +124,16 @@ def main() -> None:
     result: dict[str, Any] = {"device": device, "copy_gb_per_s": round(bandwidth / 1e9, 1), "graphs": {}}
     result["not_begun"] = options.graphs.split(",")
     path = options.output / device["folder"] / "gpu.json"
-    while result["not_begun"] and time.monotonic() - begin < options.seconds:
-        name = result["not_begun"].pop(0)
+
+    def measure_next() -> dict[str, Any]:
         left = options.seconds - (time.monotonic() - begin)
-        record = measure_graph(engine, name, options, bandwidth, flush, min(60.0, left))
+        return measure_graph(engine, result["not_begun"][0], options, bandwidth, flush, min(60.0, left))
+
+    for record in in_time((measure_next() for _ in result["not_begun"][:]), options.seconds):
+        name = result["not_begun"].pop(0)
         result["graphs"][name] = record
         result["times_faster_than_ecl_mst"] = summary(result["graphs"])
         write(path, result)
         shown = {dtype: ours["milliseconds"] for dtype, ours in record["weights"].items()}
         print(name, json.dumps(shown), json.dumps(record.get("ecl_mst", {}).get("milliseconds")), flush=True)
+    return measured([*result["graphs"]], result["not_begun"])

@@ -56,7 +56,7 @@ def with_numbers(*whole: str, real: tuple[str, ...] = ()) -> Callable[[_Function
         declared = signature(function)
 
         @wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
+        def call(*values: object, **named: object) -> Any:
             bound = declared.bind(*values, **named)
             for name, value in bound.arguments.items():
                 if value is None and declared.parameters[name].default is None:
@@ -130,7 +130,7 @@ class Entries(NamedTuple):
     position: Array | None  # in ``matrix.tocoo()``; None: it has no other entries
 
 
-def is_sparse(matrix: Any) -> bool:
+def is_sparse(matrix: object) -> bool:
     """Whether an object has the interface of a sparse matrix of SciPy or CuPy."""
     return hasattr(matrix, "tocoo") and hasattr(matrix, "shape")
 

@@ -36,7 +36,7 @@ else:
     pc = _DeferredModule("pyarrow.compute")
 
 
-def call_arrow(name: str, *columns: Any, options: tuple[str, Any] | None = None) -> Any:
+def call_arrow(name: str, *columns: object, options: tuple[str, object] | None = None) -> Any:
     """Call one of Arrow's functions without importing ``pyarrow.compute``."""
     arrow = _arrow_functions()
     made = None if options is None else getattr(arrow, options[0])(options[1])
@@ -64,6 +64,6 @@ class cached_property(functools.cached_property[_Value]):  # noqa: TID251 - the 
 
     if not TYPE_CHECKING:
 
-        def __get__(self, instance: Any, owner: Any = None) -> Any:
+        def __get__(self, instance: object, owner: object = None) -> Any:
             """Compute the value and store it in the object, which from then on has it as a plain attribute."""
             return self if instance is None else instance.__dict__.setdefault(self.attrname, self.func(instance))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from dfmst._common.options import WORLDS, without_defaults
 from dfmst.errors import UnsupportedFrameError
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Driver(NamedTuple):
@@ -26,7 +24,7 @@ class Driver(NamedTuple):
 DRIVERS = (Driver("dask.dataframe", "dask", "dfmst.dask"),)
 
 
-def driver_of(*frames: Any) -> Driver | None:
+def driver_of(*frames: object) -> Driver | None:
     """Return the driver of one of these frames; ``None`` if they are other objects."""
     for driver in DRIVERS:
         library = sys.modules.get(driver.library)  # a frame of it exists only if it is imported
@@ -37,31 +35,22 @@ def driver_of(*frames: Any) -> Driver | None:
     return None
 
 
-def driven(*frames: str) -> Callable[[_Function], _Function]:
-    """Decorate a public function: frames of a driver go to the driver's function of the same name."""
+def version_for(
+    function: Callable[..., object], frames: tuple[str, ...], values: Sequence[object], named: dict[str, object]
+) -> Callable[..., Any] | None:
+    """Return the version of a public function for a call with a driver's frame in one of these arguments.
 
-    def decorate(function: _Function) -> _Function:
-        @wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
-            given = values[: len(frames)]
-            if len(given) < len(frames):
-                given += tuple(named[name] for name in frames if name in named)
-            driver = driver_of(*given)
-            if driver is None:
-                return function(*values, **named)
-            version = _version(function, driver)
-            return version(*values, **without_defaults(driver.world, function, version, named))
-
-        return call  # type: ignore[return-value]
-
-    return decorate
-
-
-def _version(function: Callable[..., Any], driver: Driver) -> Callable[..., Any]:
-    """Return the driver's function of the same name."""
+    It is the driver's function of the same name, with the options of the call; ``None`` for other frames.
+    """
+    given = values[: len(frames)]
+    if len(given) < len(frames):
+        given = [*given, *(named[name] for name in frames if name in named)]
+    driver = driver_of(*given)
+    if driver is None:
+        return None
     name, module = function.__name__, import_module(driver.module)
     if name not in module.__all__:
         message = f"dfmst.{name} takes no {WORLDS[driver.world]}"
         raise UnsupportedFrameError(message, "pass the frame in memory: edges.compute()")
-    version: Callable[..., Any] = getattr(module, name)
-    return version
+    version = getattr(module, name)
+    return partial(version, **without_defaults(driver.world, function, version, named))

@@ -18,6 +18,7 @@ WORLDS = {"memory": "frame in memory", "gpu": "frame on a GPU", "stream": "strea
 _NO_LIMIT = "a frame in memory is not read in parts: call dfmst.stream"
 _NO_TASKS = "it plans the tasks of a cluster"
 _OF_TASKS = "a task takes the threads of its worker"
+_ACCESS = {"storage_options": "a frame is no file", "filesystem": "a frame is no file"}
 _ALL_ROWS = "it needs all rows in one process: pass edges.compute()"
 
 #: Kind of data -> option, of one function or of all -> the reason that functions do not take it.
@@ -33,6 +34,7 @@ REFUSED: dict[str, dict[str, str]] = {
         "split_every": _NO_TASKS,
         "n_vertices": _NO_TASKS,
         "labels": "join the components to the edges yourself",
+        **_ACCESS,
     },
     "gpu": {
         "clusters.previous": "clusters are compared on the host: pass .to_arrow() of both to dfmst.relabel",
@@ -56,6 +58,7 @@ REFUSED: dict[str, dict[str, str]] = {
         "spill_dir": "workers spill to their own directories: strategy='shuffle'",
         "output": "write the result: .to_parquet(path)",
         "progress": "Dask's own dashboard and dask.distributed.progress show the tasks",
+        **_ACCESS,
         "in_forest.layers": _ALL_ROWS,
         "update.removed": _ALL_ROWS,
         "update.edges": _ALL_ROWS,
@@ -90,7 +93,7 @@ def refusal(world: str, function: str, option: str) -> str:
 
 
 def without_defaults(
-    world: str, function: Callable[..., Any], version: Callable[..., Any], named: dict[str, Any]
+    world: str, function: Callable[..., object], version: Callable[..., object], named: dict[str, object]
 ) -> dict[str, Any]:
     """Leave out options at the defaults of a function that its version does not have; another value is an error."""
     own, known = signature(function).parameters, signature(version).parameters

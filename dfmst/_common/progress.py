@@ -70,7 +70,7 @@ def _bar_class() -> Any:
 
 
 @contextmanager
-def showing(progress: Any, doing: str, limit: int | None = None) -> Iterator[Tell]:
+def showing(progress: object, doing: str, limit: int | None = None) -> Iterator[Tell]:
     """Context manager: yield a progress callback, which is a bar, the caller's own function, or does nothing."""
     if progress is True:
         bar = RowBar(doing, limit)

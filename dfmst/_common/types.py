@@ -32,6 +32,12 @@ DType: TypeAlias = np.dtype[Any]
 #: Names of columns: one, or a list of them.
 Columns: TypeAlias = ColumnName | Sequence[ColumnName]
 
+#: Names of the columns of both ends of an edge.
+EndNames: TypeAlias = tuple[ColumnName, ColumnName]
+
+#: Names of the columns of an edge: its ends and its weight (``None``: all weights are equal).
+EdgeNames: TypeAlias = tuple[ColumnName, ColumnName, ColumnName]
+
 #: An id of a vertex.
 Vertex: TypeAlias = Hashable
 
@@ -57,7 +63,7 @@ VERTEX_LIMIT: int = ROW_LIMIT
 class SupportsDLPack(Protocol):
     """An array that any library can read, on the host or on a GPU."""
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: object) -> Any:
         """Return the capsule."""
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Column, ColumnName
+from dfmst._common.types import Array, Column, ColumnName, EndNames
 from dfmst._edges.device_columns import device_column
 from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, names_missing_columns
@@ -84,7 +84,7 @@ def _further_rank(engine: Engine, rank: Array, key: Array) -> Array:
     return further
 
 
-def _numbered_ids(engine: Engine, view: View, parts: list[tuple[Any, Any]]) -> list[Any]:
+def _numbered_ids(engine: Engine, view: View, parts: list[EndNames]) -> list[Any]:
     """Number the ids of both ends of a frame on a GPU; null if a part of the id is."""
     ends: list[Array] = [engine.xp.zeros(1, np.uint64)] * 2
     nulls = [engine.xp.zeros(1, bool)] * 2

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array, Column, ColumnName
-from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.arrow_values import arrow_column, numbers_of_arrow, plain_ids
 from dfmst._edges.device_columns import device_flags
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.unify import common_id_type, wide_integers
@@ -41,7 +41,7 @@ class Conditions:
         return bool(self.by) or self.keep is not None or self.drop is not None
 
     @classmethod
-    def of(cls, by: Any, keep: Any, drop: Any) -> Conditions:
+    def of(cls, by: Any, keep: ColumnName | None, drop: ColumnName | None) -> Conditions:
         """Make conditions of a call's arguments; `by` is a name or a list of names."""
         names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
         return cls(names, keep, drop)
@@ -236,7 +236,7 @@ def value_codes(name: ColumnName, columns: list[pa.Array]) -> Array:
             common = wide_integers()
         entries = [column.cast(common) for column in values]
         joint = pa.concat_arrays([*entries, pa.nulls(1, common)])
-        codes: Array = pc.dictionary_encode(joint, null_encoding="encode").indices.to_numpy()
+        codes: Array = numbers_of_arrow(pc.dictionary_encode(joint, null_encoding="encode").indices)
     except (pa.ArrowException, AttributeError, TypeError) as error:
         listed = " and ".join(sorted({str(kind) for kind in kinds}))
         raise no_groups(name, listed) from error
@@ -247,7 +247,7 @@ def value_codes(name: ColumnName, columns: list[pa.Array]) -> Array:
 def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
     if not pa.types.is_dictionary(column.type):
         return codes
-    places = column.indices.cast(pa.int64()).fill_null(len(codes)).to_numpy()
+    places = numbers_of_arrow(column.indices.cast(pa.int64()).fill_null(len(codes)))
     row_codes: Array = np.concatenate([codes, null])[places]
     return row_codes
 
@@ -260,7 +260,7 @@ def group_order(entries: list[pa.Array], row: Array) -> Array:
         order = pc.sort_indices(pa.table(values, list(map(str, range(len(values))))), sort_keys=keys)
     except pa.ArrowException:  # values without an order: groups as they first occur
         return np.argsort(row)
-    return order.to_numpy()  # type: ignore[no-any-return]
+    return numbers_of_arrow(order)
 
 
 def no_groups(name: ColumnName, kinds: str) -> InvalidEdgesError:

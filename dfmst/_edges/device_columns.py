@@ -21,9 +21,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-_TEXT = {"object", "str", "string"}  # cuDF's names of text
-_NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
-
 
 def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Column]) -> IdColumns:
     """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
@@ -34,15 +31,15 @@ def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
         if alike is None:
             raise different_ids((source[0], first.dtype), (target[0], second.dtype), " on the GPU")
         first, second = alike
-    elif str(first.dtype) != str(second.dtype) or _is_decimal(first.dtype):
+    elif str(first.dtype) != str(second.dtype) or _is("decimal", first.dtype):
         first, second = _same_type((source[0], first), (target[0], second))
     return IdColumns(first, second, null_first, null_second)
 
 
-def device_codes(*columns: Any) -> Array:
+def device_codes(*columns: Column) -> Array:
     """Number the entries of columns alike, from 0, one column after the other; all nulls are one entry."""
     columns = tuple(map(_decoded, columns))
-    if any(column.dtype.kind == "c" or type(column.dtype).__name__ in _NESTED for column in columns):
+    if any(column.dtype.kind == "c" or _is_nested(column.dtype) for column in columns):
         raise TypeError("entries that are not compared")
     if len({str(column.dtype) for column in columns}) > 1:
         columns = _in_one_type(*columns)
@@ -58,14 +55,14 @@ def device_codes(*columns: Any) -> Array:
     return numbered
 
 
-def device_differs(first: Any, second: Any) -> Array:
+def device_differs(first: Column, second: Column) -> Array:
     """Flag the rows in which two columns of equal length differ; nulls are equal, and so are NaNs."""
     codes = device_codes(first, second)
     differs: Array = codes[: len(first)] != codes[len(first) :]
     return differs
 
 
-def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
+def _in_one_type(first: Column, second: Column) -> tuple[Any, Any]:
     """Return columns of two types in one; integers of 64 bits without a sign are not compared with others."""
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds == {"f"}:
@@ -80,7 +77,7 @@ def _in_one_type(first: Any, second: Any) -> tuple[Any, Any]:
 def _words(column: Column) -> Any:
     """Return 64 bits of each number or time, equal for equal entries and for NaNs; ``None`` for other columns."""
     kind, nulls = column.dtype.kind, _nulls(column)
-    if kind not in "biufmM" or _is_decimal(column.dtype):
+    if kind not in "biufmM" or _is("decimal", column.dtype):
         return None
     if kind in "mM":
         column = _instants(column).astype("int64")
@@ -92,7 +89,7 @@ def _words(column: Column) -> Any:
     return words * (words << np.int64(1) != 0)
 
 
-def device_order(engine: Engine, columns: list[Any]) -> Array:
+def device_order(engine: Engine, columns: list[Column]) -> Array:
     """Return the rows of columns in ascending order, by the first column first; NaN comes after numbers, then null."""
     order: Array = engine.xp.arange(len(columns[0]), dtype=np.uint32)
     for column in reversed(columns):
@@ -132,10 +129,11 @@ def device_flags(column: Column) -> tuple[Any, Array | None, Array | None]:
 
 def device_weights(name: object, column: Column) -> WeightColumn:
     """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
+    check_device(name, column)
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
-        if _is_decimal(column.dtype):
+        if _is("decimal", column.dtype):
             # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
             column = column.factorize(sort=True)[0].astype(np.uint32)
         else:
@@ -144,7 +142,6 @@ def device_weights(name: object, column: Column) -> WeightColumn:
             elif column.dtype.kind not in "biuf":
                 raise unsupported_weights(name, column.dtype)
             column = _values(column, nulls)
-    check_device(name, column)
     return WeightColumn(_contiguous(widen(name, column)), nulls)
 
 
@@ -157,7 +154,7 @@ def device_column(values: Array, nulls: Array) -> Any:
 
 def stack_weights(name: object, forest: Frame, edges: Frame) -> Any:
     forest, edges = _decoded(forest), _decoded(edges)
-    if str(forest.dtype) != str(edges.dtype) or _is_decimal(edges.dtype):
+    if str(forest.dtype) != str(edges.dtype) or _is("decimal", edges.dtype):
         try:
             cast = forest.astype(edges.dtype)
             changed = device_differs(cast.astype(forest.dtype), forest)
@@ -174,15 +171,14 @@ def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, A
 
     Without `blanks` the mask has the blank texts as well.
     """
+    check_device(name, column)
     column, nulls = _decoded(column), _nulls(column)
-    if type(column.dtype).__name__ in _NESTED:
+    if _is_nested(column.dtype):
         message = f"column {name!r} holds {column.dtype} values, which are not read on the GPU"
         raise UnsupportedFrameError(message, "copy the frame to the host: table.to_arrow()")
     if column.dtype.kind in "iuf":
-        values = _values(column, nulls)
-        check_device(name, values)
-        return values, nulls
-    if not blanks and str(column.dtype) in _TEXT:
+        return _values(column, nulls), nulls
+    if not blanks and _is("string", column.dtype):
         empty = _values(column.str.strip().str.len(), nulls) == 0
         nulls = empty if nulls is None else nulls | empty
     return column.factorize()[0], nulls
@@ -190,13 +186,13 @@ def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, A
 
 def device_numbers(name: object, column: Column) -> Array:
     """Read a column of integers or floats as ``float64``, with NaN for nulls."""
+    check_device(name, column)
     kind = column.dtype
-    if _is_decimal(kind) or getattr(kind, "kind", "O") not in "iuf":
+    if _is("decimal", kind) or getattr(kind, "kind", "O") not in "iuf":
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"
         raise InvalidEdgesError(message, "cast it to float64, or pass points.to_arrow()")
     nulls = _nulls(column)
     values = _values(column, nulls)
-    check_device(name, values)
     floats: Array = values.astype(np.float64)
     if values.dtype.kind in "iu" and bool((floats.astype(values.dtype) != values).any()):
         message = f"column {name!r} holds integers that no float64 is equal to"
@@ -208,13 +204,13 @@ def device_numbers(name: object, column: Column) -> Array:
 
 def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.DataType]:
     """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
+    check_device(name, column)
     column = _decoded(column)
     nulls, kind = _nulls(column), _arrow_type(column.dtype)
-    if _is_decimal(column.dtype) or column.dtype.kind not in "iufmM":
+    if _is("decimal", column.dtype) or column.dtype.kind not in "iufmM":
         raise no_times(name, column.dtype if kind is None else kind)
     column = _instants(column).astype("int64") if column.dtype.kind in "mM" else column
     plain = _values(column, nulls)
-    check_device(name, plain)
     if plain.dtype == np.uint64 and len(plain) and int(plain.max()) >= 1 << 63:
         raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
     values: Array = plain.astype(np.float64 if plain.dtype.kind == "f" else np.int64, copy=False)
@@ -224,12 +220,25 @@ def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.
     return values, missing, kind
 
 
-def check_device(name: object, column: Array) -> None:
-    """Raise an error for a column on another GPU than the current one, from which every access would be slow."""
-    current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
-    if place != current:
+def check_device(name: object, column: Column) -> None:
+    """Raise an error for a column on another GPU than the current one; CuPy and cuDF would copy it in silence."""
+    current, place = sys.modules["cupy"].cuda.Device().id, _device_of(column)
+    if place not in (None, current):
         message = f"column {name!r} is on GPU {place}, and GPU {current} is the current one"
         raise UnsupportedFrameError(message, f"work there: with cupy.cuda.Device({place}): ...")
+
+
+def _device_of(column: Column) -> int | None:
+    """Return the number of a column's GPU; ``None`` if the column has no memory, or if cuDF may move that."""
+    if hasattr(column, "__dlpack_device__"):
+        return int(column.__dlpack_device__()[1])
+    if is_array(column):
+        pointer = column.__cuda_array_interface__["data"][0]
+    else:
+        buffer = None if spills() else column.to_pylibcudf()[0].data()
+        pointer = None if buffer is None else buffer.ptr
+    place = sys.modules["cupy"].cuda.runtime.pointerGetAttributes(pointer).device if pointer else -1
+    return None if place < 0 else int(place)  # less than 0: memory of the system
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,15 +306,15 @@ def beyond(values: Array, kind: Any) -> bool:
 
 
 def _readable_ids(name: object, column: Column) -> tuple[Any, Array | None]:
+    check_device(name, column)
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
     kind = column.dtype.kind
-    if kind in "fc" or type(column.dtype).__name__ in _NESTED or (is_array(column) and kind not in "iu"):
+    if kind in "fc" or (kind not in "iu" if is_array(column) else _is_nested(column.dtype)):
         raise unsuitable_ids(name, column.dtype)
     if kind in "iu":
         column = _contiguous(column) if is_array(column) else _values(column, nulls)
-        check_device(name, column)
     return column, nulls
 
 
@@ -325,17 +334,24 @@ def _same_type(source: tuple[ColumnName, Column], target: tuple[ColumnName, Colu
 
 def _arrow_type(dtype: Any) -> pa.DataType | None:
     """Return the Arrow type of a column; ``None`` if Arrow has none."""
-    if str(dtype) in _TEXT:
+    if _is("string", dtype):
         return pa.large_string()
-    if _is_decimal(dtype):
+    if hasattr(dtype, "pyarrow_dtype"):  # of pandas, which cuDF takes
+        return dtype.pyarrow_dtype
+    if _is("decimal", dtype):
         return dtype.to_arrow()
     if hasattr(dtype, "tz"):
         return pa.timestamp(dtype.unit, str(dtype.tz))
     return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biufmM" else None
 
 
-def _is_decimal(dtype: Any) -> bool:
-    return type(dtype).__name__.startswith("Decimal")
+def _is(family: str, dtype: object) -> bool:
+    """Ask cuDF: its own types, pandas' and those of Arrow have different classes and names."""
+    return bool(getattr(sys.modules["cudf"].api.types, f"is_{family}_dtype")(dtype))
+
+
+def _is_nested(dtype: object) -> bool:
+    return _is("list", dtype) or _is("struct", dtype) or isinstance(dtype, sys.modules["cudf"].IntervalDtype)
 
 
 def _reaches(column: Column, kind: pa.DataType, common: pa.DataType) -> bool:
@@ -360,7 +376,8 @@ def _cast(column: Column, common: pa.DataType) -> Any:
 
 def _instants(column: Column) -> Any:
     """Return times with a time zone as times of UTC, without a zone."""
-    return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
+    zone = getattr(getattr(column.dtype, "pyarrow_dtype", column.dtype), "tz", None)
+    return column if zone is None else column.dt.tz_convert(None)
 
 
 def _decoded(column: Column) -> Any:

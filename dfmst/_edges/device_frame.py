@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.conditions import no_groups
 from dfmst._edges.device_columns import (
@@ -91,7 +91,7 @@ class DeviceView:
     def nulls(self, name: ColumnName) -> Array:
         return self.column(name).isnull().values  # type: ignore[no-any-return]
 
-    def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
+    def codes(self, *columns: tuple[View, ColumnName, Array | None]) -> Array:
         series = [view.column(name) if rows is None else view.column(name).take(rows) for view, name, rows in columns]
         try:
             return device_codes(*series)
@@ -101,7 +101,7 @@ class DeviceView:
     def order(self, engine: Engine, names: tuple[ColumnName, ...], rows: Array) -> Array:
         return device_order(engine, [self.column(name).take(rows) for name in names])
 
-    def differs(self, first: Any, second: Any) -> Array:
+    def differs(self, first: Column, second: Column) -> Array:
         """Flag the rows in which two columns differ; those of types that cuDF does not compare, on the host."""
         try:
             return device_differs(first, second)
@@ -141,7 +141,7 @@ class DeviceView:
     def take(self, engine: Engine | None, rows: Array) -> Frame:
         return self.finish(with_freed_scratch(lambda: self.frame.take(rows)))
 
-    def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
+    def with_column(self, name: str, values: Array, attribute: str, content: object) -> Frame:
         frame = self.frame.copy(deep=False)
         frame[name] = values
         return self.finish(frame)
@@ -154,7 +154,7 @@ class DeviceView:
 
     def build_vertices(
         self,
-        names: tuple[ColumnName, ColumnName],
+        names: EndNames,
         input: Input,
         ids: Column,
         columns: Mapping[str, Array],

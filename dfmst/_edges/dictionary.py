@@ -62,7 +62,7 @@ class Dictionary:
         if pa.types.is_dictionary(ids.type):  # look up each text once
             used = ids.indices.dictionary_encode()
             numbers: Array = self.look_up(plain(ids.dictionary.take(used.dictionary)), extend=extend)
-            codes: Array = used.indices.to_numpy()
+            codes: Array = numbers_of_arrow(used.indices)
             return np.take(numbers, codes)
         words = id_words(self._aligned(ids))
         return self._table.encode(words) if extend else self._table.find(words, self.count)

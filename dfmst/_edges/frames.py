@@ -38,12 +38,12 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
     device = open_device_frame(edges)
     if device is not None:
         return device
+    if plain:
+        return FrameView(edges, as_user=as_user)
     driver = driver_of(edges)
     if driver is not None:
         message = f"{argument} is a {WORLDS[driver.world]}, and this function takes a frame in memory"
         raise UnsupportedFrameError(message, f"pass {argument}.compute()")
-    if plain:
-        return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         kind = frame.implementation
@@ -57,7 +57,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
             return FrameView(_imported(edges), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
-    raise UnsupportedFrameError(message, _as_table(edges, argument))
+    raise UnsupportedFrameError(message, as_table(edges, argument))
 
 
 def _imported(edges: Frame) -> pa.Table:
@@ -66,26 +66,34 @@ def _imported(edges: Frame) -> pa.Table:
     return pa.Table.from_batches(filter(len, table.to_batches()), table.schema)
 
 
+_TABLES = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
 #: Library of an object that is not a frame -> the call that takes it or makes a frame of it.
 _CALLS = {
     "networkx": "make a table: networkx.to_pandas_edgelist({0}); or call networkx with backend='dfmst'",
     "igraph": "make a table: dfmst.from_igraph({0})",
     "scipy": "make a table: dfmst.from_sparse({0})",
+    "deltalake": "pass {0}.to_pyarrow_dataset()",
+    "pyiceberg": "pass table.scan().to_arrow(), or to a stream: lambda: table.scan().to_arrow_batch_reader()",
+    "duckdb": "pass {0}.table(NAME), or to a stream: lambda: {0}.table(NAME).to_arrow_reader()",
     "numpy": "for a matrix of all pairs: dfmst.from_matrix({0}); for columns: dfmst.arrays.forest_rows",
 }
 
 
-def _as_table(edges: object, argument: str) -> str:
-    if isinstance(edges, (str, os.PathLike)):
-        return f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
+def as_table(edges: object, argument: str, general: str = _TABLES) -> str:
+    """Return the hint for an object that is not a frame: the call that makes a frame of it."""
+    paths = edges if isinstance(edges, (list, tuple)) and edges else [edges]
+    names = [os.fspath(path) for path in paths if isinstance(path, (str, os.PathLike))]
+    if len(names) == len(paths):
+        name = repr(names if paths is edges else names[0])
+        more = f"dfmst.stream.minimum_spanning_forest({name})"
+        return f"read it first: dfmst.read_edges({name}); if memory cannot hold it: {more}"
     if isinstance(edges, dict) or (isinstance(edges, list) and edges and isinstance(edges[0], dict)):
         return f"make a table of it: pandas.DataFrame({argument})"
     if isinstance(edges, (list, tuple)):
         return f"make a table of its rows: pandas.DataFrame({argument}, columns=['source', 'target', 'weight'])"
     if type(edges).__name__.endswith("DiGraph"):
         return f"make a table, in which edges have no direction: networkx.to_pandas_edgelist({argument})"
-    general = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
-    return _CALLS.get(type(edges).__module__.partition(".")[0], general).format(argument)
+    return _CALLS.get(type(edges).__module__.partition(".")[0].lstrip("_"), general).format(argument)
 
 
 @contextlib.contextmanager

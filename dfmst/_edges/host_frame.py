@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import cached_property, nw
-from dfmst._common.types import Array, Frame
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_views, readable, to_arrow
 from dfmst._edges.conditions import group_entries, group_order, value_codes
 from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
@@ -67,7 +68,8 @@ class FrameView:
     def column(self, name: Any) -> Array | pa.Array | pa.ChunkedArray:
         """Return a column: NumPy for a NumPy column of pandas, else Arrow; not copied if the library allows."""
         native = self.native
-        check_column_name("column", name)
+        if type(name) is not str:
+            check_column_name("column", name)
         if is_plain_pandas(native) and native.columns.nlevels == 1 and name in native.columns:
             # Not through Narwhals, which takes ten times as long for a short column.
             stored = stored_column(native, name)
@@ -76,8 +78,10 @@ class FrameView:
             return self.composed[name]
         if isinstance(native, _ARROW) and name in self.places:
             return native.column(self.places[name])
-        if is_plain_polars(native) and name in self.places:
-            return polars_column(name, native.get_column(name))
+        if is_plain_polars(native) and type(name) is str:
+            series = native.get_column(name, default=None)
+            if series is not None:
+                return polars_column(name, series)
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
@@ -100,7 +104,7 @@ class FrameView:
         taken = self.of(self.series(name).to_frame()).rows(engine, rows)
         return nw.to_native(nw.maybe_reset_index(taken.frame).get_column(name))
 
-    def weights(self, name: Any, rows: Array | None = None) -> Array | pa.Array:
+    def weights(self, name: ColumnName, rows: Array | None = None) -> Array | pa.Array:
         column = self.column(name)
         if rows is not None and isinstance(column, np.ndarray):
             column = column[rows]
@@ -108,34 +112,34 @@ class FrameView:
             column = take_arrow(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]), rows)
         return plain_weights(name, column)
 
-    def ticks(self, name: Any) -> tuple[Array, Array | None, pa.DataType]:
+    def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
         return host_ticks(name, self.column(name))
 
-    def nulls(self, name: Any) -> Array:
+    def nulls(self, name: ColumnName) -> Array:
         return np.asarray(arrow_column(name, self.column(name)).is_null())
 
-    def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
+    def codes(self, *columns: tuple[View, ColumnName, Array | None]) -> Array:
         entries = [(group_entries(name, view.column(name)), rows) for view, name, rows in columns]
         return value_codes(
             columns[0][1], [each if rows is None else each.take(pa.array(rows)) for each, rows in entries]
         )
 
-    def order(self, engine: Engine, names: tuple[Any, ...], rows: Array) -> Array:
+    def order(self, engine: Engine, names: tuple[ColumnName, ...], rows: Array) -> Array:
         return group_order([group_entries(name, self.column(name)).take(pa.array(rows)) for name in names], rows)
 
-    def differs(self, first: Any, second: Any) -> Array:
+    def differs(self, first: Column, second: Column) -> Array:
         return host_differs(first, second)
 
-    def entry(self, name: Any, row: int) -> Any:
+    def entry(self, name: ColumnName, row: int) -> Any:
         return self.series(name)[row]
 
-    def text(self, name: Any, row: int) -> str:
+    def text(self, name: ColumnName, row: int) -> str:
         try:
             return str(self.entry(name, row))
         except (OverflowError, ValueError):  # a time that Python's types do not hold
             return str(readable(arrow_column(name, self.part(row, row + 1).column(name)))[0])
 
-    def kind(self, name: Any) -> Any:
+    def kind(self, name: ColumnName) -> Any:
         series = self.series(name)
         unnamed = series.dtype == nw.Unknown and series.implementation.is_pyarrow()
         return native_type(series) if unnamed else series.dtype
@@ -192,7 +196,7 @@ class FrameView:
             return take_table(native, rows)
         return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])
 
-    def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
+    def with_column(self, name: str, values: Array, attribute: str, content: object) -> Frame:
         native = self.native
         if is_plain_pandas(native) or self.frame.implementation.is_pandas():
             frame = native.copy(deep=False)
@@ -208,7 +212,7 @@ class FrameView:
     def build(self, columns: Mapping[str, Any]) -> Frame:
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
 
-    def _build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
+    def _build_from(self, names: EndNames, columns: Mapping[str, Array]) -> Frame:
         """Return a new frame of the user's kind: entries of two columns, by position in the first, then the second."""
         parts = [self.series(name).alias("stacked") for name in names]
         kind = None if native_type(parts[0]) == native_type(parts[1]) else series_type(*parts)
@@ -247,7 +251,7 @@ class FrameView:
 
     def build_vertices(
         self,
-        names: tuple[Any, Any],
+        names: EndNames,
         input: Input,
         ids: pa.Array | None,
         columns: Mapping[str, Array],
@@ -258,7 +262,7 @@ class FrameView:
         if ids is None:
             frame = view._build_of_table(names, input, columns)
         else:
-            frame = view._build_of_ids(names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+            frame = view._build_of_ids(names, {name: ids.take(arrow_numbers(at)) for name, at in columns.items()})
         if view is self:
             return frame
         first, last = (
@@ -267,7 +271,7 @@ class FrameView:
         parts = [part for part in (first, nw.from_native(frame, eager_only=True), last) if part is not None]
         return self.finish(nw.concat(parts, how="horizontal"))
 
-    def _build_of_table(self, names: tuple[Any, Any], input: Input, columns: Mapping[str, Array]) -> Frame:
+    def _build_of_table(self, names: EndNames, input: Input, columns: Mapping[str, Array]) -> Frame:
         kind, values = self._integer_type(names), input.vertices.values
         if values is None and kind is not None:
             return self.build({name: column.astype(kind) for name, column in columns.items()})
@@ -281,7 +285,7 @@ class FrameView:
             positions[column[::-1]] = row[::-1] + first  # later assignments win
         return self._build_from(names, {name: positions[column] for name, column in columns.items()})
 
-    def _build_of_ids(self, names: tuple[Any, Any], columns: Mapping[str, pa.Array]) -> Frame:
+    def _build_of_ids(self, names: EndNames, columns: Mapping[str, pa.Array]) -> Frame:
         """Return a new frame of Arrow ids; integers get the type of the id columns if it holds them."""
         kind = self._integer_type(names)
         if kind is not None and all(pa.types.is_integer(column.type) for column in columns.values()):
@@ -290,7 +294,7 @@ class FrameView:
                 return self.build({name: np.asarray(ids.cast(exact)).astype(kind) for name, ids in columns.items()})
         return self.build_arrow(columns)
 
-    def _integer_type(self, names: tuple[Any, Any]) -> np.dtype | None:
+    def _integer_type(self, names: EndNames) -> np.dtype | None:
         """Return the type of both id columns if they are NumPy integers of one type."""
         source, target = (self.column(name) for name in names)
         plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
@@ -308,7 +312,7 @@ class FrameView:
     def finish(self, frame: nw.DataFrame[Any]) -> Frame:
         return self._as_user(nw.to_native(frame.lazy() if self.lazy else frame))
 
-    def _as_user(self, native: Any) -> Frame:
+    def _as_user(self, native: object) -> Frame:
         return native if self.as_user is None else self.as_user(native)
 
 
@@ -325,7 +329,7 @@ def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.C
 _POLARS_NUMBERS = {"Int32", "Int64", "UInt32", "UInt64", "Float32", "Float64"}
 
 
-def polars_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
+def polars_column(name: object, series: Column) -> Array | pa.Array | pa.ChunkedArray:
     """Return a column of polars; not copied if it is a column of numbers."""
     kind = str(series.dtype)
     if kind in ("Int128", "UInt128"):
@@ -342,7 +346,7 @@ def polars_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
     raise InvalidEdgesError(message, "cast the column to a type of at most 38 digits")
 
 
-def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
+def pandas_column(name: object, series: Column) -> Array | pa.Array | pa.ChunkedArray:
     if isinstance(series.dtype, np.dtype):
         values: Array = series.to_numpy()
         # Unpickled columns may begin at odd addresses, which kernels refuse.
@@ -364,7 +368,7 @@ def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
 _ARROW_DTYPES = {"StringDtype", "ArrowDtype"}  # of pandas, of which the arrays convert to Arrow
 
 
-def stored_column(frame: Any, name: Any) -> Array | pa.Array | pa.ChunkedArray | None:
+def stored_column(frame: Frame, name: ColumnName) -> Array | pa.Array | pa.ChunkedArray | None:
     """Return a NumPy column of pandas, read-only, as the frame stores it; ``None`` if only a series has it.
 
     A column that pandas stores as Arrow data is returned as such.
@@ -386,9 +390,17 @@ def stored_column(frame: Any, name: Any) -> Array | pa.Array | pa.ChunkedArray |
 
 def is_plain_pandas(frame: Frame) -> bool:
     """Whether a frame is of pandas' own class; a subclass may have a ``take`` or columns of its own."""
-    return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "pandas"
+    return _library_of_plain(type(frame)) == "pandas"
 
 
 def is_plain_polars(frame: Frame) -> bool:
     """Whether a frame is a ``DataFrame`` of polars itself, which Narwhals takes longer to open than a short call."""
-    return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "polars"
+    return _library_of_plain(type(frame)) == "polars"
+
+
+def _find_library(kind: type) -> str | None:
+    """Return the library of a class with the name ``DataFrame``; ``None`` for another class."""
+    return kind.__module__.partition(".")[0] if kind.__name__ == "DataFrame" else None
+
+
+_library_of_plain: Callable[[type], str | None] = lru_cache(maxsize=64)(_find_library)  # a call asks twenty times

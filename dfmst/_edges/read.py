@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
-from dfmst._common.types import Array, Invalid
+from dfmst._common.types import Array, Column, ColumnName, EdgeNames, Invalid
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions, condition_masks
 from dfmst._edges.edge_table import (
     HOST,
@@ -34,7 +34,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
-from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
+from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
 _ENDS = "source", "target"
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -142,7 +142,7 @@ def names_missing_columns(function: Function) -> Function:
     """Decorate a function of an engine, a view and columns, so that its error names all columns that are missing."""
 
     @wraps(function)
-    def call(engine: Engine, view: View, columns: EdgeColumns, *more: Any, **options: Any) -> Any:
+    def call(engine: Engine, view: View, columns: EdgeColumns, *more: object, **options: object) -> Any:
         try:
             return function(engine, view, columns, *more, **options)
         except ColumnNotFoundError as error:
@@ -161,7 +161,10 @@ def read_table(
     defer_checks: bool = False,
     any_length: bool = False,
 ) -> Input:
-    """Read a frame's columns into an edge table, whose rows have positions of 32 bits unless it may be `any_length`."""
+    """Read a frame's columns into an edge table in the engine's memory, whose rows have positions of 32 bits.
+
+    With `any_length` the rows may be more, and the table stays on the host if a GPU lacks memory for it.
+    """
     if not any_length or columns.conditions:
         check_capacity(len(view))
     if view.on_device and engine.on_host:
@@ -176,7 +179,13 @@ def read_table(
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
         return input
-    return replace(input, table=move_table(engine, input.table), moved_by=engine)
+    try:
+        with engine.guard():
+            return replace(input, table=move_table(engine, input.table), moved_by=engine)
+    except CapacityError:
+        if not any_length:
+            raise
+        return input
 
 
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
@@ -208,9 +217,9 @@ def check_ends(source: object, target: object) -> None:
 def check_columns(
     reader: Engine,
     read: Readers,
-    column: Callable[[Any], Any],
+    column: Callable[[ColumnName], Column],
     rows: int,
-    names: tuple[Any, Any, Any],
+    names: EdgeNames,
     invalid: Invalid = "raise",
     *,
     defer_checks: bool = False,
@@ -242,7 +251,7 @@ def check_columns(
 
 def take_rows(engine: Engine, ids: IdColumns, weights: WeightColumn, rows: Array) -> tuple[IdColumns, WeightColumn]:
 
-    def take(column: Any) -> Any:
+    def take(column: Column) -> Any:
         if isinstance(column, engine.xp.ndarray):
             return column[rows]
         return column.take(pa.array(rows) if isinstance(column, pa.Array) else rows)
@@ -250,7 +259,7 @@ def take_rows(engine: Engine, ids: IdColumns, weights: WeightColumn, rows: Array
     return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)
 
 
-def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) -> InvalidEdgesError:
+def invalid_rows(names: EdgeNames, end: int, count: int, first: int) -> InvalidEdgesError:
     """Return the error for `count` nulls or NaNs in the source (`end` is 0), the target (1) or the weight (2)."""
     plural, verb = ("", "is") if count == 1 else ("s", "are")
     invalid = f"weight{plural} that {verb} NaN or null" if end == 2 else f"null id{plural}"
@@ -263,7 +272,9 @@ def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) 
 _HIGHEST = (1 << 64) - 1
 
 
-def check_joint(engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int) -> CheckedColumns:
+def check_joint(
+    engine: Engine, columns: EdgeColumns, column: Callable[[ColumnName], Column], rows: int
+) -> CheckedColumns:
     """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
     if not rows:
         for name in columns.read_names:  # raises if one is absent
@@ -278,7 +289,7 @@ def check_joint(engine: Engine, columns: EdgeColumns, column: Callable[[Any], An
     if columns.has_joint_weight:
         composed[columns.weight] = _joint_weights(engine, columns.weights, column)
 
-    def read(name: Any) -> Any:
+    def read(name: ColumnName) -> Any:
         return composed[name] if name in composed else column(name)
 
     checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
@@ -302,7 +313,7 @@ def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: A
     return np.where(keep, np.uint64(0), key + np.uint64(shift))
 
 
-def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any]) -> pa.Array:
+def _joint_weights(engine: Engine, names: list[ColumnName], column: Callable[[ColumnName], Column]) -> pa.Array:
     """One key of two weights, the first decides; null if one of them is null or NaN."""
     if not 0 < len(names) < 3:
         message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
@@ -318,7 +329,7 @@ def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any
     return pa.array(key, mask=np.broadcast_to(missing, len(key)))
 
 
-def _narrowed(name: Any, values: Array, missing: Array | None) -> Array:
+def _narrowed(name: ColumnName, values: Array, missing: Array | None) -> Array:
     with np.errstate(all="ignore"):
         narrow = values.astype(f"{values.dtype.kind}4", copy=False)
         changed = narrow.astype(values.dtype, copy=False) != values

@@ -87,7 +87,7 @@ def _integer_type(columns: list[nw.Series[Any]]) -> Any:
     return nw.Object if any((column > np.iinfo(np.int64).max).any() for column in unsigned) else nw.Int64
 
 
-def _check_values(stacked: Any, named: Sequence[tuple[str, View]]) -> None:
+def _check_values(stacked: Column, named: Sequence[tuple[str, View]]) -> None:
     """Raise an error if pandas has changed a value to stack columns of different types."""
     begin = 0
     for name, view in named:
@@ -163,7 +163,7 @@ def _values(view: View, name: ColumnName) -> Any:
         return view.series(name).to_list()
 
 
-def host_differs(first: Any, second: Any) -> Array:
+def host_differs(first: Column, second: Column) -> Array:
     plain = all(isinstance(values, np.ndarray) and values.dtype.kind != "O" for values in (first, second))
     if plain and first.dtype == second.dtype:
         unequal: Array = (first != second) & ~((first != first) & (second != second))
@@ -215,7 +215,7 @@ def _list(values: Column) -> list[Any]:
     return listed
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Column, other: Column) -> bool:
     if one is other or (is_missing(one) and is_missing(other)):
         return True
     # Arrays and the like in object columns compare entry by entry.

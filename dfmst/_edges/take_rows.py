@@ -203,7 +203,7 @@ def decoded(series: nw.Series[Any]) -> nw.Series[Any]:
     return nw.from_native(native.astype(dtype), series_only=True)
 
 
-def _like(native: Frame, values: pa.ChunkedArray, index: Any = None) -> nw.Series[Any]:
+def _like(native: Frame, values: pa.ChunkedArray, index: object = None) -> nw.Series[Any]:
     if not isinstance(native, pa.ChunkedArray):
         values = type(native)(type(native.array)(values), index=index, name=native.name)
     return nw.from_native(values, series_only=True)

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dfmst._common.deferred import nw, pa, pc
-from dfmst._common.types import Column
+from dfmst._common.types import Column, ColumnName
 from dfmst._edges.arrow_values import plain_ids
 from dfmst.errors import InvalidEdgesError
 
@@ -72,12 +72,12 @@ class CommonSchema:
         for name, kind in columns.items():
             self.schema = self.schema.append(pa.field(name, kind))
 
-    def columns(self, names: Sequence[str] | None = None) -> pa.Schema:
+    def columns(self, names: Sequence[ColumnName] | None = None) -> pa.Schema:
         """Return the schema of some columns (``None``: all)."""
         return self.schema if names is None else pa.schema([self.schema.field(name) for name in names])
 
     def fit(
-        self, batch: pa.RecordBatch, name: object, columns: Sequence[str] | None = None, constants: Any = None
+        self, batch: pa.RecordBatch, name: object, columns: Sequence[ColumnName] | None = None, constants: Any = None
     ) -> pa.RecordBatch:
         """Return a table's batch with these columns (``None``: all) in their common types."""
         schema = self.columns(columns)

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.types import Array, Column, ColumnName, Frame
-from dfmst._edges.arrow_values import arrow_column, listed_values, numbers_of_arrow
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
+from dfmst._edges.arrow_values import arrow_column, arrow_numbers, listed_values, numbers_of_arrow
 from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
 from dfmst._edges.device_columns import device_ids, device_series, is_device_column
 from dfmst._edges.edge_table import Input, move_table
@@ -75,7 +75,7 @@ class VertexList:
         row = int(self.groups.row[group])
         return words_of_group({name: self.view.entry(name, row) for name in self.groups.names})
 
-    def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Any] | None = None) -> Frame:
+    def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Column] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
         vertices = {name: self.vertex[at] for name, at in places.items()} if self.ids is None else places
@@ -99,14 +99,14 @@ class VertexList:
         return pa.array(self.engine.to_host(values)) if is_array(values) else values.to_arrow()
 
 
-def words_of_group(values: Mapping[Any, Any]) -> str:
+def words_of_group(values: Mapping[object, object]) -> str:
     return ", ".join(
         f"{name} {'null' if value is None else repr(value) if isinstance(value, str) else value}"
         for name, value in values.items()
     )
 
 
-def list_vertices(engine: Engine, view: View, names: tuple[Any, Any], input: Input, vertices: Any = None) -> VertexList:
+def list_vertices(engine: Engine, view: View, names: EndNames, input: Input, vertices: object = None) -> VertexList:
     """List the vertices that occur in a table, or those of `vertices`."""
     occurs = input.to_frame_memory(used_vertices(engine, input.table))
     engine = view.engine(engine)
@@ -125,7 +125,7 @@ def list_vertices(engine: Engine, view: View, names: tuple[Any, Any], input: Inp
     return VertexList(engine, view, names, input, vertex, place, numbered.values)
 
 
-def find_vertices(engine: Engine, names: tuple[Any, Any], input: Input, argument: str, ids: Column) -> Array:
+def find_vertices(engine: Engine, names: EndNames, input: Input, argument: str, ids: Column) -> Array:
     """Return the vertices of a table that have these ids, ascending, each once; all ids must be ends of rows."""
     occurs = input.to_frame_memory(used_vertices(engine, input.table))
     engine = engine if input.moved_by is None else host_engine(engine)
@@ -163,8 +163,8 @@ def _listed_ids(
 
 def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
     values = input.vertices.values
-    if engine.on_host:
-        return pa.array(vertices) if values is None else values.take(pa.array(vertices))
+    if engine.on_host:  # `pa.array` would import pandas
+        vertices = arrow_numbers(vertices)
     return vertices if values is None else values.take(vertices)
 
 
@@ -183,7 +183,7 @@ def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[Col
     rows = slice(None)
     if ids.null_source is not None:
         rows = xp.flatnonzero(~ids.null_source)
-        ids = ids._replace(source=ids.source.take(pa.array(rows) if isinstance(ids.source, pa.Array) else rows))
+        ids = ids._replace(source=ids.source.take(arrow_numbers(rows) if isinstance(ids.source, pa.Array) else rows))
     numbered = _number(engine, ids)
     position = xp.full(numbered.total, -1, np.int64)
     position[numbered.target] = xp.arange(len(ids.target))
@@ -221,7 +221,7 @@ def _column_in(engine: Engine, argument: str, ids: Column) -> Any:
     return engine.from_host(numbers_of_arrow(column)) if integers else device_series(argument, column)
 
 
-def id_column(vertices: Any, argument: str = "vertices") -> Any:
+def id_column(vertices: object, argument: str = "vertices") -> Any:
     """Return a list, an array or a column of ids, or the column ``vertex`` of a frame, as an array."""
     if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
         return vertices
@@ -247,7 +247,7 @@ def ascending_ids(ids: pa.Array) -> pa.Array:
     return ids
 
 
-def _listed_twice(count: int, first: Any) -> InvalidEdgesError:
+def _listed_twice(count: int, first: object) -> InvalidEdgesError:
     message = f"vertices lists ids more than once: {count:,} too many, the first is {first!r}"
     return InvalidEdgesError(message, "list every vertex once")
 
@@ -274,7 +274,7 @@ def _entry(engine: Engine, values: Column, place: int) -> Any:
     return part.tolist()[0] if is_array(part) else part.to_arrow()[0].as_py()
 
 
-def _check_ends(engine: Engine, input: Input, names: tuple[ColumnName, ColumnName], unlisted: Array) -> None:
+def _check_ends(engine: Engine, input: Input, names: EndNames, unlisted: Array) -> None:
     if not len(unlisted):
         return
     xp, ends = engine.xp, (input.vertices.source, input.vertices.target)
@@ -290,7 +290,7 @@ def _check_ends(engine: Engine, input: Input, names: tuple[ColumnName, ColumnNam
     raise InvalidEdgesError(f"{message}: {value!r} in row {row}", "list all vertices, or drop the rows")
 
 
-def check_one_graph(vertices: Any) -> None:
+def check_one_graph(vertices: object) -> None:
     if vertices is not None:
         raise ValueError("vertices= lists the vertices of one graph; leave it out with by=")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.deferred import pa, pc
-from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT, Array
+from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT, Array, Column
 from dfmst._edges.arrow_values import (
     arrow_column,
     arrow_numbers,
@@ -57,7 +57,7 @@ class Vertices(NamedTuple):
     @property
     def values(self) -> Any:
         """The ids of the vertices (Arrow; on a GPU CuPy or cuDF); ``None`` if the vertices are the ids."""
-        return self.ids.column.take(pa.array(self.ids.position)) if isinstance(self.ids, FirstIds) else self.ids
+        return self.ids.column.take(arrow_numbers(self.ids.position)) if isinstance(self.ids, FirstIds) else self.ids
 
 
 def check_vertices(count: int) -> None:
@@ -124,7 +124,7 @@ def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
     return ids.source.view(unsigned), ids.target.view(unsigned)
 
 
-def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
+def factorize(engine: Engine, source: Column, target: Column, *, in_order: bool) -> Vertices:
     """Number ids of any kind, in the engine's memory, by their first occurrence, or by their order if `in_order`."""
     if not engine.on_host:
         return _factorize_on_device(engine, source, target, in_order)
@@ -138,11 +138,11 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
     first, second, total, values = *vertices[:3], vertices.values
     order = pc.sort_indices(values)
     rank = np.empty(total, np.uint32)
-    rank[order.to_numpy()] = np.arange(total, dtype=np.uint32)
+    rank[numbers_of_arrow(order)] = np.arange(total, dtype=np.uint32)
     return Vertices(rank[first], rank[second], total, values.take(order))
 
 
-def _by_one_thread(engine: Engine, source: Any, target: Any) -> Vertices:
+def _by_one_thread(engine: Engine, source: Column, target: Column) -> Vertices:
     if isinstance(source, np.ndarray):
         both = arrow_numbers(np.concatenate([source, target]))
     else:
@@ -154,7 +154,7 @@ def _by_one_thread(engine: Engine, source: Any, target: Any) -> Vertices:
     return Vertices(number[: len(source)], number[len(source) :], len(first), FirstIds(both, first))
 
 
-def _by_dictionary(engine: Engine, source: Any, target: Any) -> Vertices:
+def _by_dictionary(engine: Engine, source: Column, target: Column) -> Vertices:
     """Number many ids by a hash table, on all threads."""
     kind = pa.from_numpy_dtype(source.dtype) if isinstance(source, np.ndarray) else _decoded_type(source)
     dictionary = Dictionary(engine)
@@ -183,19 +183,19 @@ def unsuitable_ids(name: object, kind: object) -> InvalidEdgesError:
     return InvalidEdgesError(message, hint)
 
 
-def different_ids(source: tuple[object, Any], target: tuple[object, Any], place: str = "") -> InvalidEdgesError:
+def different_ids(source: tuple[object, Column], target: tuple[object, Column], place: str = "") -> InvalidEdgesError:
     """Return the error for two (name, type) pairs of ids that cannot be compared."""
     message = f"column {source[0]!r} holds {source[1]} ids and column {target[0]!r} holds {target[1]} ids"
     message = f"{message}, which have no exact common type{place}"
     return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
 
 
-def id_columns(source: tuple[object, Any], target: tuple[object, Any], *, encoded: bool = False) -> IdColumns:
+def id_columns(source: tuple[object, Column], target: tuple[object, Column], *, encoded: bool = False) -> IdColumns:
     """Check two (name, column) pairs, and cast them to one type; long dictionaries of texts may stay `encoded`."""
     return _in_one_type(source, target, _readable(*source, encoded=encoded), _readable(*target, encoded=encoded))
 
 
-def ids_like(listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns:
+def ids_like(listed: tuple[object, Column], known: tuple[object, Column]) -> IdColumns:
     """Check a (name, column) pair, and cast it and a table's vertices, which have no extension type, to one type."""
     column, nulls = _readable(*listed)
     if isinstance(column, pa.Array) and isinstance(column.type, pa.BaseExtensionType):
@@ -204,7 +204,10 @@ def ids_like(listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns
 
 
 def _in_one_type(
-    source: tuple[object, Any], target: tuple[object, Any], first: tuple[Any, Any], second: tuple[Any, Any]
+    source: tuple[object, Column],
+    target: tuple[object, Column],
+    first: tuple[Column, Column],
+    second: tuple[Column, Column],
 ) -> IdColumns:
     """Cast two readable columns, each with its nulls, to one type."""
     columns = first[0], second[0]
@@ -224,7 +227,7 @@ def _in_one_type(
     return IdColumns(ids[0], ids[1], first[1], second[1])
 
 
-def _readable(name: object, column: Any, *, encoded: bool = False) -> tuple[Any, Array | None]:
+def _readable(name: object, column: Column, *, encoded: bool = False) -> tuple[Any, Array | None]:
     """Return integers as NumPy or other ids as Arrow, and the mask of the nulls."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
@@ -275,7 +278,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))
 
 
-def is_array(column: Any) -> bool:
+def is_array(column: Column) -> bool:
     """Whether a column on a GPU is a CuPy array; otherwise it is cuDF's."""
     return not hasattr(column, "isnull")
 
@@ -283,7 +286,7 @@ def is_array(column: Any) -> bool:
 _CUDF_ROWS = (1 << 31) - 1  # of a column of cuDF at most
 
 
-def _factorize_on_device(engine: Engine, source: Any, target: Any, in_order: bool) -> Vertices:
+def _factorize_on_device(engine: Engine, source: Column, target: Column, in_order: bool) -> Vertices:
     """Number ids from 0: few integers by a sort of CuPy, many by a table of ids, others by cuDF's factorization."""
     xp, length = engine.xp, len(source)
     if is_array(source) and length >= _MANY:

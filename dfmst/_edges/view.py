@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from dfmst._common.deferred import pa
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.edge_table import Input, Readers
 from dfmst._engines import Engine
 
@@ -77,7 +77,7 @@ class View(Protocol):
     def nulls(self, name: ColumnName) -> Array:
         """Flag the nulls of a column."""
 
-    def codes(self, *columns: tuple[View, Any, Array | None]) -> Array:
+    def codes(self, *columns: tuple[View, ColumnName, Array | None]) -> Array:
         """Number the entries of columns alike, one column after the other; all nulls are one entry.
 
         Each column has a view in the same memory, a name, and rows (``None``: all).
@@ -86,7 +86,7 @@ class View(Protocol):
     def order(self, engine: Engine, names: tuple[ColumnName, ...], rows: Array) -> Array:
         """Return the places of rows in ascending order, by the first column first, nulls last."""
 
-    def differs(self, first: Any, second: Any) -> Array:
+    def differs(self, first: Column, second: Column) -> Array:
         """Flag the rows in which two columns differ: nulls are equal, and times of any unit by value."""
 
     def entry(self, name: ColumnName, row: int) -> Any:
@@ -110,7 +110,7 @@ class View(Protocol):
     def plain(self) -> View:
         """Return the view whose results are eager frames of the library itself; :meth:`finish` makes the user's."""
 
-    def with_composed(self, columns: Mapping[Any, Any]) -> View:
+    def with_composed(self, columns: Mapping[ColumnName, Column]) -> View:
         """Return the view with columns that are made of several columns, and are not in results."""
 
     def part(self, begin: int, end: int) -> View:
@@ -133,12 +133,12 @@ class View(Protocol):
 
     def build_vertices(
         self,
-        names: tuple[ColumnName, ColumnName],
+        names: EndNames,
         input: Input,
         ids: Column,
         columns: Mapping[str, Array],
-        begin: Mapping[Any, Any] | None = None,
-        numbers: Mapping[str, Any] | None = None,
+        begin: Mapping[ColumnName, Column] | None = None,
+        numbers: Mapping[str, Column] | None = None,
     ) -> Frame:
         """Return a new frame of the user's kind whose columns are ids, in the type of the id columns if that has them.
 
@@ -152,7 +152,7 @@ class View(Protocol):
             Columns that come first, and last.
         """
 
-    def with_column(self, name: str, values: Array, attribute: str, content: Any) -> Frame:
+    def with_column(self, name: str, values: Array, attribute: str, content: object) -> Frame:
         """Return the user's kind of frame with one more column, and an attribute if libraries have any."""
 
     def labelled_column(self, name: str, values: Array) -> Any:

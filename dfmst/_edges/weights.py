@@ -112,7 +112,7 @@ def weight_floats(weights: Array | pa.Array) -> Array:
         if weights.type.precision > DECIMAL_DIGITS:  # Arrow rounds these more than once
             return np.array([float(value) for value in weights.to_pylist()], np.float64)
         weights = weights.cast(pa.float64())
-    floats: Array = weights.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    floats: Array = numbers_of_arrow(weights).astype(np.float64, copy=False)
     return floats
 
 
@@ -283,7 +283,7 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         return None
     if pa.types.is_duration(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        values = column.to_numpy()
+        values = numbers_of_arrow(column)
         return total_of_pieces(lambda: [values])
     with localcontext() as context:
         context.prec = _DIGITS

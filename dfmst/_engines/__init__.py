@@ -94,8 +94,8 @@ def select_engine(
 
     Algorithms for more threads do more work, which only pays if that many run at once.
     """
-    message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
-    check_choice(name, ("auto", "cpu", "cuda"), message)
+    if name != "auto":
+        check_choice(name, ("auto", "cpu", "cuda"), f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'")
     threads = None if threads is None else whole_number("threads", threads)
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}; it must be at least 1, or None for every processor")

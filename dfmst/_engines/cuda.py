@@ -14,7 +14,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
+from tempfile import TemporaryFile
 from traceback import clear_frames
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,9 @@ from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailab
 
 BLOCK = 256  # threads a block
 _WAVES = 16  # blocks of a launch, as a multiple of those that run at once: more blocks balance the load
-_BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
+#: The missing amount, as CuPy and RMM name it.
+_AMOUNT = re.compile(r"allocat\w* ([\d,.]+) (bytes|[KMGT]?i?B)\b")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 #: The runtime's and the driver's names of a lack of memory: CuPy raises no MemoryError if an allocation does not pass
 #: through a pool, as those of pinned memory and of a kernel's code.
 _NO_MEMORY = re.compile(r"cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY")
@@ -38,13 +42,13 @@ OPTIONS = ("--std=c++17", "--fmad=false")
 
 
 @cache
-def module_of(xp: Any, name: str) -> Any:
+def module_of(xp: ModuleType, name: str) -> Any:
     """Return a translation unit, which CuPy compiles when it is used."""
     return xp.RawModule(code=translation_units()[name], options=OPTIONS)
 
 
 @cache
-def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
+def function_of(xp: ModuleType, variant: str, kernel: Kernel) -> Any:
     """Return a kernel's function for one type."""
     if kernel.on_host:
         raise LookupError(f"kernel {kernel.name} is compiled for CPUs only")
@@ -52,20 +56,20 @@ def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
 
 
 @cache
-def attributes_of(xp: Any, device: int) -> dict[str, int]:
+def attributes_of(xp: ModuleType, device: int) -> dict[str, int]:
     """Return the attributes of a device."""
     return dict(xp.cuda.Device(device).attributes)
 
 
 @cache
-def capability_of(xp: Any, device: int) -> tuple[int, int]:
+def capability_of(xp: ModuleType, device: int) -> tuple[int, int]:
     """Return the compute capability of a device."""
     digits = xp.cuda.Device(device).compute_capability
     return int(digits[:-1]), int(digits[-1])
 
 
 @cache
-def resident_blocks(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
+def resident_blocks(xp: ModuleType, variant: str, kernel: Kernel, device: int) -> int:
     """Return the number of blocks of a kernel that a device runs at once."""
     pointer = function_of(xp, variant, kernel).kernel.ptr
     blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, BLOCK, 0)
@@ -83,19 +87,19 @@ class _Bound:
 
 
 @cache
-def bound_kernels(xp: Any) -> dict[tuple[Any, ...], _Bound]:
+def bound_kernels(xp: ModuleType) -> dict[tuple[Any, ...], _Bound]:
     """Return the kernels that were launched, by name, device, and the types of the arguments."""
     return {}
 
 
 @cache
-def memory_of(xp: Any, device: int) -> int:
+def memory_of(xp: ModuleType, device: int) -> int:
     """Return the bytes of a device."""
     with xp.cuda.Device(device):
         return int(xp.cuda.runtime.memGetInfo()[1])
 
 
-def faults_of(xp: Any) -> tuple[type[Exception], ...]:
+def faults_of(xp: ModuleType) -> tuple[type[Exception], ...]:
     """Return the exceptions that CuPy raises if the device, the driver or the compiler fails."""
     cuda = xp.cuda
     compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
@@ -105,6 +109,8 @@ def faults_of(xp: Any) -> tuple[type[Exception], ...]:
 _INSTALL = (
     "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]'), or use engine='cpu'"
 )
+_DRIVER = "install NVIDIA's driver, or start the container with its GPUs, or use engine='cpu'"
+_CACHE = "set CUPY_CACHE_DIR to a folder that can be written, or use engine='cpu'"
 USE_CPU = "engine='cpu'", "--engine cpu"
 
 
@@ -114,10 +120,14 @@ def load_cupy() -> Any:
         xp = import_module("cupy")
     except ImportError as error:
         raise _unavailable(f"needs CuPy: {error}") from error
+    except OSError as error:  # CuPy makes its folder of compiled kernels, in the home by default
+        raise _unavailable(f"needs CuPy, which cannot be imported: {error}", _CACHE) from error
+    except Exception as error:  # of libraries that do not fit each other
+        raise _unavailable(f"needs CuPy, which cannot be imported: {type(error).__name__}: {error}") from error
     try:
         devices = xp.cuda.runtime.getDeviceCount()
     except Exception as error:  # CuPy has an error class for no driver, an old driver, and so on
-        raise _unavailable(f"finds no CUDA device: {error}") from error
+        raise _unavailable(f"finds no CUDA device: {error}", _driver_hint(xp)) from error
     if not devices:
         raise _unavailable("finds no CUDA device", "use engine='cpu', or another machine")
     try:
@@ -125,10 +135,33 @@ def load_cupy() -> Any:
     except Exception as error:  # CuPy's wheel does not contain CUDA's toolkit
         raise _unavailable(f"needs NVRTC, CUDA's compiler: {error}") from error
     _check_capability(xp, least=(7, 5) if version >= (13, 0) else (7, 0))
+    _do_without_cache(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
     return xp
 
 
-def _check_capability(xp: Any, least: tuple[int, int]) -> None:
+def _driver_hint(xp: ModuleType) -> str:
+    """Return the hint if no device is found: CUDA says for no driver and for an old one that it is insufficient."""
+    try:
+        version = int(xp.cuda.runtime.driverGetVersion())
+    except Exception:  # as for the number of devices
+        version = 0
+    if not version:
+        return _DRIVER
+    return f"the driver is of CUDA {version // 1000}.{version % 1000 // 10}: {_INSTALL}"
+
+
+@cache
+def _do_without_cache(folder: str) -> None:
+    """Let CuPy keep its kernels in memory if it cannot write the folder of them, which would fail at each kernel."""
+    if not os.path.isdir(folder):
+        return
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError:
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+
+
+def _check_capability(xp: ModuleType, least: tuple[int, int]) -> None:
     """Raise for a GPU that lacks an instruction of the kernels (``nanosleep``), or that NVRTC does not compile for."""
     capability = capability_of(xp, int(xp.cuda.runtime.getDevice()))
     if capability < least:
@@ -142,7 +175,7 @@ def _unavailable(reason: str, hint: str = _INSTALL) -> EngineUnavailableError:
 
 
 @contextmanager
-def default_stream(xp: Any) -> Iterator[None]:
+def default_stream(xp: ModuleType) -> Iterator[None]:
     """Context manager: work on the default stream, in order with the work of the caller's stream."""
     stream, default = xp.cuda.get_current_stream(), xp.cuda.Stream.null
     if not stream.is_non_blocking:  # such streams are in order with the default stream by themselves
@@ -247,7 +280,7 @@ class CudaEngine:
         except faults_of(self.xp) as error:
             raise self._fault(kernel, error) from error
 
-    def _run(self, kernel: str, bound: _Bound, values: list[Any], count: int) -> None:
+    def _run(self, kernel: str, bound: _Bound, values: list[object], count: int) -> None:
         """Launch a kernel; a grid that must run at once gets smaller until the device holds it."""
         blocks = min(-(-count // BLOCK), bound.most_blocks)
         while blocks:
@@ -299,7 +332,7 @@ class CudaEngine:
         """Return the engine with columns in the memory of CuPy's allocator."""
         return self._with(self._cupy)
 
-    def _with(self, xp: Any) -> CudaEngine:
+    def _with(self, xp: ModuleType) -> CudaEngine:
         return self if xp is self.xp else replace(self, xp=xp)
 
     @property
@@ -343,8 +376,9 @@ class CudaEngine:
             clear_frames(error.__traceback__)
         free, total = self.xp.cuda.runtime.memGetInfo()
         free += self.xp.get_default_memory_pool().free_bytes() + free_pool_bytes()
-        found = _BYTES.search(str(error))
-        needed = f"{int(found[1].replace(',', '')):,} more bytes" if found else "more bytes"
+        found = _AMOUNT.search(str(error))
+        scale = 1 << 10 * "BKMGT".index(found[2][0].upper()) if found else 0
+        needed = f"{round(scale * float(found[1].replace(',', ''))):,} more bytes" if found else "more bytes"
         message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
         return CapacityError(message, hint, option=USE_CPU)

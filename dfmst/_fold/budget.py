@@ -56,6 +56,7 @@ _TEXT_BYTES = ID_BYTES + 2 * 8  # a text in a dictionary, before any is read
 STREAM_BASE = 200_000_000  # a process that reads batches, as measured
 FIXED = 256 << 20  # interpreter and libraries (about 115 MiB), the Parquet reader's buffers, and the batches
 HASHING = 64 << 20  # texts of ids that are hashed, in the batches and in the reader
+DICTIONARY = 3  # the same, for each byte of dictionaries of texts in a row group, which the reader decodes whole
 GPU_FIXED = 96 << 20  # on the GPU: two batches with their ids, and the pieces of one that are filtered and moved
 GPU_HASHING = 32 << 20  # on the GPU: a batch's slots, claims and new ids
 RUN_FIXED = 32 << 20  # pieces of runs that are read and written
@@ -229,6 +230,7 @@ class Budget:
     id_bytes: int = 0
     store: Store = "buffer"
     sets: bool = False
+    dictionaries: int = 0  # bytes of dictionaries of texts in a row group
 
     @property
     def in_runs(self) -> bool:
@@ -251,7 +253,7 @@ class Budget:
         """Bytes that do not grow with the vertices, without those of a fold in runs."""
         if self.store == "GPU":
             return GPU_FIXED + (GPU_HASHING if self.id_bytes else 0)
-        return FIXED + (HASHING if self.id_bytes else 0)
+        return FIXED + DICTIONARY * self.dictionaries + (HASHING if self.id_bytes else 0)
 
     @property
     def _pieces(self) -> int:
@@ -339,7 +341,7 @@ class Budget:
         """Raise if a number of vertices does not fit."""
         if not vertices and int(self.limit) <= self._fixed + self._pieces:
             needed = format_size(self.needed(vertices), int(self.limit))
-            hint = f"raise the limit: {needed} and {self._vertex} bytes for each vertex"
+            hint = f"raise the limit: {needed}{self._reading} and {self._vertex} bytes for each vertex"
             raise CapacityError(f"a {self._limit} is below the least, {needed}", hint)
         if vertices > self.most_vertices:
             ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
@@ -350,7 +352,7 @@ class Budget:
 
     def check_linked(self, vertices: int) -> None:
         """Raise if the linked forest of a certificate does not fit."""
-        if (needed := FIXED + _LINKED * vertices) > int(self.limit):
+        if (needed := FIXED + DICTIONARY * self.dictionaries + _LINKED * vertices) > int(self.limit):
             raise self._too_small(f"the linked forest of {vertices:,} vertices does not fit", needed)
 
     def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
@@ -362,8 +364,13 @@ class Budget:
     def _limit(self) -> str:
         return f"{'GPU ' if self.store == 'GPU' else ''}memory limit of {format_size(int(self.limit))}"
 
+    @property
+    def _reading(self) -> str:
+        size = format_size(DICTIONARY * self.dictionaries, int(self.limit))
+        return f", {size} of them to read the dictionaries of a row group," if self.dictionaries else ""
+
     def _too_small(self, fault: str, needed: int, fits: str = "", hint: str = "") -> CapacityError:
-        hint = f"raise the limit to {format_size(needed, int(self.limit))} or more{hint}"
+        hint = f"raise the limit to {format_size(needed, int(self.limit))} or more{self._reading}{hint}"
         return CapacityError(f"{fault} a {self._limit}{fits}", hint)
 
 

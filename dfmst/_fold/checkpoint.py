@@ -44,7 +44,7 @@ class Codec(NamedTuple):
     content: Callable[[Iterator[pa.Table]], Any]
 
 
-def write_checkpoint(path: str | os.PathLike[str], codec: Codec, content: Any) -> None:
+def write_checkpoint(path: str | os.PathLike[str], codec: Codec, content: object) -> None:
     """Write a file."""
     with sealed_output(path) as file:
         for table in codec.tables(content):
@@ -89,7 +89,7 @@ def check(fits: bool, fault: str) -> None:
 _RECORD = b"dfmst"
 
 
-def with_record(table: pa.Table, record: Mapping[str, Any]) -> pa.Table:
+def with_record(table: pa.Table, record: Mapping[str, object]) -> pa.Table:
     """Return a table whose metadata holds a record."""
     return table.replace_schema_metadata({_RECORD: json.dumps(record)})
 
@@ -293,7 +293,7 @@ def read_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator
         yield rows
 
 
-def _state_tables(fingerprint: dict[str, Any], state: FoldState) -> Iterator[pa.Table]:
+def _state_tables(fingerprint: dict[str, object], state: FoldState) -> Iterator[pa.Table]:
     numbers = {name: getattr(state, name) for name in _NUMBERS}
     size = {"rows": len(state.rows), "weight": str(state.rows.part(0, 0).weight.dtype), "ids": state.values is not None}
     size["sets"] = state.parent is not None

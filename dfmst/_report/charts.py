@@ -18,8 +18,8 @@ Card = dict[str, Any]  # words and drawings, by their names in the template
 
 _BINS = 48  # of a histogram
 _SKEWED = 20  # ratio of the greatest weight to the median from which the axis is logarithmic
-_SINGLE = 20  # up to this degree each has a bar of its own
-_TREES = 11  # trees that are drawn
+_SINGLE = 20  # up to this number each has a bar of its own
+_TREES = 11  # trees that are drawn; of more trees the sizes are
 _MERGES = 15  # merges that are drawn
 _WIDEST = 1e300  # wider ranges leave no margin on a scale
 _ROW = 19  # height of a tree's line
@@ -47,7 +47,7 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
         span = (float(edges[0]), float(edges[-1]), _LEFT, _RIGHT)
         whole = bool((finite[0] == np.round(finite[0])).all())
         scale = TimeScale(*span, words) if timed else Scale(*span, step=1.0 if whole else 0.0)
-    height = count_scale(int(counts[0].max()), _BOTTOM, _TOP)
+    height = count_scale(np.concatenate(counts).tolist(), _BOTTOM, _TOP)
     drawing.rows(height, _LEFT, _RIGHT)
     _weight_ticks(drawing, scale)
     places = [_LEFT if logarithmic and not at else scale(edge) for at, edge in enumerate(edges)]
@@ -67,11 +67,17 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
     own, other = ("–" if np.isnan(median) else words(float(median)) for median in medians)
     return {
         "drawing": drawing.markup(),
-        "axis": "logarithmic" if logarithmic else "linear",
+        "axis": _axis_words(isinstance(height, LogScale), logarithmic),
         "infinite": len(values[0]) - len(finite[0]),
         "graph": own if len(shown) == 2 else "",
         "forest": other,
     }
+
+
+def _axis_words(rows: bool, weights: bool) -> str:
+    if rows and weights:
+        return "; both axes are logarithmic"
+    return f"; the axis of {'rows' if rows else 'weights'} is logarithmic" if rows or weights else ""
 
 
 def _weight_titles(drawing: Drawing, counts: list[Array], places: list[float], words: list[str]) -> None:
@@ -120,26 +126,43 @@ def degree_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
     degrees = {"forest": own} if graph.degree is None else {"graph": graph.degree, "forest": own}
     if len(set().union(*(np.flatnonzero(counts).tolist() for counts in degrees.values()))) == 1:
         return None
-    most = max(map(len, degrees.values())) - 1
-    bounds = _degree_groups(max(most, 1), 0 if own[0] else 1)
-    whole = {name: np.pad(counts, (0, bounds[-1] - len(counts))) for name, counts in degrees.items()}
-    shares = {name: np.add.reduceat(counts, bounds[:-1]) for name, counts in whole.items()}
-    top = max(10.0, float(np.ceil(100 * max(share.max() / share.sum() for share in shares.values()) / 10) * 10))
+    words = {
+        name: f"mean {float((counts * np.arange(len(counts))).sum() / counts.sum()):,.2f}, at most {len(counts) - 1:,}"
+        for name, counts in degrees.items()
+    }
+    titles = {name: ("vertex", "vertices", f" in the {name}") for name in degrees}
     drawing = Drawing(_HEIGHT, "Share of the vertices by degree, in the graph and in the forest")
+    _draw_shares(drawing, "degree", degrees, titles, 0 if own[0] else 1)
+    return {"graph": None, **words, "drawing": drawing.markup()}
+
+
+def _draw_shares(
+    drawing: Drawing, axis: str, counts: dict[str, Array], titles: dict[str, tuple[str, str, str]], least: int
+) -> None:
+    """Draw shares by a whole number from `least` on, in bars of which the last kind is the narrow one in front.
+
+    The titles have the words for one and for more of a kind, and the end of the sentence.
+    """
+    most = max(map(len, counts.values())) - 1
+    bounds = _groups(max(most, 1), least)
+    whole = {name: np.pad(each, (0, bounds[-1] - len(each))) for name, each in counts.items()}
+    shares = {name: np.add.reduceat(each, bounds[:-1]) for name, each in whole.items()}
+    top = max(10.0, float(np.ceil(100 * max(share.max() / share.sum() for share in shares.values()) / 10) * 10))
     height = Scale(0, top, _BOTTOM, _TOP)
     drawing.rows(height, _LEFT, _RIGHT, " %")
     wide = (_RIGHT - _LEFT) / (len(bounds) - 1)
     for name, share in shares.items():
-        inset = 0.28 if name == "forest" and len(shares) == 2 else 0.1
-        for at, count in enumerate(share.tolist()):
-            if count:
-                first, last = bounds[at], bounds[at + 1] - 1
-                span = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-                title = f"degree {span} in the {name}: {plural(count, 'vertex', 'vertices')}"
-                title += f" ({percent(count, share.sum())})"
-                y = height(100 * count / share.sum())
-                place = _LEFT + wide * (at + inset)
-                drawing.rect(place, y, wide * (1 - 2 * inset), _BOTTOM - y, f"bar {name[0]}", title)
+        front = name == list(shares)[-1]
+        inset = 0.28 if front and len(shares) == 2 else 0.1
+        for at in np.flatnonzero(share).tolist():
+            first, last, count = bounds[at], bounds[at + 1] - 1, int(share[at])
+            span = f"{first:,}" if first == last else f"{first:,} to {last:,}"
+            title = (
+                f"{axis} {span}: {plural(count, *titles[name][:2])}{titles[name][2]} ({percent(count, share.sum())})"
+            )
+            y = height(100 * count / share.sum())
+            place = _LEFT + wide * (at + inset)
+            drawing.rect(place, y, wide * (1 - 2 * inset), _BOTTOM - y, f"bar {'f' if front else 'g'}", title)
     before = -99.0
     for at in range(len(bounds) - 1):
         place = _LEFT + wide * (at + 0.5)
@@ -148,16 +171,11 @@ def degree_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
             before = place
             drawing.text(place, _BOTTOM + 15, word, "tick", "middle")
     drawing.line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis")
-    drawing.text(_RIGHT, _BOTTOM + 32, "degree" if most <= _SINGLE else "degree, grouped", "lab", "end")
-    words = {
-        name: f"mean {float((counts * np.arange(len(counts))).sum() / counts.sum()):,.2f}, at most {len(counts) - 1:,}"
-        for name, counts in degrees.items()
-    }
-    return {"graph": None, **words, "drawing": drawing.markup()}
+    drawing.text(_RIGHT, _BOTTOM + 32, axis if most <= _SINGLE else f"{axis}, grouped", "lab", "end")
 
 
-def _degree_groups(most: int, least: int) -> list[int]:
-    """Return bounds of groups of degrees: one degree each, or growing groups."""
+def _groups(most: int, least: int) -> list[int]:
+    """Return bounds of groups of whole numbers: one each, or growing groups."""
     if most <= _SINGLE:
         return list(range(least, most + 2))
     bounds = [*range(least, 5)]
@@ -167,14 +185,16 @@ def _degree_groups(most: int, least: int) -> list[int]:
 
 
 def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
-    sizes = forest.tree_sizes[:_TREES].tolist() if len(forest.ordered) and trees > 1 else []
-    if not sizes:
-        return {"drawing": None, "count": 0}
+    if not len(forest.ordered) or trees == 1:
+        return {"drawing": None}
+    if trees > _TREES:
+        return {"drawing": _tree_sizes(forest, trees), "histogram": True}
+    sizes = forest.tree_sizes.tolist()
     left, right, bottom = 130, WIDTH - 58, 4 + _ROW * len(sizes)
     drawing = Drawing(bottom + 24, "Vertices of the largest trees")
     scale = LogScale(1, max(10.0, 10.0 ** np.ceil(np.log10(sizes[0]))), left, right)
     drawing.columns(scale, 4, bottom)
-    names = forest.names(forest.hubs(forest.tree, len(forest.tree_sizes))[:_TREES])
+    names = forest.names(forest.hubs(forest.tree, len(sizes)))
     for at, (name, size) in enumerate(zip(names, sizes, strict=True)):
         y, end, kind = 4 + _ROW * (at + 0.5), scale(size), f"c{min(at, 2)}"
         drawing.text(left - 7, y + 4, clip(name, 18), "tick", "end")
@@ -187,7 +207,18 @@ def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
             f"tree of {name}: {plural(size, 'vertex', 'vertices')} ({percent(size, vertices)})",
         )
         drawing.text(end + 9, y + 4, f"{size:,}", "val")
-    return {"drawing": drawing.markup(), "count": len(forest.tree_sizes), "more": trees - len(sizes)}
+    return {"drawing": drawing.markup(), "histogram": False, "more": trees - len(sizes)}
+
+
+def _tree_sizes(forest: ForestFacts, trees: int) -> Markup:
+    """Draw the share of the trees of each size, those without edges included, and of the vertices in them."""
+    counts = np.bincount(forest.tree_sizes)
+    counts[1] = trees - len(forest.tree_sizes)
+    drawing = Drawing(_HEIGHT, "Share of the trees, and of the vertices in them, by the size of the tree")
+    series = {"vertices": counts * np.arange(len(counts)), "trees": counts}
+    titles = {"vertices": ("vertex", "vertices", " in such trees"), "trees": ("tree", "trees", "")}
+    _draw_shares(drawing, "vertices of a tree", series, titles, int(np.flatnonzero(counts)[0]))
+    return drawing.markup()
 
 
 def dendrogram(forest: ForestFacts) -> Markup | None:
@@ -200,7 +231,7 @@ def dendrogram(forest: ForestFacts) -> Markup | None:
     merges, words, tips = forest.merges, forest.weight_words, _tips(forest, first)
     left, right, bottom = 8, WIDTH - 128, 6 + 14 * len(tips)
     drawing = Drawing(bottom + 40, f"Dendrogram of the last {count} merges")
-    scale = _distance_scale(float(shown.min()), float(shown.max()), left, right)
+    scale = _distance_scale(shown, left, right)
     if words is not grouped and not isinstance(scale, LogScale):
         scale = TimeScale(scale.low, scale.high, scale.start, scale.end, words)
     drawing.columns(scale, 2, bottom)
@@ -241,11 +272,12 @@ def _size(forest: ForestFacts, cluster: int) -> int:
     return 1 if cluster < forest.vertices else int(forest.merges.size[cluster - forest.vertices])
 
 
-def _distance_scale(low: float, high: float, left: float, right: float) -> Scale:
+def _distance_scale(weights: Array, left: float, right: float) -> Scale:
     """Return a scale with the heaviest merge on the left and a margin next to the lightest."""
+    low, high = float(weights.min()), float(weights.max())
     if low > 0 and high > 20 * low:
         ratio = math.log10(high) - math.log10(low)
         return LogScale(max(10 ** (math.log10(low) - 0.06 * ratio), 5e-324), high, right, left)
     span = high / 2 - low / 2
     room = 0.12 * span if span else 0.5
-    return Scale(low - room, high, right, left)
+    return Scale(low - room, high, right, left, step=1.0 if (weights == np.round(weights)).all() else 0.0)

@@ -22,7 +22,7 @@ _FEWEST, _MOST = 40, 90  # parts that are wanted, and that are made by weight
 _WIDTH = 1000  # of the drawing
 _RADIUS, _SMALLEST = 3.0, 0.12  # of discs, in lengths of an edge between two of them
 _TINY = 0.5  # radius of a disc that a number would hide
-_NARROW = 22  # units: the radius of a disc that has room for a name
+_LETTER = 7.2  # units: the width of a letter in a disc
 _NAMED = 40  # discs whose hubs are named if there is room
 _SHARES = (100, 200, 400, 800, 1600, 3200)  # of the vertices: the least part is one of these
 
@@ -159,12 +159,16 @@ class _Discs:
             radius = round(float(self.radius[at]) * self.box.scale, 1)
             x, y = self.places[at]
             self.drawing.circle(x, y, radius, f"disc {colors.family}{style[at]}", title)
-        order = np.argsort(-size, kind="stable")[:_NAMED]
-        small = self.radius[order] * self.box.scale < _NARROW
-        above = self.y[order] + np.where(small, self.radius[order], 0.0)  # the name of a small disc stands above it
-        places = zip(order.tolist(), self.x[order].tolist(), above.tolist(), strict=True)
-        words = [self.box.tag(clip(hubs[at], 24), left, top) for at, left, top in places]
-        names = spaced(words, tags, self.box, np.where(small, 0.5, 0.0).tolist())
+        order = np.argsort(-size, kind="stable")
+        texts = [clip(hubs[at], 24) for at in order[:_NAMED].tolist()]
+        wide = self.radius[order] * self.box.scale
+        small = wide[:_NAMED] < [_LETTER / 2 * len(text) for text in texts]  # the name of a small disc stands above it
+        above = self.y[order[:_NAMED]] + np.where(small, self.radius[order[:_NAMED]], 0.0)
+        places = zip(texts, self.x[order].tolist(), above.tolist(), strict=False)
+        words = [self.box.tag(text, left, top) for text, left, top in places]
+        middles = [self.box.tag("", left, top)[1:] for left, top in zip(self.x[order], self.y[order], strict=True)]
+        discs = [(*middle, radius) for middle, radius in zip(middles, wide.tolist(), strict=True)]
+        names = spaced(words, tags, self.box, np.where(small, 0.5, 0.0).tolist(), discs)
         lifted = {word for word, up in zip(words, small.tolist(), strict=True) if up}
         return [(*name[:3], f"{name[3]}{' up' * (name[:3] in lifted)}") for name in names]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,6 +12,8 @@ from markupsafe import Markup, escape
 
 from dfmst._common.types import Array
 from dfmst._report.words import label, tick
+
+_VISIBLE = 100  # ratio of counts that still show on a linear scale
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,11 @@ class LogScale(Scale):
         return [10.0**power for power in range(first, last + 1, step)]
 
 
-def count_scale(most: int, start: float, end: float) -> Scale:
-    """Return a scale for counts, logarithmic above 20."""
-    if most <= 20:
+def count_scale(counts: Iterable[float], start: float, end: float) -> Scale:
+    """Return a scale for counts, logarithmic if bars of the least one would not show."""
+    positive = [count for count in counts if count > 0] or [1]
+    most = math.ceil(max(positive))
+    if most <= _VISIBLE * min(positive):
         return Scale(0, max(2, most + most % 2), start, end, step=1.0)
     return LogScale(0.7, 10.0 ** math.ceil(math.log10(most)), start, end)
 

@@ -169,7 +169,7 @@ def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, Forest
     graph, forest = of_summary(rows.frame, rows.columns, solution.summary(), title)
     input = rows.solved.input
     table = input.table if input.forced is None else input.whole()
-    on_device = rows.view.on_device or (input.forced is None and not rows.runner.on_host)
+    on_device = rows.view.on_device or (input.forced is None and not rows.table_engine.on_host)
     degree = None
     if len(table):
         engine = rows.runner if on_device else host_engine(rows.runner)

@@ -9,7 +9,7 @@ vertex stands in the middle of its children. Discs then move until their distanc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +20,11 @@ _LENGTH = 1.3  # of an edge between two discs
 _APART = 0.25  # least distance of discs
 _STEPS = 80  # of an improvement
 _GAP = 0.03  # between trees, as a share of the larger one's side
-_FLAT, _TALL = 0.42, 0.72  # a picture's height as a share of its width
+_FLAT, _TALL = 0.16, 0.72  # a picture's height as a share of its width
 
 #: Pixels of a picture's width, of a letter and of a line, and the most letters of a word: on a screen, on a telephone.
 _SCREENS = ((860, 6.2, 15, 20), (350, 5.2, 12, 15))
+_ABOVE = 8  # pixels above a picture
 
 Tag = tuple[str, float, float]  # a word on the picture, at a place in percent from the left and from the top
 Name = tuple[str, float, float, str]  # the same, and the class of the word
@@ -44,7 +45,7 @@ class Box:
     def around(cls, x: Array, y: Array, width: int, margin: float) -> Box:
         """Return the box around points of the plane, `width` units wide."""
         wide, high = float(np.ptp(x)) or 1e-9, float(np.ptp(y)) or 1e-9
-        shape = min(max(high / wide, _FLAT), _TALL)
+        shape = min(max(high / wide * (1 - 2 * margin) + 2 * margin, _FLAT), _TALL)
         inner = width * (1 - 2 * margin)
         scale = min(inner / wide, (width * shape - 2 * margin * width) / high)
         height = round(width * shape)
@@ -60,32 +61,40 @@ class Box:
         return text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2)
 
 
-def spaced(tags: list[Tag], taken: list[Tag], box: Box, lift: list[float]) -> list[Name]:
+def spaced(
+    tags: list[Tag], taken: list[Tag], box: Box, lift: list[float], discs: Sequence[tuple[float, float, float]] = ()
+) -> list[Name]:
     """Return the words that cover no earlier one; the class of one that only a wide picture has room for is "spare".
 
-    Each word stands `lift` lines above its point; those in `taken` stand on theirs.
+    Each word stands `lift` lines above its point; those in `taken` stand on theirs. The word at place k may cover disc
+    k, and no other: `discs` has their places in percent, and radii in units of the box.
     """
     filled: tuple[list[Tag], list[Tag]] = ([], [])
 
-    def fits(narrow: bool, text: str, left: float, top: float, lines: float) -> bool:
+    def fits(narrow: bool, own: int, text: str, left: float, top: float, lines: float) -> bool:
         width, letter, line, most = _SCREENS[narrow]
-        high = 100 * line * box.width / (width * box.height)
-        top -= lines * high
-        wide = 100 * letter * min(len(text) + 1, most) / width
-        if not wide / 2 - 3 <= left <= 103 - wide / 2:
+        across, down = width / 100, width * box.height / box.width / 100  # pixels of one percent
+        top -= lines * line / down
+        wide = letter * min(len(text) + 1, most)
+        if not wide / across / 2 - 3 <= left <= 103 - wide / across / 2 or top * down < line / 2 - _ABOVE:
             return False
         for other, x, y in filled[narrow]:
-            apart = wide / 2 + 50 * letter * min(len(other) + 1, most) / width
-            if abs(left - x) < apart and abs(top - y) < high:
+            apart = (wide + letter * min(len(other) + 1, most)) / 2
+            if abs(left - x) * across < apart and abs(top - y) * down < line:
+                return False
+        for at, (x, y, radius) in enumerate(discs):
+            sides = abs(left - x) * across - wide / 2, abs(top - y) * down - line / 3
+            if at != own >= 0 and math.hypot(*(max(side, 0.0) for side in sides)) < radius * width / box.width:
                 return False
         filled[narrow].append((text, left, top))
         return True
 
-    for text, left, top in taken:
+    for tag in taken:
         for narrow in (False, True):
-            fits(narrow, text, left, top, 0.0)
-    shown = [(tag, up) for tag, up in zip(tags, lift, strict=False) if fits(False, *tag, up)]
-    return [(*tag, "" if fits(True, *tag, up) else " spare") for tag, up in shown]
+            fits(narrow, -1, *tag, 0.0)
+    each = list(enumerate(zip(tags, lift, strict=False)))
+    shown = [(at, tag, up) for at, (tag, up) in each if fits(False, at, *tag, up)]
+    return [(*tag, "" if fits(True, at, *tag, up) else " spare") for at, tag, up in shown]
 
 
 def lay_out(source: Array, target: Array, radius: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +35,7 @@ _WIDER = 1.3  # a layout is stretched to the shape of a picture
 _LAID_OUT = 3_000  # vertices that are laid out; a larger tree is drawn in parts
 _HUBS = 60  # vertices of a layout that have a title
 _FEW = 600  # vertices that are drawn as dots, with bold links
+_APART = 5.0  # percent: numbers that are nearer would cover each other
 _NAMED = 40  # vertices whose names fit a picture
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
@@ -276,15 +278,24 @@ class _Picture:
                 shape = own or polyline(*self.frame.place(*line))
                 self.drawing.path(shape, "halo")
                 self.drawing.path(shape, "long", title)
-                middle = (len(line[0]) - 1) // 2
-                halfway = (float(axis[middle] / 2 + axis[-1 - middle] / 2) for axis in line)
-                self.tags.append(self.frame.tag(str(number), *halfway))
+                self._tag(str(number), line)
+
+    def _tag(self, text: str, line: tuple[Array, Array]) -> None:
+        """Put a number on the middle of a line, or if another one is there on a place next to it."""
+        points = np.arange(len(line[0]))
+        tag = ("", 0.0, 0.0)
+        for share in (0.5, 0.65, 0.35, 0.8):
+            tag = self.frame.tag(text, *(float(np.interp(share * points[-1], points, axis)) for axis in line))
+            if all(math.hypot(tag[1] - left, tag[2] - top) > _APART for _, left, top in self.tags):
+                break
+        self.tags.append(tag)
 
     def _dot(self, vertices: Array) -> None:
         """Draw vertices as dots, larger ones for more edges, and name all if they are few, else the hubs."""
         degree = self.forest.degree[vertices]
         by_degree = vertices[np.argsort(-degree, kind="stable")]
-        shown = by_degree if len(vertices) <= _FEW else by_degree[:_HUBS]
+        hubs = by_degree[: min(_HUBS, int((degree > 2).sum()))]
+        shown = by_degree if len(vertices) <= _FEW else hubs
         for style in self.colors.order() if len(vertices) > _FEW else ():
             own = vertices[self.colors.vertex[vertices] == style]
             places = zip(*(axis[own].tolist() for axis in self.places), strict=True)
@@ -296,7 +307,7 @@ class _Picture:
             place = int(self.places[0][vertex]), int(self.places[1][vertex])
             kind = f"node {self.colors.family}{int(self.colors.vertex[vertex])}"
             self.drawing.circle(*place, round(radius, 1), kind, name)
-        named = by_degree if len(vertices) <= _NAMED else by_degree[: _NAMED // 2]
+        named = by_degree if len(vertices) <= _NAMED else hubs[: _NAMED // 2]
         tags = [
             self.frame.tag(name, float(self.plane[0][vertex]), float(self.plane[1][vertex]))
             for name, vertex in zip(words, named.tolist(), strict=False)

@@ -16,7 +16,6 @@ import numpy as np
 from markupsafe import Markup
 
 from dfmst._common.arguments import check_text, plural
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Column, ColumnName, Columns, Frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
@@ -31,6 +30,7 @@ from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.stores import Located, located
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
 _WEIGHT = 2  # place of the weights in that table
@@ -50,17 +50,23 @@ class Report:
     def __init__(self, html: str) -> None:
         self.html = html
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], **options: Unpack[Located]) -> Path:
         """Write the page to a file, whole or not at all, and return its path.
+
+        Parameters
+        ----------
+        path, storage_options, filesystem
+            As for :func:`dfmst.formats.write_edges`: a file, or an address.
 
         Raises
         ------
         OutputError
             The file cannot be written there.
         """
-        with atomic_path(path) as part:
+        target: Path = located(path, **options)
+        with atomic_path(target) as part:
             part.write_text(self.html, encoding="utf-8")
-        return Path(path)
+        return target
 
     def _repr_html_(self) -> str:
         """Show the page in a frame of its own, so that its style and the notebook's do not mix."""
@@ -71,8 +77,7 @@ class Report:
         return f"Report of {len(self.html):,} characters; .save('report.html') writes it"
 
 
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def report(
     edges: Frame | Forest,
     source: Columns = "source",
@@ -88,7 +93,7 @@ def report(
     color: ColumnName | Frame | None = None,
     title: str | None = None,
     note: str = "",
-    run: Mapping[str, Any] | None = None,
+    run: Mapping[str, object] | None = None,
     **options: Unpack[Solving],
 ) -> Report:
     """Find the forest of an edge table, and draw graph, run and forest on one page.
@@ -187,7 +192,7 @@ def _checked(columns: EdgeColumns) -> EdgeColumns:
 
 
 def _points(
-    forest: ForestFacts, columns: EdgeColumns, points: Frame, id: Any, coordinates: Column, color: Any
+    forest: ForestFacts, columns: EdgeColumns, points: Frame, id: ColumnName, coordinates: Column, color: ColumnName
 ) -> Points | None:
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None
@@ -224,6 +229,7 @@ def _page(
         "name": graph.name,
         "verified": bool(run.summary.get("verified")),
         "about": run.about,
+        "rows": graph.rows,
         "keys": _key_figures(graph, forest, run, trees),
         "ranked": forest.ranked,
         "longest": _longest(forest),
@@ -264,7 +270,7 @@ def _edge_table(forest: ForestFacts) -> Card | None:
     }
 
 
-def _cells(column: list[Any], at: int) -> list[str]:
+def _cells(column: list[object], at: int) -> list[str]:
     """Return the words of a column, of which the third holds weights; fractions have the same decimals."""
     if at == _WEIGHT or any(isinstance(value, float) for value in column):
         words = alike(column)
@@ -275,29 +281,36 @@ def _cells(column: list[Any], at: int) -> list[str]:
 def _key_figures(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: int) -> list[Card]:
     """Return name, value and note of each figure, and whether it stands out in green."""
     rows, count = len(forest.ordered), graph.vertices
-    largest = int(forest.tree_sizes[0]) if rows else min(1, count)
     dropped = f"{graph.dropped:,} dropped" if graph.dropped else "none dropped"
     degree = f"mean degree {2 * (graph.rows - graph.dropped) / count:,.2f}" if count else ""
     solved = run.seconds.get("solve", run.seconds.get("fold", run.total))
     cards = (
         ("Rows in", f"{graph.rows:,}", dropped),
         ("Vertices", f"{count:,}", degree),
-        ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows"),
+        ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows" if graph.rows else ""),
         ("Total weight", "–" if graph.total is None else grouped(graph.total), _share_of_weight(graph, forest)),
-        ("Trees", f"{trees:,}", f"largest {largest:,}, {percent(largest, count)}"),
-        ("Solved in", duration(solved), rate(graph.rows, solved)),
+        ("Trees", f"{trees:,}", _largest(int(forest.tree_sizes[0]) if rows else 1, count, trees)),
+        ("Solved in", duration(solved), rate(graph.rows, solved) if graph.rows else ""),
     )
     green = ("Forest", "Total weight")
     return [{"name": name, "value": value, "note": note, "green": name in green} for name, value, note in cards]
 
 
+def _largest(size: int, vertices: int, trees: int) -> str:
+    if trees < 2:
+        return "with all vertices" if trees else ""
+    if 100 * size < vertices:
+        return f"largest: {plural(size, 'vertex', 'vertices')}"
+    return f"largest: {size:,}, {percent(size, vertices)}"
+
+
 def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
     if graph.total is None:
         return "all weights are equal"
-    name = label(forest.weight_name)
+    name = clip(label(forest.weight_name), 12)
     with np.errstate(all="ignore"):
         whole, own = (np.nan if each is None else float(each.sum()) for each in (graph.weight, forest.weight))
     if not (np.isfinite(whole) and whole > 0 and own >= 0):
-        return name
-    part = f"{percent(own, whole)} of all rows’"
-    return part if name == "weight" else f"{clip(name, 12)}, {part}"
+        return name if graph.rows else ""
+    own = whole if len(forest.weight) == graph.rows else own  # sums of floats in two orders may differ
+    return f"{percent(own, whole)} of all {name}"

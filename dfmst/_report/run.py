@@ -152,7 +152,7 @@ class Rounds:
         return [name.replace("_", " ") for name in names], [list(row) for row in zip(*cells, strict=True)]
 
 
-def read_rounds(trace: Mapping[str, list[Any]]) -> Rounds | None:
+def read_rounds(trace: Mapping[str, list[object]]) -> Rounds | None:
     """Read the columns of a trace; ``None`` if it has no rounds."""
     if not trace.get("round"):
         return None
@@ -194,8 +194,7 @@ def round_chart(rounds: Rounds) -> Markup:
     lines = [(name, kind, rounds.columns[name]) for name, kind in _LINES if name in rounds.columns]
     left, right, top, bottom = 44, WIDTH - 66, 12, 214
     drawing = Drawing(250, "Edges and vertices left, and edges chosen, by round")
-    most = max((value for *_, values in lines for value in values if value), default=1)
-    height = count_scale(int(most), bottom, top)
+    height = count_scale((value for *_, values in lines for value in values if value), bottom, top)
     drawing.rows(height, left, right)
     count = len(rounds.columns["round"])
     across = Scale(1, count, left + 12, right - 12)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import readable
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
@@ -110,7 +110,7 @@ def _in_one_place(points: Points) -> Points:
     return points
 
 
-def edge_points(view: View, ends: tuple[ColumnName, ColumnName], coordinates: Column) -> Points:
+def edge_points(view: View, ends: EndNames, coordinates: Column) -> Points:
     """Read coordinates of both ends from the edges' columns: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
     if len(names) == 1:
@@ -119,7 +119,7 @@ def edge_points(view: View, ends: tuple[ColumnName, ColumnName], coordinates: Co
     return _of_columns(both_ends(view, ends), x, y, *map(str, names))
 
 
-def _of_lines(view: View, ends: tuple[ColumnName, ColumnName], name: ColumnName) -> Points:
+def _of_lines(view: View, ends: EndNames, name: ColumnName) -> Points:
     """Coordinates of both ends of edges that have lines from source to target."""
     column = _geometries(view, name)
     lines = read_geometry(column, name)

@@ -6,6 +6,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -29,24 +30,35 @@ def grouped(value: object) -> str:
         return f"{number:.4g}"
     if number == int(number):
         return f"{int(number):,}"
-    return f"{number:,.2f}" if abs(number) >= 1 else f"{number:.4g}"
+    short = f"{number:,.2f}" if abs(number) >= 1 else f"{number:.4g}"
+    return short if abs(number) >= 1 or abs(float(short)) < 1 else repr(number)  # 0.99999 is not 1
 
 
-def alike(values: Sequence[Any]) -> Callable[[Any], str]:
-    """Return a format for the numbers of a column: all with the same number of decimals."""
+def alike(values: Sequence[object]) -> Callable[[Any], str]:
+    """Return a format for the numbers of a column: all with the same number of decimals, in which they differ."""
     floats = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
     most = max(floats, default=0.0)
     if not 1e-3 <= most < 1e15:
         return grouped
     decimals = 0 if all(value == int(value) for value in floats) else 2 if most >= 1 else 4
 
-    def words(value: object) -> str:
+    def shown(value: Any, decimals: int = decimals) -> str:
         if not isinstance(value, float) or not math.isfinite(value):
             return grouped(value)
-        lost = value and abs(value) < 0.5 * 10.0**-decimals
-        return f"{value:.2g}" if lost else f"{value:,.{decimals}f}"
+        if value and abs(value) < 0.5 * 10.0**-decimals:
+            return f"{value:.2g}"
+        return grouped(value) if _is_rounded_up(value, decimals) else f"{value:,.{decimals}f}"
 
-    return words
+    def tells_apart(decimals: int) -> bool:
+        rounded = any(_is_rounded_up(value, decimals) for value in floats)
+        return not rounded and len({shown(value, decimals) for value in floats}) == len(set(floats))
+
+    return partial(shown, decimals=next(filter(tells_apart, range(decimals, decimals + 5)), decimals))
+
+
+def _is_rounded_up(value: float, decimals: int) -> bool:
+    """Whether a number below 1 would be shown as 1."""
+    return abs(value) < 1 <= round(abs(value), decimals)
 
 
 def tick(value: float) -> str:
@@ -70,12 +82,18 @@ def clock(seconds: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    if not whole:
+        return "–"
+    share = part / whole
+    if 0 < share < 0.0005 or 0.9995 <= share < 1:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
+    return f"{100 * share:.{0 if share in (0, 1) else 1}f} %"
 
 
 def duration(seconds: float) -> str:
     """Return seconds in three digits."""
     value, unit = (1e3 * seconds, "ms") if seconds < 1 else (seconds, "s")
+    value, unit = (1e6 * seconds, "µs") if seconds < 1e-4 else (value, unit)
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} {unit}"
 
 

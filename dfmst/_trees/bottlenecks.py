@@ -10,7 +10,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dfmst._common.arguments import is_several
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.device_columns import device_column, is_device_column
 from dfmst._edges.frames import open_frame
@@ -25,8 +24,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _NO_RANK = int(np.iinfo(np.uint32).max)
 
 
-@driven("forest", "pairs")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "forest", "pairs")
 def bottlenecks(
     forest: FrameT,
     pairs: Frame,
@@ -100,7 +98,7 @@ def bottlenecks(
 
 
 def _frame_on_host(
-    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: Any
+    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: object
 ) -> Frame:
     view = ordered.view
     listed = replace(ordered.listed, view=view.plain())
@@ -117,7 +115,7 @@ def _frame_on_host(
 
 
 def _frame_on_gpu(
-    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: Any
+    ordered: OrderedForest, places: dict[str, Array], rank: Array, weight: ColumnName, index: object
 ) -> Frame:
     """Return the pairs, and the edge and weight of each, as a frame of cuDF."""
     xp, missing = ordered.engine.xp, rank == np.uint32(_NO_RANK)
@@ -132,7 +130,7 @@ def _frame_on_gpu(
     return frame
 
 
-def _ends(pairs: Any, source: ColumnName, target: ColumnName) -> tuple[list[tuple[str, Any]], Any]:
+def _ends(pairs: Frame, source: ColumnName, target: ColumnName) -> tuple[list[tuple[str, Any]], Any]:
     """Return both ends of the pairs, each with a name for messages; and the index of a frame of pandas or cuDF."""
     is_array = isinstance(pairs, np.ndarray) or is_device_column(pairs)
     if is_array and pairs.ndim == 2 and pairs.shape[1] == 2:

@@ -7,7 +7,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, FrameT
 from dfmst._edges.composed import compose
 from dfmst._edges.edge_table import EdgeTable
@@ -20,8 +19,7 @@ from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.solve import solve_table
 
 
-@driven("edges")
-@with_options("memory", Running)
+@with_options("memory", Running, "edges")
 def bridges(
     edges: FrameT,
     source: Columns = "source",

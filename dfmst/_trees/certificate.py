@@ -8,7 +8,6 @@ from typing import Unpack
 
 import numpy as np
 
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.composed import compose_both
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
@@ -63,8 +62,7 @@ class Certificate:
         return f"verified: {rows}, {trees}{weight}"
 
 
-@driven("edges", "forest")
-@with_options("memory", Verifying)
+@with_options("memory", Verifying, "edges", "forest")
 def verify(
     edges: Frame,
     forest: Frame,

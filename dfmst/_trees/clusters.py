@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import real_number
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Scalar, Vertices
 from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
@@ -24,8 +23,7 @@ from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def clusters(
     edges: FrameT,
     source: ColumnName = "source",
@@ -172,8 +170,7 @@ def single_linkage(
     as_scipy: Literal[True],
     **options: Unpack[Solving],
 ) -> tuple[Array, pa.Array]: ...
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def single_linkage(
     edges: FrameT,
     source: ColumnName = "source",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns, read_table
@@ -21,8 +20,7 @@ from dfmst.algorithms.bsp import strut_components
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
 
-@driven("edges")
-@with_options("memory", Running)
+@with_options("memory", Running, "edges")
 def connected_components(
     edges: FrameT,
     source: ColumnName = "source",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
@@ -21,7 +19,7 @@ _HINT = "name source, target, a pair of columns of the edges, or a column of ver
 
 
 def constrained(
-    ordered: OrderedForest, max_size: int | None, one_per: Any, vertices: Vertices | None
+    ordered: OrderedForest, max_size: int | None, one_per: object, vertices: Vertices | None
 ) -> ConstrainedMerges:
     """Return the merges of all rows that the conditions allow; `ordered` are all rows, and one thread scans them."""
     ordered = ordered.to_host()
@@ -73,7 +71,7 @@ class ConstrainedMerges(SortedForest[Array]):
         self.engine.launch_alone("merge_within", *ends, rows, wanted, *conditions, *columns)
 
 
-def _read_marks(ordered: OrderedForest, vertices: Vertices | None, one_per: Any) -> Array | None:
+def _read_marks(ordered: OrderedForest, vertices: Vertices | None, one_per: object) -> Array | None:
     """Return a number for each place; a cluster may hold one place of each number; 2^32 - 1 for places without one."""
     names = ordered.listed.names
     if one_per is None:

@@ -136,7 +136,7 @@ class Thresholds:
 
     @classmethod
     def of(
-        cls, n_clusters: Any, distance: Any, weight: ColumnName, *, maximum: bool, optional: bool = False
+        cls, n_clusters: object, distance: object, weight: ColumnName, *, maximum: bool, optional: bool = False
     ) -> Thresholds:
         """Check the arguments of a call; `optional`: both may be left out."""
         if optional and n_clusters is None and distance is None:
@@ -168,7 +168,7 @@ class Thresholds:
         return [Cut(name, _lighter(ordered, self.weight, limit, maximum=self.maximum)) for name, limit in named]
 
 
-def _plain(distance: Any) -> Any:
+def _plain(distance: object) -> Any:
     """A distance without its NumPy or Arrow type, except for times, and for floats, which are made ``float64``."""
     if isinstance(distance, pa.Scalar):
         return np.float64(distance.as_py()) if pa.types.is_floating(distance.type) else distance.as_py()
@@ -178,7 +178,7 @@ def _plain(distance: Any) -> Any:
     return distance.item() if isinstance(distance, (np.integer, np.bool_)) else distance
 
 
-def in_type(number: Any, weights: Weights) -> Any:
+def in_type(number: object, weights: Weights) -> Any:
     """Return a number of Python in the type of weights, as other libraries compare it, and other values unchanged."""
     kind = _type_of(weights)
     if type(number) not in (int, float):
@@ -198,7 +198,7 @@ def _type_of(weights: Any) -> Any:
     return weights.type if hasattr(weights, "type") else weights.dtype
 
 
-def _lighter(weights: Weights, name: ColumnName, distance: Any, *, maximum: bool) -> int:
+def _lighter(weights: Weights, name: ColumnName, distance: object, *, maximum: bool) -> int:
     """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
         raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
@@ -215,7 +215,7 @@ def _lighter(weights: Weights, name: ColumnName, distance: Any, *, maximum: bool
         raise ValueError(message) from error
 
 
-def _moment(distance: Any, kind: pa.DataType) -> pa.Scalar:
+def _moment(distance: object, kind: pa.DataType) -> pa.Scalar:
     """A date, a time or a duration as Arrow has it; a date as the type of the weights, if one of the two is a date."""
     zone = getattr(distance, "tzinfo", None) if hasattr(distance, "to_numpy") else None
     if hasattr(distance, "to_numpy"):  # pandas: Arrow would leave nanoseconds out

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, one_name, real_number, whole_number, yes_or_no
-from dfmst._common.dispatch import driven
 from dfmst._common.types import ROW_LIMIT, Array, ColumnName, Columns, Frame, Vertices
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.vertex_list import VertexList
@@ -27,8 +26,7 @@ from dfmst._trees.request import Reading, Request, with_options
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, or_points
 
 
-@driven("edges")
-@with_options("memory", Reading)
+@with_options("memory", Reading, "edges")
 def hdbscan(
     edges: Frame,
     source: Columns = "source",
@@ -151,8 +149,7 @@ def hdbscan(
     return made.rows.frame({"vertex": np.arange(sum(tree.vertices for tree in made.trees))}, numbers)
 
 
-@driven("edges")
-@with_options("memory", Reading)
+@with_options("memory", Reading, "edges")
 def condensed_tree(
     edges: Frame,
     source: Columns = "source",
@@ -249,7 +246,7 @@ class _Made(NamedTuple):
 def _dendrograms(
     edges: Frame,
     names: tuple[Any, Any, Any],
-    points: tuple[Any, Any, Any, Any],
+    points: tuple[object, object, object, object],
     vertices: Any,
     by: Any,
     min_samples: int | None,

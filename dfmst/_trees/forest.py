@@ -17,11 +17,10 @@ from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.view import View
 from dfmst._edges.weights import Total, total_weight
-from dfmst._engines import Engine, select_engine
+from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.request import Request
 from dfmst._trees.result import Forest, ForestRows, Progress
-from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.solve import Solved, Step, name_of, solve_frame
@@ -41,15 +40,25 @@ class FrameRows(ForestRows):
     solved: Solved
     records: Trace | None
 
+    @property
+    def table_engine(self) -> Engine:
+        """The engine of the table's memory: the host's for a table that a GPU took slice by slice."""
+        stays = self.solved.input.moved_by is None and not self.view.on_device
+        return host_engine(self.runner) if stays else self.runner
+
     @cached_property
-    def frame(self) -> Any:
-        with self.runner.guard():
-            return self.view.take(self.runner, self.positions)
+    def frame(self) -> Frame:
+        return self.take()
 
     @cached_property
     def positions(self) -> Array:
         with self.runner.guard():
             return self.solved.input.frame_rows(self.solved.rows)
+
+    def take(self) -> Frame:
+        """Return the rows as the user's kind of frame."""
+        with self.runner.guard():
+            return self.view.take(self.runner, self.solved.input.frame_rows(self.solved.rows))
 
     @cached_property
     def trace(self) -> Any:
@@ -60,7 +69,7 @@ class FrameRows(ForestRows):
         input = self.solved.input
         with self.runner.guard():
             if input.forced is None:
-                return int(used_vertices(self.runner, input.table).sum())
+                return int(used_vertices(self.table_engine, input.table).sum())
             reader = self.view.engine(self.runner)
             return int(used_vertices(reader, input.whole()).sum())
 
@@ -74,7 +83,7 @@ class FrameRows(ForestRows):
     def certify(self, progress: Progress) -> Certificate:
         from dfmst._trees.certificate import Certificate, certify_solved  # most forests are not verified
 
-        violation, rows = certify_solved(self.runner, self.solved), len(self.solved.rows)
+        violation, rows = certify_solved(self.table_engine, self.solved), len(self.solved.rows)
         return Certificate(violation is None, rows, self.total_weight, self.vertices - rows, violation)
 
     def arrow(self) -> pa.Table:
@@ -111,7 +120,7 @@ def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: 
     """Read and solve a frame in memory."""
     columns, solver = request.columns, request.solver
     view, runner = open_edges(edges, solver.engine, solver.threads)
-    view = compose(runner, view, columns)
+    view = view if columns.keys is None else compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
         solved = solve_frame(runner, view, columns, solver.algorithm, trace, step)
@@ -119,12 +128,21 @@ def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: 
 
 
 def forest_rows(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
-    """Return the rows of a forest, found by kernels or in the steps of the frame's own library; and its trace."""
+    """Return the rows of a frame's forest, and its trace if wanted."""
+    found = find_rows(edges, request, return_trace)
+    rows: FrameT = found.take()
+    return (rows, found.trace) if return_trace else rows
+
+
+def in_frame_steps(request: Request) -> bool:
+    """Whether the algorithm runs in the steps of the frame's own library: :func:`rows_in_steps`."""
+    algorithm = request.solver.algorithm
+    return isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe")
+
+
+def rows_in_steps(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
+    """Return the rows of a forest that is found in the steps of the frame's own library, and its trace if wanted."""
     columns, solver = request.columns, request.solver
-    if not in_frame_steps(solver.algorithm):
-        found = find_rows(edges, request, return_trace)
-        rows: FrameT = found.frame
-        return (rows, found.trace) if return_trace else rows
     refused = columns.conditions.words or (["keys of several columns"] if columns.keys else [])
     if refused:
         raise ValueError(f"algorithm='dataframe' takes no {' and '.join(refused)}")
@@ -133,8 +151,3 @@ def forest_rows(edges: FrameT, request: Request, return_trace: bool = False) -> 
     steps = solver.algorithm if isinstance(solver.algorithm, Dataframe) else Dataframe()
     rows, trace = frame_forest(edges, columns, steps, solver.engine, solver.threads, return_trace)
     return rows if trace is None else (rows, trace)
-
-
-def in_frame_steps(algorithm: str | Algorithm) -> bool:
-    """Whether an algorithm runs in the steps of the frame's own library."""
-    return isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe")

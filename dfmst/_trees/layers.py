@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from dfmst._common.arguments import whole_number
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.edge_table import EdgeTable, move_table
 from dfmst._edges.take_rows import result_column
@@ -25,8 +24,7 @@ from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 
 
-@driven("edges")
-@with_options("memory", Options)
+@with_options("memory", Options, "edges")
 def in_forest(
     edges: Frame,
     source: Columns = "source",
@@ -86,7 +84,7 @@ def in_forest(
         raise ValueError(f"layers is {layers}; it must be at least 1")
     found = find_rows(edges, Request.of(source, target, weight, maximum=maximum, **options))
     with found.runner.guard():
-        rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.runner, found.solved, layers)]
+        rows = [found.solved.input.frame_rows(each) for each in forest_layers(found.table_engine, found.solved, layers)]
         marks = found.view.xp.zeros(len(found.view), bool if layers == 1 else np.min_scalar_type(layers))
         for number, each in enumerate(rows, 1):
             marks[each] = number

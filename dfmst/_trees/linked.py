@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Column, ColumnName, Columns, FrameT
 from dfmst._edges.device_columns import device_weights
 from dfmst._edges.edge_table import flip_bits
@@ -21,6 +20,7 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import flatten, unite
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column, printable
 
 #: Names of the column of groups in results, and of the attribute of results.
@@ -29,7 +29,7 @@ ATTRIBUTE = "linked_rows"
 _NONE = np.uint32(NO_CODE)  # a value that no row has yet
 
 
-@driven("table")
+@with_options("memory", None, "table")
 def linked_rows(
     table: FrameT,
     on: Columns | Sequence[Columns],
@@ -132,7 +132,7 @@ class LinkOptions(NamedTuple):
     blanks: bool  # whether blank texts link rows
 
     @classmethod
-    def of(cls, on: Any, max_group: Any, keep: ColumnName, empty_links: Any) -> LinkOptions:
+    def of(cls, on: Any, max_group: object, keep: ColumnName, empty_links: object) -> LinkOptions:
         keys = tuple(tuple(key) if isinstance(key, list) else (key,) for key in (on if is_several(on) else [on]))
         if not keys or not all(keys):
             raise ValueError("on names no column; pass the keys: on=['email', 'phone', ['first', 'born']]")
@@ -226,7 +226,7 @@ class Links:
         flatten(self.engine, self._parent)
         return self._parent
 
-    def kept(self, group: Array, read: Callable[[Any], tuple[Array, Array | None]]) -> Array:
+    def kept(self, group: Array, read: Callable[[object], tuple[Array, Array | None]]) -> Array:
         """Return the row of each group to keep, ascending ``int64``; `read` returns the ordered keys of a column."""
         xp = self.engine.xp
         first = xp.flatnonzero(group == xp.arange(len(group), dtype=np.uint32))

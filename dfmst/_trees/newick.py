@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import refuse_masked
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, Frame, Vertex, Vertices
 from dfmst._edges.arrow_values import is_missing, readable, seconds
 from dfmst._edges.device_columns import DeviceEntries
@@ -31,8 +30,7 @@ _HINT = "pass what dfmst.single_linkage returns"
 _PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes would be a blank
 
 
-@driven("forest")
-@with_options("memory", Reading)
+@with_options("memory", Reading, "forest")
 def newick(
     forest: Frame,
     source: Columns = "source",

@@ -12,7 +12,6 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, is_several, plural, real_number, whole_number
 from dfmst._common.deferred import pa
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertex, Vertices
 from dfmst._edges.arrow_values import numbers_of_arrow
 from dfmst._edges.frames import open_host_frame
@@ -28,8 +27,7 @@ _OBJECTIVES = ("balance", "homogeneous")
 _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
 
 
-@driven("forest")
-@with_options("memory", Reading)
+@with_options("memory", Reading, "forest")
 def partition(
     forest: FrameT,
     n: int,
@@ -143,7 +141,7 @@ def partition(
 
 
 def _attributes(
-    objective: str, columns: Any, vertices: Any, tolerance: float | None, floor: float | None
+    objective: str, columns: Any, vertices: object, tolerance: float | None, floor: float | None
 ) -> Array | None:
     """Return ones and the attributes of vertices as given, a row each; none for parts of equal amounts."""
     check_choice(objective, _OBJECTIVES, f"objective must be 'balance' or 'homogeneous', not {objective!r}")
@@ -171,7 +169,7 @@ def _attributes(
     return np.vstack([np.ones(found.shape[1]), found - found.mean(axis=1, keepdims=True)])
 
 
-def _amounts(balance: Any, vertices: Vertices | None) -> tuple[Array | None, Any]:
+def _amounts(balance: object, vertices: Vertices | None) -> tuple[Array | None, Any]:
     """Return the amounts as given, and the ids of their vertices."""
     if isinstance(balance, Mapping):
         if vertices is not None:

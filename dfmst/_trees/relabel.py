@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
 from dfmst._edges.frames import host_only
 from dfmst._edges.host_frame import FrameView, host_column
@@ -29,7 +29,7 @@ _EVENTS = np.array(["new", "kept", "grown", "merged", "split", "gone"])
 _NEW, _KEPT, _GROWN, _MERGED, _SPLIT, _GONE = range(len(_EVENTS))
 
 
-def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: Any = None) -> tuple[Any, Any]:
+def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: ColumnName = None) -> tuple[Any, Any]:
     """Give clusters the names of earlier ones, and list what happened to each of them.
 
     A cluster keeps the name of the old cluster that most of its old members were in; of equally many, the smaller name.
@@ -129,12 +129,12 @@ def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_La
     return this, last
 
 
-def _columns(which: str, view: FrameView, *names: Any) -> list[tuple[str, Any]]:
+def _columns(which: str, view: FrameView, *names: ColumnName) -> list[tuple[str, Any]]:
     """Return columns, each with a name for messages."""
     return [(f"{name} of {which}", view.column(name)) for name in names]
 
 
-def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
+def _label_name(view: FrameView, which: str, vertex: ColumnName, cluster: ColumnName) -> Any:
     """Return the name of the column of labels."""
     for name in (vertex, *([] if cluster is None else [cluster])):
         if name not in view.places:
@@ -146,9 +146,7 @@ def _label_name(view: FrameView, which: str, vertex: Any, cluster: Any) -> Any:
     return others[0]
 
 
-def _noise(
-    names: tuple[ColumnName, ColumnName], column: tuple[str, Column], labels: Any, negative: bool
-) -> Array | None:
+def _noise(names: EndNames, column: tuple[str, Column], labels: Any, negative: bool) -> Array | None:
     """Flag the rows of noise; raise an error if -1 may be a cluster as well."""
     named = NOISY.fullmatch(str(names[1])) is not None
     minus: Array = labels == -1 if isinstance(labels, np.ndarray) else np.zeros(len(labels), bool)
@@ -162,7 +160,7 @@ def _noise(
     return minus if named else None
 
 
-def _numbered(labels: Any, nulls: Array | None, noise: Array | None) -> tuple[Array, pa.Array, Array, Array]:
+def _numbered(labels: object, nulls: Array | None, noise: Array | None) -> tuple[Array, pa.Array, Array, Array]:
     """Number labels by their first occurrence: codes, labels, first rows and ranks."""
     nulls = nulls if noise is None else noise if nulls is None else nulls | noise
     if isinstance(labels, np.ndarray):

@@ -6,19 +6,22 @@ which of them a function has, for type checkers and for `with_options`, which ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.dispatch import version_for
 from dfmst._common.options import unknown_option
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
+from dfmst.formats.addresses import scheme_of
+from dfmst.formats.stores import Access, Located, local_folder
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
@@ -74,7 +77,7 @@ class Options(Conditioned, Solving, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
 
-class Limited(TypedDict, total=False):
+class Limited(Located, total=False):
     """Memory and progress of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
 
     memory_limit: Memory
@@ -125,6 +128,10 @@ class ClusterOptions(Conditioned, Tasks, total=False):
     """Options of a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
 
 
+class DrivenOptions(ClusterOptions, Options, total=False):
+    """Options of a forest for any frame, of a cluster or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Solver:
     """How rows are solved."""
@@ -144,6 +151,12 @@ class Limits:
     checkpoint: PathName | None = None
     progress: Progress = None
     on_checkpoint: Callable[..., object] | None = None
+    access: Access | None = field(default=None, repr=False)  # to addresses of files
+
+    def __post_init__(self) -> None:
+        for argument in ("checkpoint", "spill_dir"):
+            if scheme_of(getattr(self, argument)) is not None:
+                object.__setattr__(self, argument, local_folder(getattr(self, argument), argument))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +207,8 @@ class Request:
         gpu_memory_limit: Memory | None = None,
         checkpoint: PathName | None = None,
         spill_dir: PathName | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        filesystem: Any = None,
         progress: Progress = None,
         on_checkpoint: Callable[..., object] | None = None,
         strategy: Strategy = "auto",
@@ -207,8 +222,10 @@ class Request:
         columns = (edge_columns if joint_keys else EdgeColumns)(source, target, weight, *order)
         limits, cluster = _UNLIMITED, _ALONE
         bounded = memory_limit is not None or gpu_memory_limit is not None or progress is not None
-        if bounded or checkpoint is not None or spill_dir is not None or on_checkpoint is not None:
-            limits = Limits(memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint)
+        access = None if storage_options is None and filesystem is None else Access(storage_options, filesystem)
+        directed = checkpoint is not None or spill_dir is not None or access is not None
+        if bounded or directed or on_checkpoint is not None:
+            limits = Limits(memory_limit, gpu_memory_limit, spill_dir, checkpoint, progress, on_checkpoint, access)
         if n_vertices is not None or strategy is not _ALONE.strategy or split_every is not _ALONE.split_every:
             cluster = Clustered(strategy, split_every, n_vertices)
         return cls(columns, Solver(algorithm, engine, threads), limits, cluster)
@@ -219,24 +236,29 @@ DEFINED = signature(Request.of).parameters
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def with_options(world: str, kind: type, **defaults: Any) -> Callable[[_Function], _Function]:
+def with_options(world: str, kind: type | None, *frames: str, **defaults: object) -> Callable[[_Function], _Function]:
     """Decorate a public function of a kind of data, whose ``**options`` are those of a typed dictionary.
 
-    Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`.
+    Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`. If
+    one of the arguments `frames` is a driver's frame, the driver's function of the same name is called.
     """
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, DEFINED[name].default), annotation=type_)
-        for name, type_ in ((name, DEFINED[name].annotation) for name in kind.__annotations__)
+        for name, type_ in ((name, DEFINED[name].annotation) for name in (kind.__annotations__ if kind else ()))
     ]
 
     def decorate(function: _Function) -> _Function:
         given = signature(function)
         own = [each for each in given.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        shown = given.replace(parameters=[*own, *options])
+        last = [each for each in own if each.name == "return_trace"]
+        shown = given.replace(parameters=[*(each for each in own if each not in last), *options, *last])
         known = frozenset(shown.parameters)
 
         @wraps(function)
-        def call(*values: Any, **named: Any) -> Any:
+        def call(*values: object, **named: object) -> Any:
+            version = version_for(call, frames, values, named) if frames else None
+            if version is not None:
+                return version(*values)
             if not known.issuperset(named):
                 name = next(name for name in named if name not in known)
                 raise unknown_option(world, function.__name__, name, shown.parameters)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst.errors import UnsupportedFrameError
 from dfmst.formats import write_edges
+from dfmst.formats.stores import Located, located
 
 if TYPE_CHECKING:
     from dfmst._trees.certificate import Certificate
@@ -202,24 +203,26 @@ class Forest:
         """
         return self.store.certify(progress)
 
-    def write(self, path: File, format: str | None = None) -> None:
+    def write(self, path: File, format: str | None = None, **options: Unpack[Located]) -> None:
         """Write the rows to a file with the record of how they were made, and remove the checkpoint.
 
         Parameters
         ----------
-        path, format
+        path, format, storage_options, filesystem
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
         """
-        self.store.write(path, format)
+        self.store.write(located(path, **options), format)
 
-    def write_verified(self, path: File, format: str | None = None, progress: Progress = None) -> Certificate:
+    def write_verified(
+        self, path: File, format: str | None = None, progress: Progress = None, **options: Unpack[Located]
+    ) -> Certificate:
         """Prove that the rows are the forest, and write them: :meth:`verify` and :meth:`write`, for files in one pass.
 
         If the certificate is false, nothing was written, and the checkpoint remains.
         """
-        return self.store.write_certified(path, format, progress)
+        return self.store.write_certified(located(path, **options), format, progress)
 
-    def report(self, **options: Any) -> Any:
+    def report(self, **options: object) -> Any:
         """Make a page about graph, run and forest; see :func:`dfmst.report`."""
         return import_module("dfmst").report(self, **options)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import is_several
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Vertex, Vertices
 from dfmst._edges.vertex_list import VertexList, find_ids, find_places
 from dfmst._engines import Engine, host_engine
@@ -20,8 +19,7 @@ from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError
 
 
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def rooted(
     edges: FrameT,
     source: Columns = "source",
@@ -91,7 +89,7 @@ def rooted(
         return _rooted_frame(forest, request.columns.weight, root)  # type: ignore[no-any-return]
 
 
-def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: Any) -> Frame:
+def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: object) -> Frame:
     """Root the trees, and describe the way from every vertex to its root."""
     engine, xp, roots = forest.engine, forest.engine.xp, tree_roots(forest, root)
     trees = root_trees(engine, forest.source, forest.target, roots)
@@ -110,8 +108,7 @@ def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: Any) -> Frame
     return forest.listed.frame(ids, more)
 
 
-@driven("edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "edges")
 def path(
     edges: FrameT,
     source: Columns = "source",

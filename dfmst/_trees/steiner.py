@@ -6,7 +6,6 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.read import read_table
@@ -27,8 +26,7 @@ _FAR = int(np.iinfo(np.uint64).max)
 _GRAIN = 16  # vertices of a front that a thread takes at a time
 
 
-@driven("edges")
-@with_options("memory", Running)
+@with_options("memory", Running, "edges")
 def steiner_tree(
     edges: FrameT,
     source: Columns = "source",

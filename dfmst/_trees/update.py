@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.composed import compose
 from dfmst._edges.conditions import group_codes, group_entries
@@ -44,8 +43,7 @@ from dfmst.formats.provenance import Provenance, read_provenance, with_provenanc
 _NO_ROW = int(np.iinfo(np.uint32).max)
 
 
-@driven("forest", "new_edges")
-@with_options("memory", Solving)
+@with_options("memory", Solving, "forest", "new_edges")
 def update(
     forest: FrameT,
     new_edges: FrameT | None = None,

@@ -22,7 +22,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
 from dfmst._edges.composed import compose
 from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
@@ -46,8 +45,7 @@ _CALLS = 1 << 17  # rows that take as long as the further calls
 _FEW = 32  # a window's share of all vertices, below which its vertices are numbered anew
 
 
-@driven("edges")
-@with_options("memory", Options)
+@with_options("memory", Options, "edges")
 def windows(
     edges: FrameT,
     source: Columns = "source",
@@ -128,7 +126,7 @@ def windows(
     return _forests(series, times, begins, ends)
 
 
-def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: Any) -> tuple[Array, Array]:
+def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: object) -> tuple[Array, Array]:
     """Return the begins and ends of all windows, ascending; `bounds` are the earliest and the latest time."""
     if not len(bounds):
         return bounds, bounds

@@ -57,11 +57,11 @@ class Trace:
     records: list[dict[str, Any]] = field(default_factory=list)
     counts: bool = True
 
-    def round(self, **quantities: Any) -> None:
+    def round(self, **quantities: object) -> None:
         """Begin a round's record."""
         self.records.append({"round": len(self.records) + 1, **quantities})
 
-    def add(self, **quantities: Any) -> None:
+    def add(self, **quantities: object) -> None:
         """Add quantities to the current round."""
         self.records[-1].update(quantities)
 

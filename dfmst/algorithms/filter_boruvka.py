@@ -171,12 +171,15 @@ def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
     return least, greatest
 
 
-_TAKEN = 8  # edges that a thread of `take_edges` takes
 _COUNTED = 1 << 14  # rows that predict the length of the second list
 _DEVIATIONS = 5  # by which it may be longer
 _TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
-_OFFERED = 4  # records that a thread of `offer_records` takes
-_NAMED = constants_of("filter_boruvka")  # places of the counters, and the share of vertices below which all are cleared
+_NAMED = constants_of("filter_boruvka")  # places of the counters, and sizes
+
+
+def threads_for(length: int, each: str) -> int:
+    """Return the number of threads that take so many edges `each`, a constant of the kernels' text."""
+    return _NAMED["TILE"] * -(-length // (_NAMED["TILE"] * _NAMED[each]))
 
 
 class Side(NamedTuple):
@@ -265,7 +268,7 @@ class Worklist:
         self._begun = False
         listed = (self._best[0], self._records[0], self._capacity, self._counter("FIRST"))
         columns = (*self._edges, *self._side, self.parent if self._side.above else None, self._giant, *listed)
-        self._engine.launch("take_edges", -(-len(self._table) // _TAKEN), *columns)
+        self._engine.launch("take_edges", threads_for(len(self._table), "TAKEN_EACH"), *columns)
 
     def component_of(self, row: int) -> Array:
         """Flag the vertices in the component of a row's first end; every vertex points at its root.
@@ -326,7 +329,7 @@ class Worklist:
         vertices = self._table.vertices
         by_records = _NAMED["CLEAR_SHARE"] * bound < vertices
         self._launch("join_records", now, by_records)(bound if by_records else max(bound, vertices))
-        self._launch("offer_records", now, False)(-(-bound // _OFFERED))
+        self._launch("offer_records", now, False)(threads_for(bound, "OFFERED_EACH"))
 
     def _launch(self, kernel: str, now: int, by_records: bool) -> Callable[[int], None]:
         """Prepare a launch of one of the two kernels; only the count changes from round to round."""

@@ -105,7 +105,7 @@ def _solve_view(engine: Engine, view: View, columns: EdgeColumns, steps: Steps, 
     return view.take(None, engine.xp.sort(rows))
 
 
-def _numbered(engine: Engine, source: Any, target: Any) -> tuple[Array, Array]:
+def _numbered(engine: Engine, source: Any, target: object) -> tuple[Array, Array]:
     """Number ids without a kernel: on the host by Arrow, on a GPU by cuDF."""
     if not engine.on_host:
         numbered = factorize(engine, source, target, in_order=False)

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -177,7 +178,7 @@ class Prim:
         return found, joined, trees
 
 
-def _counters(xp: Any) -> Array:
+def _counters(xp: ModuleType) -> Array:
     """Return cleared counters of both forms, by the names of the kernels' text."""
     counters: Array = xp.zeros(constants_of("common")["TREE_COUNTERS"], np.uint64)
     return counters

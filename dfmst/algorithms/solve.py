@@ -7,19 +7,23 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._edges.edge_table import ChecksFailed, EdgeTable, Input
+from dfmst._edges.edge_table import ChecksFailed, EdgeTable, Input, move_table
 from dfmst._edges.vertices import check_capacity
-from dfmst._engines import Engine
+from dfmst._engines import Engine, host_engine, release_memory
 from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
 from dfmst.algorithms.base import Trace
-from dfmst.errors import did_you_mean
+from dfmst.errors import CapacityError, did_you_mean
 
 if TYPE_CHECKING:
     from dfmst._edges.read import EdgeColumns
     from dfmst._edges.view import View
 
 _SLICE = 1 << 31  # rows of a table that has more of them than positions of 32 bits number
+_LEAST_SLICE = 1 << 16  # rows of a table that a GPU has no memory for: fewer would save nothing
+_LEFT = 7 / 8  # share of rows in the forests of slices above which slices do not help
 
 #: Gives a context manager for each step of the pipeline by its name, to time it for example.
 Step: TypeAlias = Callable[[str], AbstractContextManager[object]]
@@ -72,26 +76,47 @@ def solve(
 
 def _run(engine: Engine, input: Input, algorithm: Algorithm, trace: Trace) -> Solved:
     rows = _find_rows(engine, input.table, algorithm, trace)
+    engine = host_engine(engine) if _is_away(engine, rows) else engine
     if input.forced is not None and len(input.forced):
         rows = engine.xp.sort(engine.xp.concatenate([rows, engine.from_host(input.forced)]))
     return Solved(input, rows, algorithm)
 
 
 def _find_rows(engine: Engine, table: EdgeTable, algorithm: Algorithm, trace: Trace) -> Array:
-    """Return the forest's rows; if positions of 32 bits do not number all rows, by the forests of slices of the table.
+    """Return the forest's rows, in the memory of the table.
 
-    A row that is not in the forest of its slice is in no forest of the table, and the rows of all slices are still in
-    the order of the table.
+    If positions of 32 bits do not number all rows, or if a GPU lacks memory for them, slices of the table are solved
+    first. A row that is not in the forest of its slice is in no forest of the table, and the rows of all slices are
+    still in the order of the table. A table on the host goes to a GPU slice by slice.
     """
-    rows = len(table)
+    rows, size, lack = len(table), _SLICE, None
+    away = _is_away(engine, table.source)
     if rows <= ROW_LIMIT:
-        return algorithm.run(engine, table, trace)
-    begins = range(0, rows, _SLICE)
-    found = [algorithm.run(engine, table.part(begin, begin + _SLICE), trace) + begin for begin in begins]
-    left: Array = engine.xp.concatenate(found)
+        recorded = len(trace.records)
+        try:
+            with engine.guard():
+                found = algorithm.run(engine, move_table(engine, table) if away else table, trace)
+                return engine.to_host(found) if away else found
+        except CapacityError as error:
+            if engine.on_host or rows <= _LEAST_SLICE:
+                raise
+            lack, size = error.with_traceback(None), -(-rows // 128) * 64  # half; slices begin at whole words of flags
+            lack.__cause__ = lack.__context__ = None  # the frames of their tracebacks hold columns
+            del trace.records[recorded:]
+        release_memory()
+    begins = range(0, rows, size)
+    slices = [_find_rows(engine, table.part(begin, begin + size), algorithm, trace) + begin for begin in begins]
+    left: Array = (np if away else engine.xp).concatenate(slices)
+    if lack is not None and len(left) > _LEFT * rows:
+        raise lack
     if len(left) == rows:
         check_capacity(rows)
     return left[_find_rows(engine, table.take(left), algorithm, trace)]
+
+
+def _is_away(engine: Engine, column: Array) -> bool:
+    """Whether a column is on the host and the engine on a GPU."""
+    return not (engine.on_host or isinstance(column, engine.xp.ndarray))
 
 
 def solve_frame(

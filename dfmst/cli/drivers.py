@@ -208,7 +208,7 @@ def _find_on_cluster(job: Job, run: Run) -> Forest:
 
 def deliver(job: Job, forest: Forest, output: Any, run: Run) -> None:
     """Verify and write the forest, a stream's in one pass if both are requested; with no output, write nothing."""
-    form = job.to or (None if isinstance(output, Path) else "csv")
+    form = job.to or ("csv" if hasattr(output, "write") else None)
     in_one_pass = forest.driver == "stream" and job.verify and output is not None
     if job.verify:
         with run.show("verify", forest.source_rows):

@@ -38,6 +38,8 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         return tuple(to_path(ctx, param, name) for name in value)
     if not value:
         raise click.BadParameter("the name is empty.", ctx, param)
+    if "://" in value:
+        return _address(ctx, param, value)
     if param.name in _READ and value in STANDARD_INPUTS:
         return _copied(ctx, param, value)
     if param.name in ("inputs", "edges", "points") and value.startswith(DEMO) and not Path(value).exists():
@@ -54,6 +56,26 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     if value.endswith((os.sep, os.altsep or os.sep)):
         ctx.meta.setdefault(DIRECTORIES, set()).add(Path(value))
     return Path("-" if value == "/dev/stdout" and param.name == "output" else value)
+
+
+def _address(ctx: click.Context, param: click.Parameter, value: str) -> Path:
+    """Return the address of a file on another machine, which is opened with the command's storage options."""
+    from dfmst.formats import Access
+
+    try:
+        path = Access(ctx.meta.get("dfmst.storage_options")).path(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}.", ctx, param) from None
+    if value.endswith("/"):
+        ctx.meta.setdefault(DIRECTORIES, set()).add(path)
+    return path
+
+
+def _storage_options(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    pairs = [text.partition("=") for text in value]
+    if not all(name and sign for name, sign, _ in pairs):
+        raise click.BadParameter("write it as KEY=VALUE.", ctx, param)
+    ctx.meta["dfmst.storage_options"] = {name: text for name, _, text in pairs} or None
 
 
 def _copied(ctx: click.Context, param: click.Parameter, name: str) -> Path:
@@ -126,6 +148,16 @@ def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
 
 debug_option = _flag(
     "--debug", expose_value=False, callback=_remember, help="Show the traceback of an error (so does DFMST_DEBUG=1)."
+)
+storage_option = click.option(
+    "--storage-option",
+    "storage_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    expose_value=False,
+    is_eager=True,  # before the addresses, which are opened with it
+    callback=_storage_options,
+    help="Option of the store of s3://, gs:// and az:// addresses: region=…, endpoint_url=…, key=…, secret=…",
 )
 _remembered = partial(click.option, expose_value=False, callback=_remember)
 inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)
@@ -272,6 +304,7 @@ GROUPS = {
     "Input": (
         *("format", "ignore_counts", "node_labels"),
         *("source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop", "text", "decimal", "thousands"),
+        "storage_options",
     ),
     "Output": ("output", "to", "json", "trace", "report"),
     "Picture of the report": ("points", "id", "coordinates", "color", "title"),

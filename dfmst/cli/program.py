@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import click
 
 from dfmst.cli.console import note
-from dfmst.cli.options import debug_option, remembered
+from dfmst.cli.options import debug_option, remembered, storage_option
 from dfmst.errors import (
     CapacityError,
     ClusterError,
@@ -56,8 +56,8 @@ class Program(click.Group):
             return super().make_context(*args, **kwargs)
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, which takes ``--debug`` as well."""
-        super().add_command(debug_option(cmd), name)
+        """Add a command, which takes ``--storage-option`` and ``--debug`` as well."""
+        super().add_command(debug_option(storage_option(cmd)), name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -265,7 +265,8 @@ def _dedupe_stream(job: Job, on: list[Any], batches: Batches) -> None:
         elif dfmst.formats.format_of_suffix(target) == "parquet":
             from pyarrow.parquet import read_metadata
 
-            footer = read_metadata(target)
+            with target.open("rb") as file:
+                footer = read_metadata(file)
             run.figures, run.text = _group_summary(footer.schema.to_arrow_schema(), footer.num_rows)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,8 +17,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.directories import TemporaryDirectory, cannot, is_trusted, naming, remove_tree
+from dfmst.formats.addresses import COMPLETE, Address
+from dfmst.formats.directories import SpillDirectory, TemporaryDirectory, cannot, is_trusted, naming, remove_tree
 from dfmst.formats.files import open_native
+from dfmst.formats.stores import path_of
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
 _LETTERS = 50
@@ -32,7 +35,8 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
     ----------
     target
         Path of the output. An older file stays until the new one is complete, which takes its mode and owner. Of a
-        symbolic link the file is replaced. A device or a pipe is written directly.
+        symbolic link the file is replaced. A device or a pipe is written directly. A file for an address is temporary,
+        and uploaded at the end.
     own
         True if only this run writes to the directory of the target: a symbolic link is then not followed.
 
@@ -55,7 +59,11 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
     ...     sorted(file.name for file in Path(folder).iterdir())
     ['edges.csv']
     """
-    path = Path(target)
+    path = path_of(target)
+    if isinstance(path, Address):
+        with _uploaded(path, os.fspath(target).endswith("/")) as part:
+            yield part
+        return
     if not own and path.exists() and not path.is_file() and not path.is_dir():
         # A rename would replace the device. The target of /dev/stdout may be a pipe, which has no path of its own.
         with _naming(target):
@@ -81,6 +89,23 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
         yield part
         _copy_owner(part, before)
         part.replace(final)
+
+
+@contextmanager
+def _uploaded(target: Address, is_directory: bool) -> Iterator[Path]:
+    """Yield a temporary file of this machine, and upload it at the end."""
+    if is_directory or target.is_dir():
+        raise OutputError(f"{target} is a directory", "name a file in it")
+    target.check_store()
+    folder = SpillDirectory(tempfile.gettempdir())
+    try:
+        part = folder.path / "output"
+        part.touch()
+        with _naming(part):
+            yield part
+        target.upload(part)
+    finally:
+        folder.remove()
 
 
 def _part(final: Path, stack: ExitStack) -> Path:
@@ -123,9 +148,20 @@ def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
 def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
     """Yield a temporary directory next to the target, and rename it to the target at the end.
 
-    With a token, several processes fill the same temporary directory, which its name contains.
+    With a token, several processes fill the same temporary directory, which its name contains. Objects cannot be
+    renamed: a directory of them is complete if it holds the object ``_SUCCESS``.
     """
-    check_directory(target)
+    check_directory(target, resumes=token is not None)
+    place = path_of(target)
+    if isinstance(place, Address):
+        try:
+            yield place
+            with _uploaded(place / COMPLETE, False):
+                pass
+        except BaseException:
+            place.remove_files()
+            raise
+        return
     final = Path(os.path.realpath(target))
     before = final.stat() if final.exists() else None
     with ExitStack() as stack:
@@ -158,18 +194,20 @@ def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     OutputError
         If its directory is missing, it is a directory itself or one of the inputs, or it is inside one of them.
     """
-    path = Path(target)
+    path = path_of(target)
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a directory", "name a file in it")
     _check_parent(path)
-    for other in map(Path, inputs):
-        if other.exists() and path.exists() and path.samefile(other):
+    for other in map(path_of, inputs):
+        if type(path) is type(other) and other.exists() and path.exists() and path.samefile(other):
             raise OutputError(f"{path} is also an input ({other})", "write to another file")
         _check_outside(path, other)
 
 
 def _check_parent(path: Path) -> None:
-    if not path.parent.is_dir():
+    if isinstance(path, Address):
+        path.check_store()
+    elif not path.parent.is_dir():
         exists = path.parent.exists()
         reason = f"{path.parent} is not a directory" if exists else f"the directory {path.parent} does not exist"
         raise OutputError(f"cannot write {path}: {reason}", "create the directory first, or name another")
@@ -177,17 +215,23 @@ def _check_parent(path: Path) -> None:
 
 def _check_outside(path: Path, other: Path) -> None:
     """Raise if a path is inside an input directory: the next run would read it."""
-    if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
+    if type(path) is type(other) and other.is_dir() and path.resolve().is_relative_to(other.resolve()):
         raise OutputError(f"{path} is inside the input directory {other}", "write to another directory")
 
 
-def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raise if a directory cannot be created at a path: it exists and is not empty, or its parent is missing."""
-    path = Path(target)
+def check_directory(
+    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, resumes: bool = False
+) -> None:
+    """Raise if a directory cannot be created at a path: it exists and is not empty, or its parent is missing.
+
+    A run that resumes finds the objects that it has written, if they are not complete.
+    """
+    path = path_of(target)
     _check_parent(path)
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+    left = resumes and isinstance(path, Address) and not (path / COMPLETE).exists()
+    if not left and path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
-    for other in map(Path, inputs):
+    for other in map(path_of, inputs):
         _check_outside(path, other)
 
 

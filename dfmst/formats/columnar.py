@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -16,8 +17,11 @@ import pyarrow.parquet
 from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import missing_columns
+from dfmst.errors import FormatError, missing_columns
+from dfmst.formats.addresses import files_under
+from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
+from dfmst.formats.stores import path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
@@ -64,6 +68,13 @@ def common_columns(
     return common, typed
 
 
+def columns_of_dataset(dataset: Any, paths: Sequence[Path]) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
+    """Return the same of a dataset, whose files these are; raise ValueError if it has a filter."""
+    parts = [part.partition_expression for part in dataset.get_fragments()]
+    values = map(import_module("pyarrow.dataset").get_partition_keys, parts)
+    return CommonSchema([("the dataset", dataset.schema)]), dict(zip(paths, values, strict=True))
+
+
 def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
     folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
     return {} if folder is None else path_values(path.relative_to(folder))
@@ -71,7 +82,7 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
 
 def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    parts = Path(path).parts[:-1]
+    parts = path_of(path).parts[:-1]
     pairs = [part.split("=", 1) for part in parts if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
@@ -80,20 +91,45 @@ def parquet_files(folder: Path) -> list[Path]:
     """List the Parquet files under a directory by name.
 
     Files and directories that start with a dot or an underscore are ignored, and files of zero bytes. A file without a
-    suffix, as Hive writes it, is Parquet if it begins so.
+    suffix, as Hive writes it, is Parquet if it begins so. The folder of a table with a log is refused: files that the
+    log does not name hold rows that were deleted.
     """
+    found = files_under(folder)
+    _refuse_table(folder, [path for path, _ in found])
     paths = sorted(
         path
-        for path in folder.rglob("*")
+        for path, size in found
         if path.suffix.lower() in ("", *SUFFIXES)
-        and path.is_file()
         and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        and path.stat().st_size
+        and size
         and (path.suffix or is_parquet(path))
     )
     if not paths:
         raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
+
+
+#: Kind of a table, the folder of its log, how names of files there end, and the table's rows for a stream.
+_LOGS = (
+    ("Delta Lake", "_delta_log", "", "deltalake.DeltaTable({0}).to_pyarrow_dataset()"),
+    ("Iceberg", "metadata", ".metadata.json", "lambda: catalog.load_table(NAME).scan().to_arrow_batch_reader()"),
+)
+
+
+def _refuse_table(folder: Path, found: Iterable[Path]) -> None:
+    """Raise if a folder is a table with a log, or a part of one, or holds one."""
+    root = whole = folder.absolute()
+    while (root.name == "data" or "=" in root.name) and root.parent.name:
+        root = root.parent
+    logs = [] if root == whole else [root / name for _, name, *_ in _LOGS]
+    for path in (*(path for log in logs if log.is_dir() for path in log.iterdir()), *found):
+        for kind, name, ending, rows in _LOGS:
+            if path.parent.name == name and path.name.endswith(ending):
+                table = path.parent.parent
+                place = "" if table.absolute() == whole else f" in {table}"
+                call = f"dfmst.stream.minimum_spanning_forest({rows.format(repr(str(table)))})"
+                message = f"a table of {kind}{place}, whose log says which files hold its rows"
+                raise problem(folder, message, hint=f"read the rows by its log, in Python: {call}")
 
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:
@@ -117,9 +153,42 @@ _LEAST_ROWS = 1 << 10
 _BUFFER = 1 << 18  # bytes read at a time; with pre_buffer PyArrow would keep a whole row group in memory
 
 
-def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
-    """Open a Parquet file whose columns are read piece by piece."""
-    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
+def open_buffered(file: Any, *, as_texts: bool = False) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file whose columns are read piece by piece; `as_texts` reads dictionaries of texts as texts.
+
+    All columns then have Parquet's own types. PyArrow would take seven times the bytes of a dictionary, and twice the
+    time, as each batch gets the whole dictionary of its row group.
+    """
+    footer = _footer_without_types(file) if as_texts else None
+    return pyarrow.parquet.ParquetFile(file, metadata=footer, pre_buffer=False, buffer_size=_BUFFER)
+
+
+_TYPES = b"ARROW:schema"  # name of Arrow's types in a footer
+_MAGIC = b"PAR1"
+
+
+def _footer_without_types(file: Any) -> pyarrow.parquet.FileMetaData:
+    """Read a footer in which Arrow's types have another name, so that PyArrow does not find them."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(end - 8)
+    file.seek(end - 8 - int.from_bytes(file.read(4), "little"))
+    before, name, after = file.read().rpartition(_TYPES)
+    return pyarrow.parquet.read_metadata(pa.BufferReader(_MAGIC + before + name.lower() + after))
+
+
+def dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
+    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
+    return max(sizes, default=0)
+
+
+def _dictionary(column: Any) -> int:
+    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
+        return 0
+    numbers = int(column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset))
+    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
 
 
 def refuse_unreadable(
@@ -164,8 +233,12 @@ class TableSize(NamedTuple):
 def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
     """Read the footer of a Parquet file."""
     hint = f"{_HINT}; convert other formats with dfmst convert"
-    with refusing_damage(path, _KIND, hint), open_native(path) as file:
-        return pyarrow.parquet.read_metadata(file)
+    try:
+        with refusing_damage(path, _KIND, hint), open_native(path) as file:
+            return pyarrow.parquet.read_metadata(file)
+    except FormatError:
+        format_of_file(GraphFile(path_of(path)))  # raises if the format has a fix of its own
+        raise
 
 
 def parquet_size(

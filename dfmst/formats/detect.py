@@ -14,6 +14,7 @@ import pyarrow.ipc
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.files import FileName, GraphFile, existing_path, open_native
 from dfmst.formats.node_files import has_dictionary
+from dfmst.formats.stores import path_of
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
@@ -108,7 +109,7 @@ def format_of_suffix(path: FileName) -> str | None:
     >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
     ('matrix-market', None)
     """
-    return next((known.name for known in READ if _suffix(Path(path)) in known.suffixes), None)
+    return next((known.name for known in READ if _suffix(path_of(path)) in known.suffixes), None)
 
 
 def _suffix(path: Path) -> str:
@@ -140,10 +141,11 @@ _ARROW_ROW = 24  # bytes of a row of an Arrow stream, or of a compressed file
 
 def size_in_memory(path: FileName) -> tuple[int, int]:
     """Return the rows of a file, and their bytes in memory: of Parquet by its footers, of other formats by its size."""
-    if Path(path).is_dir():
+    path = path_of(path)
+    if path.is_dir():
         from dfmst.formats.columnar import parquet_files  # slow to import
 
-        rows, sizes = zip(*map(size_in_memory, parquet_files(Path(path))), strict=True)
+        rows, sizes = zip(*map(size_in_memory, parquet_files(path)), strict=True)
         return sum(rows), sum(sizes)
     file = GraphFile(existing_path(path))
     name, size = format_of_file(file), file.path.stat().st_size
@@ -230,6 +232,13 @@ REFUSED = (
     ),
     Refused("GDF", (".gdf",), _sign(rb"nodedef\s*>"), "keep the rows after 'edgedef>' as a CSV file, with a header"),
     Refused("VNA", (".vna",), _sign(rb"\*\s*(?:node|tie)\b"), "keep the rows after '*tie data' as an edge list"),
+    Refused(
+        "DuckDB",
+        (".duckdb", ".ddb"),
+        _sign(rb".{0,8}DUCK..\0{6}"),
+        "base = duckdb.connect(PATH, read_only=True); "
+        "dfmst.stream.minimum_spanning_forest(lambda: base.table(NAME).to_arrow_reader())",
+    ),
     Refused("LEMON", (".lgf",), _sign(rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b"), "keep its @arcs as an edge list"),
 )
 # Refused as well, but only if the first lines are not those of a format that is read.

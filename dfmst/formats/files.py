@@ -10,7 +10,7 @@ import re
 import tempfile
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -30,6 +30,8 @@ from dfmst.errors import (
     missing_columns,
     printable,
 )
+from dfmst.formats.addresses import Address
+from dfmst.formats.stores import Access, path_of
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
@@ -38,12 +40,12 @@ PIECE_BYTES = 64 << 10
 ROWS_IN_A_BATCH = 1 << 18  # of formats that are not text
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
-OPENERS: dict[str | None, Callable[[Path], Any]] = {
-    None: lambda path: path.open("rb", buffering=0),
+OPENERS: dict[str | None, Callable[[Any], Any]] = {
+    None: nullcontext,
     "gzip": gzip.open,
     "xz": lzma.open,
     "bzip2": bz2.open,
-    "zstd": lambda path: pa.CompressedInputStream(open_native(path), "zstd"),
+    "zstd": lambda file: pa.CompressedInputStream(file, "zstd"),
 }
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
 #: End of hints for counts that are wrong.
@@ -147,7 +149,7 @@ class GraphFile:
         """Yield the uncompressed bytes in small pieces."""
         compression = self.compression
         size = min(PIECE_BYTES, self.block_bytes)
-        with OPENERS[compression](self.path) as stream:
+        with self.path.open("rb", buffering=0) as file, OPENERS[compression](file) as stream:
             # read1 returns available bytes, so that a cut stream yields its last lines before it fails.
             read = getattr(stream, "read1", stream.read)
             while True:
@@ -218,7 +220,7 @@ class Line:
 LONGEST_QUOTE = 60  # characters
 
 
-def paths_of(files: Any, argument: str = "path") -> list[Path]:
+def paths_of(files: Any, argument: str = "path", opened_by: Access | None = None) -> list[Path]:
     """Return the paths of a file, or of several; `argument` is the caller's."""
     names = [files] if isinstance(files, (str, os.PathLike)) else files
     names = list(names) if isinstance(names, Iterable) else [names]
@@ -226,12 +228,19 @@ def paths_of(files: Any, argument: str = "path") -> list[Path]:
     if wrong:
         message = f"{argument} holds {wrong[0]!r}, which is not the name of a file"
         raise UnsupportedFrameError(message, f"pass a path or a list of paths as {argument}=")
-    return list(map(Path, names))
+    return list(map((opened_by or Access()).path, names))
+
+
+def paths_of_dataset(dataset: Any) -> list[Path]:
+    """Return the files of a dataset of PyArrow; other objects have none."""
+    if not (hasattr(dataset, "scanner") and hasattr(dataset, "files")):
+        return []
+    return list(dict.fromkeys(map(Access(filesystem=dataset.filesystem).path, dataset.files)))
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:
     """Return the path of a file or directory; raise if it does not exist."""
-    path, hint = Path(name), "check the name, and the directory you are in"
+    path, hint = path_of(name), "check the name, and the directory you are in"
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -271,7 +280,7 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
         if not _asks_too_much(error) and (fault := machine_fault(error)) is not None:
             raise fault from error
         reason = str(error).partition("\n")[0] or "it asks for more memory than there is"
-        raise problem(Path(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
+        raise problem(path_of(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
 
 
 _MUCH = 1 << 30  # bytes; batches are far smaller
@@ -292,7 +301,9 @@ def at_line(error: FormatError, path: Path, line: int) -> FormatError:
 
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
-    """Open a file with PyArrow, also if its name is not UTF-8."""
+    """Open a file with PyArrow, also if its name is not UTF-8 or it is an address."""
+    if isinstance(path, Address):
+        return path.native()
     return pa.OSFile(os.fsencode(path), mode)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, ColumnName
+from dfmst._common.types import Array, EdgeNames
 from dfmst.errors import FormatError, InvalidEdgesError
 
 
@@ -106,9 +106,7 @@ class Provenance:
                 columns[name] = literal_eval(column)
         return columns
 
-    def require(
-        self, what: str, names: tuple[ColumnName, ColumnName, ColumnName], maximum: bool, conditions: Sequence[str] = ()
-    ) -> None:
+    def require(self, what: str, names: EdgeNames, maximum: bool, conditions: Sequence[str] = ()) -> None:
         """Raise InvalidEdgesError if a forest was made with other columns or conditions, or in another order."""
         if list(map(str, self.names)) != list(map(str, names)):  # version 0.2 wrote lists as text
             recorded, wanted = (", ".join(map(repr, columns)) for columns in (self.names, names))

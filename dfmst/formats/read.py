@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib import import_module
@@ -28,6 +28,7 @@ from dfmst.formats.files import (
     is_parquet,
     paths_of,
 )
+from dfmst.formats.stores import Access, path_of
 
 _OPENERS = {known.name: known.opener for known in READ}
 FORMATS = tuple(sorted(_OPENERS))
@@ -56,6 +57,8 @@ def open_edges(
     counts: Counts = "check",
     labels: bool | None = None,
     block_bytes: int = BLOCK_BYTES,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     progress: bool | ReadProgress | None = None,
     note: Callable[[str], object] | None = None,
 ) -> pa.RecordBatchReader:
@@ -68,7 +71,8 @@ def open_edges(
     path
         The file, plain or compressed with gzip, xz, zstd or bzip2 (by its bytes, not its
         name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
-        other. Types that differ become one that holds all values.
+        other. Types that differ become one that holds all values. A path may be an address, such as
+        ``"s3://bucket/edges.csv.gz"`` or ``"https://host/edges.gr"``.
     format
         One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
     source, target, weight
@@ -91,6 +95,8 @@ def open_edges(
         of one only count its own nodes.
     block_bytes
         Bytes of uncompressed text in a batch.
+    storage_options, filesystem
+        How addresses are opened, as for :func:`dfmst.stream.minimum_spanning_forest`.
     progress
         True for a bar, or a function that is called after every batch with the file and the number of rows read so
         far, of all files.
@@ -125,7 +131,8 @@ def open_edges(
     """
     columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
     roles = Roles.of(columns, decimal, thousands)
-    return open_table(path, format, roles, counts, labels, block_bytes=block_bytes, progress=progress, note=note)
+    paths = paths_of(path, opened_by=Access(storage_options, filesystem))
+    return open_table(paths, format, roles, counts, labels, block_bytes=block_bytes, progress=progress, note=note)
 
 
 def open_table(
@@ -268,7 +275,9 @@ def read_edges(path: FileName | Sequence[FileName], format: str | None = None, *
 
     Parameters
     ----------
-    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, block_bytes, progress, note
+    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, block_bytes, storage_options
+        As for :func:`open_edges`.
+    filesystem, progress, note
         As for :func:`open_edges`.
 
     Returns
@@ -297,7 +306,8 @@ def read_edges(path: FileName | Sequence[FileName], format: str | None = None, *
     ...     read_edges(path, source="a", target="b", weight="km").to_pydict()
     {'a': ['07'], 'b': ['7'], 'km': [40], 'zip': ['01067']}
     """
-    return read_all(open_edges(path, format, **options), path)
+    paths = paths_of(path, opened_by=Access(options.pop("storage_options", None), options.pop("filesystem", None)))
+    return read_all(open_edges(paths, format, **options), paths)
 
 
 def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], *, solve: bool = False) -> pa.Table:
@@ -329,7 +339,7 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
     """
     paths = paths_of(path)
     free, batches, rows, taken, dictionaries = free_memory(), [], 0, 0, set[int]()
-    sizes, more = [size_in_memory(name) for name in paths if is_parquet(Path(name))], _SOLVE * solve
+    sizes, more = [size_in_memory(name) for name in paths if is_parquet(path_of(name))], _SOLVE * solve
     count = sum(count for count, _ in sizes)
     size = sum(size for _, size in sizes) + more * count
     if free is not None and size > free:
@@ -360,7 +370,7 @@ def no_room(paths: Sequence[FileName], rows: int, size: int, free: int) -> Capac
     more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
     message = f"{paths[0]}{more}: {rows:,} rows take {size:,} bytes in memory, and {free:,} bytes are free"
     call = f"{str(paths[0])!r}"
-    if not is_parquet(Path(paths[0])):
+    if not is_parquet(path_of(paths[0])):
         call = f"lambda: dfmst.formats.open_edges({call})"
     hint = f"read them in batches: dfmst.stream.minimum_spanning_forest({call})"
     words = "find the forest first, in batches: dfmst forest IN -o forest.parquet --memory-limit auto"

@@ -6,7 +6,7 @@ import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
+from dfmst.formats.stores import located, path_of
 from dfmst.formats.text_rows import POINTED
 from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
 
@@ -31,7 +32,14 @@ _PLAIN = pyarrow.ipc.IpcWriteOptions(compression="zstd")
 _DELTAS = pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=True)
 
 
-def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
+def write_edges(
+    edges: Frame,
+    path: str | os.PathLike[str] | BinaryIO,
+    format: str | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
+) -> None:
     """Write a table of edges, batch by batch; the file appears only when it is complete.
 
     Parameters
@@ -40,11 +48,14 @@ def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: s
         A ``pyarrow.RecordBatchReader``, a ``pyarrow.Table``, or any frame with an Arrow stream.
     path
         The file. Text is compressed if the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``. Or a binary
-        stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named.
+        stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named. Or an address, such
+        as ``"s3://bucket/edges.parquet"``: a temporary file of this machine is uploaded at the end.
     format
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream if the name ends in
         ``.arrows``, else a file, also known as Feather), ``"csv"`` or ``"tsv"`` (geometries of GeoParquet and
         GeoArrow as WKT); ``None``: from the name.
+    storage_options, filesystem
+        How an address is opened, as for :func:`dfmst.stream.minimum_spanning_forest`.
 
     Raises
     ------
@@ -65,7 +76,7 @@ def write_edges(edges: Frame, path: str | os.PathLike[str] | BinaryIO, format: s
     2,3,1.5
     <BLANKLINE>
     """
-    write_table(edges, path, format)
+    write_table(edges, located(path, storage_options, filesystem), format)
 
 
 def write_table(
@@ -75,7 +86,7 @@ def write_table(
     if not isinstance(path, (str, os.PathLike)):
         _write_through(edges, path, format, ascending)
         return
-    target = Path(path)
+    target = path_of(path)
     name = check_format(target, format)
     try:
         reader = edges if isinstance(edges, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(edges)
@@ -108,7 +119,7 @@ def _write_through(edges: Frame, stream: BinaryIO, format: str | None, ascending
 
 def check_format(path: str | os.PathLike[str], format: str | None = None) -> str:
     """Return the format of a file to write."""
-    target = Path(path)
+    target = path_of(path)
     name = format_of_suffix(target) if format is None else format
     if isinstance(name, str) and name in WRITERS:
         return name

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Column, ColumnName, Frame
+from dfmst._common.types import Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.frames import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -120,7 +120,7 @@ def _attribute(name: ColumnName, column: Column) -> list[Any]:
     return listed
 
 
-def _occurring(ends: dict[Any, Any], names: tuple[ColumnName, ColumnName]) -> pa.Array:
+def _occurring(ends: dict[Any, Any], names: EndNames) -> pa.Array:
     """The ids of both columns in order of their first appearance, row by row."""
     first, second = ends[names[0]], ends[names[1]]
     try:

@@ -74,7 +74,7 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     return pa.table(columns) if view is None else view.build_arrow(columns)
 
 
-def _values(matrix: Any) -> tuple[Array, FrameView | None]:
+def _values(matrix: object) -> tuple[Array, FrameView | None]:
     """The entries, and the frame that they come from."""
     if not hasattr(matrix, "__array__") and hasattr(matrix, "__dlpack__"):
         try:
@@ -139,7 +139,7 @@ def _check_symmetric(values: Array) -> None:
         raise InvalidEdgesError(message, "make it symmetric first, for example (matrix + matrix.T) / 2")
 
 
-def _distances(entries: Array, distance: Any) -> Array:
+def _distances(entries: Array, distance: object) -> Array:
     if distance is None:
         return entries
     if isinstance(distance, str) and distance == "mantegna":

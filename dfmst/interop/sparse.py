@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import one_name, stored_entries, whole_number, yes_or_no
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame, SparseMatrix
 from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to_arrow
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
@@ -19,7 +19,7 @@ from dfmst.interop.labels import labels_of, named, places_of
 __all__ = ["from_sparse", "to_sparse"]
 
 
-def from_sparse(matrix: Any, *, ids: Column = None, symmetric: bool | None = None) -> Any:
+def from_sparse(matrix: SparseMatrix, *, ids: Column = None, symmetric: bool | None = None) -> Any:
     """Return the entries of a sparse matrix as an edge table.
 
     SciPy's own spanning tree takes zeros for missing edges, and adds parallel ones; here both are edges.
@@ -173,7 +173,7 @@ def to_sparse(
     return coo_array((values, (places[0], places[1])), shape=(size, size))
 
 
-def _size(shape: Any) -> int:
+def _size(shape: object) -> int:
     sizes = [whole_number("shape", each) for each in (shape if isinstance(shape, (tuple, list)) else [shape])]
     if len(set(sizes)) != 1 or len(sizes) > 2 or not 0 <= sizes[0] < 1 << 63:
         raise InvalidEdgesError(f"shape is {shape!r}", "pass the number of vertices")

@@ -1,9 +1,11 @@
-"""The gallery: a build runs every example, and shows its picture, or the text that it prints, next to its code."""
+"""The gallery: a build runs every example, and shows its picture, and the text that it prints, next to its code.
+
+The picture of a script that draws none is that of its forest, as a report has it.
+"""
 
 from __future__ import annotations
 
 import ast
-import html
 import io
 import os
 import subprocess
@@ -11,9 +13,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from textwrap import TextWrapper
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -25,10 +25,10 @@ __all__ = ["setup"]
 LEFT_OUT = {"build_cities"}
 #: Scripts that need GPUs, Java, or libraries of hundreds of megabytes: a build shows their code only.
 NOT_RUN = {"gpu_job", "ray_job", "spark_job"}
+JOB = Path(__file__).parents[1] / "_static" / "job.svg"  # edges in parts, and their forest
+_RUN = Path(__file__).with_name("run_example.py")
 _WORDS = {"duckdb": "DuckDB", "gpu": "GPU", "llm": "LLM"}  # of titles
 SIZE = (480, 300)  # of a thumbnail, pixels
-_COLUMNS = (34, 46, 62)  # of text on a thumbnail
-_SPACING = 1.5  # of its lines, in sizes of a letter
 _WIDEST = 3.2  # ratio of sides above which a picture is cut
 
 
@@ -38,6 +38,7 @@ class Result:
 
     printed: str  # empty if it did not run
     picture: bytes | None = None
+    drawing: str = ""  # SVG of its forest, if it wrote no picture
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -71,6 +72,8 @@ def _write_page(script: Path, folder: Path) -> str:
         if result.picture:
             (folder / f"{name}.png").write_bytes(result.picture)
             shown += [f"![{title}]({name}.png)", ""]
+        elif result.drawing:
+            shown += [f"![The forest]({thumbnail.name})", ""]
         if result.printed:
             shown += ["It prints:", "", "```text", result.printed.rstrip(), "```", ""]
         code = ["```{literalinclude} " + os.path.relpath(script, folder), ":language: python", "```", ""]
@@ -84,7 +87,7 @@ def run(script: Path) -> Result:
     A script whose library is not installed is not run; any other failure ends the build.
     """
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-P", "-W", "ignore", str(script.resolve()), folder]
+        command = [sys.executable, "-P", "-W", "ignore", str(_RUN), str(script.resolve()), folder]
         environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=300, check=False
@@ -94,56 +97,26 @@ def run(script: Path) -> Result:
         if done.returncode:
             raise ExtensionError(f"{script.name} failed:\n{done.stderr}")
         pictures = sorted(Path(folder).glob("*.png"))
-        return Result(done.stdout, pictures[0].read_bytes() if pictures else None)
+        drawing = Path(folder) / "forest.svg"
+        return Result(
+            done.stdout,
+            pictures[0].read_bytes() if pictures else None,
+            drawing.read_text(encoding="utf-8") if drawing.exists() else "",
+        )
 
 
 def _draw_thumbnail(result: Result, script: Path, folder: Path) -> Path:
-    """Write a small copy of the picture; of a script without one, a card with its output or its code."""
+    """Write a small copy of the picture; of a script that does not run, the picture of a job."""
     for old in folder.glob(f"{script.stem}.thumbnail.*"):
         old.unlink()
+    path = folder / f"{script.stem}.thumbnail.{'png' if result.picture else 'svg'}"
     if result.picture:
         from PIL import Image, ImageOps
 
         image = Image.open(io.BytesIO(result.picture)).convert("RGB")
         wide = image.width > _WIDEST * image.height
         small = ImageOps.fit(image, SIZE) if wide else ImageOps.pad(image, SIZE, color="white")
-        path = folder / f"{script.stem}.thumbnail.png"
         small.save(path, optimize=True)
-        return path
-    path = folder / f"{script.stem}.thumbnail.svg"
-    path.write_text(text_card(result.printed or _main_of(script)), encoding="utf-8")
+    else:
+        path.write_text(result.drawing or JOB.read_text(encoding="utf-8"), encoding="utf-8")
     return path
-
-
-def _main_of(script: Path) -> str:
-    """Return the text of the function `main`."""
-    text = script.read_text(encoding="utf-8")
-    main = next(node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "main")
-    return "\n".join(text.splitlines()[main.lineno - 1 : main.end_lineno])
-
-
-def text_card(text: str) -> str:
-    """Draw the first lines of a text as SVG, in the largest letters that show all of them."""
-    width, height = SIZE
-    columns, lines = next((pair for pair in map(partial(_wrapped, text), _COLUMNS) if pair[1]), (_COLUMNS[-1], []))
-    letter = (width - 32) / columns / 0.602
-    lines = lines or text.splitlines()[: int(height / letter / _SPACING)]
-    spans = (
-        f'<text x="16" y="{16 + letter * (0.8 + _SPACING * at):.1f}" xml:space="preserve">{html.escape(line)}</text>'
-        for at, line in enumerate(lines)
-    )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-    style = f"<style>text{{font:{letter:.1f}px monospace;fill:#d7e3e3}}</style>"
-    return f'{head}{style}<rect width="{width}" height="{height}" fill="#12302f"/>{"".join(spans)}</svg>\n'
-
-
-def _wrapped(text: str, columns: int) -> tuple[int, list[str]]:
-    """Return the lines of a text in a number of columns; none if they are too many, or a table would be broken."""
-    wrap = TextWrapper(columns, subsequent_indent="  ").wrap
-    lines = text.rstrip().splitlines()
-    is_table = any("  " in line.strip() for line in lines) or not text.isascii()
-    if is_table and max(map(len, lines)) > columns:
-        return columns, []
-    letter = (SIZE[0] - 32) / columns / 0.602
-    wrapped = lines if is_table else [part for line in lines for part in wrap(line) or [""]]
-    return columns, wrapped if len(wrapped) * letter * _SPACING <= SIZE[1] - 32 else []

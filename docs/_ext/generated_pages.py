@@ -45,6 +45,9 @@ ONE_ROUND = {
 #: Objects in place of the default ones, to show several rounds of a small graph.
 SHOWN = {"filter-boruvka": FilterBoruvka(light=2)}
 SKIPPED = {"machine", "packages"}
+_NAMES = re.compile(
+    r"^(## ([^\n:]*)[^\n]*\n\n```{eval-rst}\n(?:\.\. currentmodule:: dfmst\n)?)\.\. names:: (.*)$", re.MULTILINE
+)
 _CELLS = 8  # columns of a table; one with more is turned if that makes it narrower
 _EXAMPLES = re.compile(r"\]\((?:\.\./)+examples/(\w+)\.py\)")
 _RESULTS = re.compile(r"\]\((?:\.\./)+bench/results/cpu/(\w+)\.json\)")
@@ -77,21 +80,22 @@ def _link_pages(app: Sphinx, name: str, source: list[str]) -> None:
 
 def fill_reference(text: str) -> str:
     """Put lists of the public names of modules, and the table of options, in place of their marks."""
-    text = re.sub(r"^\.\. names:: (.*)$", lambda mark: "\n".join(_summary(mark[1].split())), text, flags=re.MULTILINE)
+    text = _NAMES.sub(lambda mark: mark[1] + "\n".join(_summary(mark[2], mark[3].split())), text)
     return text.replace("```{eval-rst}\n.. options::\n```", "\n".join(options_table()))
 
 
-def _summary(modules: list[str]) -> list[str]:
-    """List functions and classes of modules in the order of their exports; not those that `dfmst` has."""
-    names = []
+def _summary(title: str, modules: list[str]) -> list[str]:
+    """List functions and classes of `dfmst` that modules define, and those that only the modules export."""
+    names = [name for module in modules for name, home in vars(dfmst)["_HOME"].items() if home == module]
     for module in modules:
-        exported = import_module(module)
-        for name in exported.__all__:
+        exported = import_module(f"dfmst.{module}")
+        for name in [] if module.startswith("_") else exported.__all__:
             thing = getattr(exported, name)
-            listed = module == "dfmst" or thing is not getattr(dfmst, name, None)
-            if listed and (inspect.isclass(thing) or inspect.isroutine(thing)) and not name.endswith("Error"):
-                names.append(f"{module}.{name}".removeprefix("dfmst."))
-    return [".. autosummary::", "   :toctree: reference", "", *(f"   {name}" for name in names)]
+            is_listed = thing is not getattr(dfmst, name, None) and not name.endswith("Error")
+            if is_listed and (inspect.isclass(thing) or inspect.isroutine(thing)):
+                names.append(f"{module}.{name}")
+    options = ["   :toctree: reference", f"   :caption: {title}"]
+    return [".. autosummary::", *options, "", *(f"   {name}" for name in names)]
 
 
 def options_table() -> list[str]:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -90,6 +91,8 @@ def test_the_whole_session(tools, tmp_path):
     assert reported.pop("dask-cuda") == reported.pop("cugraph") == "left out"
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
         assert {"session.json", "logs/rows.log", "results/standin-1/rows.json"} <= {*packed.namelist()}
+        assert packed.namelist()[0] == "summary.txt"
+        assert packed.read("summary.txt").startswith(b"10 of 12 steps measured all. The others:\n")
     checks = {"memcheck", "initcheck", "synccheck"}
     assert set(reported) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
     assert set(reported.values()) == {"ok"}
@@ -142,6 +145,7 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
         "hangs": session.Step("hangs", 3, ["sh", "-c", "echo begun; sleep 900 & wait"]),
         "absent": session.Step("absent", 200, ["true"], "no-such-tool"),
         "skipped": session.Step("skipped", 200, [sys.executable, "-c", "print('no library'); raise SystemExit(77)"]),
+        "partly": session.Step("partly", 200, [sys.executable, "-c", "print('half'); raise SystemExit(75)"]),
     }
     begin = time.monotonic()
     found = {name: session.run(step, tmp_path / name, step.seconds) for name, step in steps.items()}
@@ -151,14 +155,15 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
         "hangs": ("out of time", "begun"),
         "absent": ("left out", "no-such-tool is not installed"),
         "skipped": ("left out", "no library"),
+        "partly": ("in part", "half"),
     }
-    assert "out of time" in session.table(list(found.values()))
+    assert "out of time" in session.summary(list(found.values()), 5).splitlines()[2]
 
 
 def test_no_time_left(bench, tmp_path, capsys):
     session = bench("gpu_session")
     assert session.main([str(tmp_path), "--seconds", "1"]) == 1
-    assert capsys.readouterr().out.count("not begun") == 12
+    assert capsys.readouterr().out.count("not begun") == 2 * 12  # all are among those that lack something
 
 
 def test_without_a_gpu_the_session_names_what_is_missing_and_stops(tmp_path):
@@ -223,13 +228,46 @@ def test_an_algorithm_that_fails_does_not_stop_the_others(bench):
             run=lambda *_: (_ for _ in ()).throw(MemoryError("out of memory allocating 64 bytes"))
         )
         record = rows.equal(engine, failing, table, expected)
-        assert (record["equal"], record["error"].partition(":")[0]) == (False, "CapacityError")
+        assert ("equal" in record, record["error"].partition(":")[0]) == (False, "CapacityError")
         assert rows.equal(engine, rows.REGISTRY["filter-boruvka"](), table, expected)["equal"]
     with standin.installed("cupy"):
         options = SimpleNamespace(shrink=14, seed=3, each=0.0)
         found = {one["algorithm"]: one for one in rows.others(engine, "erdos-renyi", options, (table, expected))}
-    assert found["dataframe"]["left_out"] == "needs cudf"
+    assert found.pop("dataframe")["left_out"] == "needs cudf"
     assert all(one["equal"] for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("records", "code", "said"),
+    [
+        ([{"equal": True}] * 2, 75, "2 compared, 0 differ, 0 failed, 0 left out"),
+        ([{"equal": False}, {"left_out": "needs cudf"}], 1, "1 compared, 1 differ, 0 failed, 1 left out"),
+        ([{"equal": True}, {"error": "CapacityError: ..."}], 1, "1 compared, 0 differ, 1 failed, 0 left out"),
+    ],
+)
+def test_errors_are_not_counted_as_differences(bench, tmp_path, monkeypatch, capsys, records, code, said):
+    rows = bench("gpu.rows")
+    all_runs = len(rows.GRAPHS) * (len(rows.DTYPES) + len(rows.REGISTRY) - 1)
+    monkeypatch.setattr(rows, "check", lambda *_: iter(records))
+    monkeypatch.setattr(rows, "describe_device", lambda xp: {"folder": "standin"})
+    monkeypatch.setattr(sys, "argv", ["rows", "-o", str(tmp_path), "--seed", "5"])
+    with standin.installed():
+        assert rows.main() == code
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == f"{said}, {all_runs - len(records)} not begun or not finished; seed: 5"
+
+
+def test_a_step_that_is_asked_to_end_says_how_far_it_came(bench):
+    def records():
+        yield 1
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+        yield 2
+
+    gpu = bench("gpu")
+    assert list(gpu.in_time(records(), 60)) == [1]
+    assert list(gpu.in_time(iter([1, 2]), 60)) == [1, 2]
+    assert list(gpu.in_time(iter([1, 2]), 0)) == []
 
 
 def test_all_steps_fit_into_ten_minutes(bench, tmp_path):

@@ -323,7 +323,7 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     standin_read = standin.cudf.read_parquet
     monkeypatch.setattr(standin.cudf, "read_parquet", read_parquet)
     run_on_gpu(monkeypatch, "read")
-    parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for path in paths]
+    parts: list[Any] = [FileRows(Path(path), ["a", "b", "w"]) for path in paths]
     request = Request.of("a", "b", "w", strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
     forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), request)
     chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
@@ -352,7 +352,7 @@ def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, t
         weight[1500] = float("nan")
     (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": [0] * 2000, "w": weight}), 1)
     with pytest.raises(dfmst.InvalidEdgesError, match=r"partition 0.*1500|1500.*partition 0"):
-        list(read_edges(CpuEngine(1), FileRows(path, ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
+        list(read_edges(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
 
 
 @pytest.mark.parametrize("kind", ["texts", "decimals", "too large"])
@@ -364,7 +364,7 @@ def test_other_files_are_decoded_on_the_host(on_gpu, monkeypatch, tmp_path, kind
     (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": ids[::-1], "w": weight}), 1)
     if kind == "too large":
         on_gpu.set_limit(on_gpu.used + 50_000)
-    tables = list(read_edges(CpuEngine(1), FileRows(path, ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
+    tables = list(read_edges(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
     assert sum(table.num_rows for table in tables) == 2000
 
 

@@ -22,8 +22,8 @@ from tests.support.gpu.standin.cudf import steps
 OWN = {
     "cupy": {"driver_memory", "reset", "traffic"},
     "cudf": {"Column", "StringDtype", "options", "pandas"},
-    "cupy.cuda": {"capability", "cooperative", "faults", "granted", "launches", "reset", "waits"},
-    "cupy.cuda.Stream": {"fault", "work_until", "write", "queue", "begun"},
+    "cupy.cuda": {"capability", "cooperative", "driver_version", "faults", "granted", "launches", "reset", "waits"},
+    "cupy.cuda.Stream": {"fault", "note", "work_until", "write", "queue", "begun"},
     "cupy.cuda.Event": {"moment", "done", "stream"},
     "cupy.cuda.MemoryPool": {"give", "limit", "peak", "take", "used"},
 }
@@ -50,6 +50,7 @@ PLACES = {
     "cudf.Index": standin.cudf.Index,
     "cudf.Series": standin.cudf.Series,
     "cudf.api.extensions": standin.cudf.api.extensions,
+    "cudf.api.types": standin.cudf.api.types,
 }
 #: Methods of cuDF that Narwhals calls, each with the arguments that it gives.
 STEPS = {
@@ -58,7 +59,9 @@ STEPS = {
     "cudf.core.groupby.groupby.DataFrameGroupBy": steps.StepGroups,
 }
 #: Made in another way than the stand-in's, or by CuPy and cuDF alone.
-CONSTRUCTED = {"ndarray", "Column", "Index", "RangeIndex", "Decimal128Dtype", "ListDtype", "StringDtype", "Event"}
+CONSTRUCTED = {"ndarray", "Column", "Index", "RangeIndex", "Decimal128Dtype", "Event"} | {
+    f"{name}Dtype" for name in ("Interval", "List", "String", "Struct")
+}
 #: Modules that the code takes from ``sys.modules`` or imports, and what it calls there.
 USED = {
     "cudf.pandas": ("as_proxy_object", "is_proxy_object"),

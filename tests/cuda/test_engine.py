@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
 import sys
 from typing import Any
 
@@ -44,19 +46,46 @@ def test_without_cupy(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said", "message", "hint"),
+    ("error", "message", "hint"),
     [
-        (
-            "count",
-            "cudaErrorInsufficientDriver: CUDA driver",
-            "finds no CUDA device: cudaErrorInsufficientDriver",
-            "cu13",
-        ),
-        (None, "", "finds no CUDA device", "engine='cpu'"),
-        ("nvrtc", "Failure finding libnvrtc", "needs NVRTC, CUDA's compiler: Failure finding", "'dfmst[cu13]'"),
+        (OSError(30, "Read-only file system", "/home/cupy"), "Read-only file system: '/home/cupy'", "CUPY_CACHE_DIR"),
+        (AttributeError("no attribute 'x'"), "AttributeError: no attribute 'x'", "dfmst[cu13]"),
     ],
 )
-def test_without_a_part_of_cuda(device, fault, said, message, hint):
+def test_cupy_that_cannot_be_imported(monkeypatch, error, message, hint):
+    def fail(name):
+        raise error
+
+    monkeypatch.setattr("dfmst._engines.cuda.import_module", fail)
+    message = f"engine='cuda' needs CuPy, which cannot be imported: .*{re.escape(message)}"
+    with pytest.raises(EngineUnavailableError, match=message) as caught:
+        dfmst.minimum_spanning_forest(TABLE, engine="cuda")
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("place", ["/proc", "there", "nowhere"])
+def test_kernels_are_compiled_without_a_cache_that_cannot_be_written(device, monkeypatch, tmp_path, place):
+    (tmp_path / "there").mkdir()
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / place))
+    monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", "0")
+    CudaEngine()
+    assert os.environ.get("CUPY_CACHE_IN_MEMORY") == ("1" if place == "/proc" else "0")
+
+
+INSUFFICIENT = "cudaErrorInsufficientDriver: CUDA driver version is insufficient"  # said without a driver, too
+
+
+@pytest.mark.parametrize(
+    ("fault", "said", "driver", "message", "hint"),
+    [
+        ("count", INSUFFICIENT, 0, f"finds no CUDA device: {INSUFFICIENT}", "install NVIDIA's driver"),
+        ("count", INSUFFICIENT, 12040, f"finds no CUDA device: {INSUFFICIENT}", "is of CUDA 12.4: install dfmst with"),
+        (None, "", 13000, "finds no CUDA device", "or another machine"),
+        ("nvrtc", "Failure finding libnvrtc", 13000, "needs NVRTC, CUDA's compiler: Failure finding", "'dfmst[cu13]'"),
+    ],
+)
+def test_without_a_part_of_cuda(device, fault, said, driver, message, hint):
+    cupy.cuda.driver_version[0] = driver
     if fault is None:
         cupy.cuda.devices[0] = 0
     else:
@@ -258,13 +287,13 @@ def test_an_error_that_someone_holds_keeps_no_columns(device):
     assert (pool.used_bytes(), isinstance(caught.value.__cause__, MemoryError)) == (before, True)
 
 
-def test_out_of_memory_in_other_words(device):
-    # RMM's own, with and without the size.
-    engine = CudaEngine()
-    with pytest.raises(CapacityError, match="64 more bytes were needed"), engine.guard():
-        raise MemoryError("std::bad_alloc: out_of_memory: CUDA error (failed to allocate 64 bytes) at: ...")
-    with pytest.raises(CapacityError, match="out of memory: more bytes were needed"), engine.guard():
-        raise MemoryError("std::bad_alloc")
+@pytest.mark.parametrize(
+    ("size", "needed"),
+    [(" (failed to allocate 64 bytes)", "64 "), (" (failed to allocate 1.500000 GiB)", "1,610,612,736 "), ("", "")],
+)
+def test_out_of_memory_in_the_words_of_rmm(device, size, needed):
+    with pytest.raises(CapacityError, match=f"memory: {needed}more bytes were needed"), CudaEngine().guard():
+        raise MemoryError(f"std::bad_alloc: out_of_memory: CUDA error{size} at: ...")
 
 
 @pytest.mark.parametrize(

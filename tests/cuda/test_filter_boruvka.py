@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._engines import CudaEngine, select_engine
+from dfmst._engines import CpuEngine, CudaEngine, select_engine
 from dfmst._engines.cuda import attributes_of
-from dfmst.algorithms import FilterBoruvka
+from dfmst.algorithms import FilterBoruvka, FilterKruskal
 from dfmst.algorithms.base import Trace
 from tests.support.cases import LARGE, large, ordered_weights
 from tests.support.gpu.standin import cupy
@@ -57,6 +57,20 @@ def test_large_multigraphs(where, light, case):
         rows = FilterBoruvka(light).run(engine, table, Trace())
         assert isinstance(rows, engine.xp.ndarray)
         assert engine.to_host(rows).tolist() == expected
+
+
+@on_both
+def test_more_rows_than_one_sum_of_flags_holds(where):
+    """The counts of 4,194,304 rows' flags are one sum of the highest level: see ``compact_flags``."""
+    engine, rows, vertices = engine_at(where), 4_300_000, 1 << 18
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, vertices, (2, rows), np.uint32)
+    weight = rng.random(rows, np.float32)
+    weight[-1000:] = -1.0  # the forest has rows in the last group
+    table = EdgeTable(source, target, weight, vertices)
+    expected = FilterKruskal().run(CpuEngine(), table, Trace())
+    assert np.count_nonzero(expected >= 1 << 22) > 1000
+    np.testing.assert_array_equal(forest_of(engine, FilterBoruvka(), source, target, weight, vertices), expected)
 
 
 @on_both

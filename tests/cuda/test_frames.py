@@ -208,9 +208,19 @@ def test_reads_a_round_are_few():
 # ---- kinds of columns ---------------------------------------------------------------------------------------------
 
 
-def forest_of(columns, **options):
-    frame = cudf.DataFrame.from_arrow(pa.table(columns))
-    return payload(dfmst.minimum_spanning_forest(frame, "u", "v", "w", **options))
+def frame_of(columns, arrow=()):
+    """A frame, of which some columns have types of Arrow: those of ``pandas.ArrowDtype``, which cuDF takes."""
+    table = pa.table(columns)
+    frame = cudf.DataFrame.from_arrow(table)
+    for name in arrow:
+        kind = table.schema.field(name).type
+        if not pa.types.is_dictionary(kind):
+            frame[name] = frame[name].astype(pd.ArrowDtype(kind))
+    return frame
+
+
+def forest_of(columns, arrow=(), **options):
+    return payload(dfmst.minimum_spanning_forest(frame_of(columns, arrow), "u", "v", "w", **options))
 
 
 TRIANGLE = {"u": [0, 1, 0], "v": [1, 2, 2], "payload": [0, 1, 2]}
@@ -232,7 +242,7 @@ TRIANGLE = {"u": [0, 1, 0], "v": [1, 2, 2], "payload": [0, 1, 2]}
     ids=lambda column: str(column.type),
 )
 def test_weights(weights):
-    assert forest_of({**TRIANGLE, "w": weights}) == [1, 2]
+    assert forest_of({**TRIANGLE, "w": weights}) == forest_of({**TRIANGLE, "w": weights}, "w") == [1, 2]
     frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": weights}))
     assert payload(dfmst.minimum_spanning_forest(frame, ["u"], ["v"], "w")) == [1, 2]
 
@@ -270,11 +280,12 @@ CUDF_TYPES = [
 CUDF_TYPES += [pa.decimal128(38, 0), pa.timestamp("ms"), pa.dictionary(pa.int32(), pa.string())]
 
 
+@pytest.mark.parametrize("arrow", ["", "v", "uv"])
 @pytest.mark.parametrize("first", CUDF_TYPES, ids=str)
-def test_the_pairs_of_types_that_the_host_compares(first):
+def test_the_pairs_of_types_that_the_host_compares(first, arrow):
     for second in CUDF_TYPES:
         columns = {"u": ids(first, [0, 1, 1]), "v": ids(second, [1, 0, 1]), "payload": [0, 1, 2], "w": [1, 1, 0]}
-        frame = cudf.DataFrame.from_arrow(pa.table(columns))
+        frame = frame_of(columns, arrow)
         message = None
         try:
             assert rows_of(dfmst.minimum_spanning_forest(pa.table(columns), "u", "v", "w")) == [0]
@@ -284,11 +295,11 @@ def test_the_pairs_of_types_that_the_host_compares(first):
         if len(set(digits)) == 2:  # 40 digits
             message = "have no exact common type on the GPU"
         if message is None:
-            assert forest_of(columns) == [0]
+            assert forest_of(columns, arrow) == [0]
             assert len(dfmst.connected_components(frame, "u", "v")) == 2
             continue
         with pytest.raises(InvalidEdgesError, match=message):
-            forest_of(columns)
+            forest_of(columns, arrow)
         with pytest.raises(InvalidEdgesError, match=message):
             dfmst.connected_components(frame, "u", "v")
 
@@ -347,9 +358,9 @@ def test_missing_weights(weights):
     ],
 )
 def test_unsuitable_columns(columns, message):
-    with pytest.raises(InvalidEdgesError) as caught:
-        forest_of({**TRIANGLE, "w": [3, 1, 2], **columns})
-    assert message in str(caught.value)
+    for arrow, said in (((), message), (columns, f"{message.partition(' holds ')[0]} holds ")):
+        with pytest.raises(InvalidEdgesError, match=said):
+            forest_of({**TRIANGLE, "w": [3, 1, 2], **columns}, arrow)
 
 
 def test_text_under_two_names_is_text():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Any
 
@@ -30,6 +31,53 @@ def mallocs(columns):
     rows: Any = dfmst.arrays.forest_rows(*columns)
     assert len(rows) == 499
     return len(cupy.driver_memory.mallocs)
+
+
+# ---- too little of it ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
+@pytest.mark.parametrize("place", ["gpu", "host", "forced"])
+def test_a_table_for_which_memory_is_short_is_folded_in_slices(device, monkeypatch, place, share):
+    """The limit is a share of what the whole table takes beyond its columns; from the host, with its columns."""
+    monkeypatch.setattr("dfmst.algorithms.solve._LEAST_SLICE", 1 << 10)
+    rng, pool, rows = np.random.default_rng(1), cupy.get_default_memory_pool(), 120_000
+    columns = {name: rng.integers(0, 500, rows).astype(np.uint32) for name in ("source", "target")}
+    table = pa.table({**columns, "weight": rng.integers(0, 99, rows), "keep": rng.random(rows) < 0.001})
+    options: dict[str, Any] = {"keep": "keep"} if place == "forced" else {}
+    expected = dfmst.forest.solve(table, **options)
+    edges = standin.cudf.DataFrame.from_arrow(table) if place == "gpu" else table
+
+    def solved() -> Any:
+        return dfmst.forest.solve(edges, engine="cuda", **options)
+
+    solved()
+    gc.collect()
+    pool.free_all_blocks()
+    before = pool.peak = pool.used
+    solved()
+    gc.collect()
+    pool.free_all_blocks()
+    assert pool.used == before
+    pool.set_limit(before + int(share * (pool.peak - before)))
+    found = solved()
+    assert found.rows == expected.rows
+    assert found.engine == "cuda"
+    assert pa.table(found.to_arrow()).equals(expected.to_arrow())
+    if place != "gpu":
+        pool.set_limit(0)  # nothing stays on the GPU
+        assert (found.vertices, bool(found.verify())) == (expected.vertices, True)
+
+
+def test_slices_that_keep_most_rows_do_not_help(device, monkeypatch):
+    monkeypatch.setattr("dfmst.algorithms.solve._LEAST_SLICE", 1 << 10)
+    ends = cupy.arange(1 << 17), cupy.arange(1, (1 << 17) + 1)
+    pool = cupy.get_default_memory_pool()
+    gc.collect()
+    pool.free_all_blocks()
+    pool.set_limit(pool.used + (3 << 20))
+    with pytest.raises(CapacityError, match=r"the GPU is out of memory: .* more bytes were needed"):
+        dfmst.arrays.forest_rows(*ends, None)
 
 
 # ---- whose memory -------------------------------------------------------------------------------------------------

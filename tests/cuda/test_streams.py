@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,12 @@ def test_a_batch_is_copied_while_the_one_before_is_folded(device):
     assert len(begun) == 3
 
 
+def test_pinned_memory_is_used_again_after_its_copy(device):
+    """The host runs ahead: it asks for nothing of the batches before."""
+    uploaded = [rows for rows, _ in upload(CudaEngine(), batches((7, 9, 8, 5, 9)))]
+    assert [rows.source.tolist() for rows in uploaded] == [[0] * 7, [1] * 9, [2] * 8, [3] * 5, [4] * 9]
+
+
 def test_an_upload_that_ends_early_waits_for_its_copies(device):
     uploaded: Any = upload(CudaEngine(), batches((10, 10, 10)))
     next(uploaded)
@@ -155,19 +162,30 @@ def test_tables_without_a_valid_row(device, tmp_path, rows):
 # ---- devices ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["CuPy", "another library", "cuDF", "cuDF's texts"])
 @pytest.mark.parametrize("name", ["source", "target", "weight"])
-def test_columns_on_another_device_are_refused(device, name):
-    columns = {}
+def test_columns_on_another_device_are_refused(device, name, kind):
+    """CuPy, and cuDF through it, would copy them in silence."""
+    columns: dict[str, Any] = {}
     for column in ("source", "target", "weight"):
         with cupy.cuda.Device(int(column == name)):
-            columns[column] = cupy.arange(5)
+            columns[column] = array = cupy.arange(5)
+            if kind == "another library":
+                interface = array.__cuda_array_interface__
+                columns[column] = SimpleNamespace(array=array, __cuda_array_interface__=interface)
+            if kind == "cuDF's texts" and column != "weight":
+                columns[column] = standin.cudf.Series.from_arrow(pa.array(list("abcde")))
+            elif kind.startswith("cuDF"):
+                columns[column] = standin.cudf.Series.from_arrow(pa.array(range(5)))
+    frame = standin.cudf.DataFrame(columns) if kind.startswith("cuDF") else None
     with pytest.raises(UnsupportedFrameError, match=f"column '{name}' is on GPU 1, and GPU 0 is the current") as caught:
-        dfmst.arrays.forest_rows(*columns.values())
+        dfmst.arrays.forest_rows(**columns) if frame is None else dfmst.minimum_spanning_forest(frame)
     assert "with cupy.cuda.Device(1)" in caught.value.hint
 
 
-def test_columns_on_the_current_device_need_not_be_on_the_first(device):
-    with cupy.cuda.Device(1):
-        rows: Any = dfmst.arrays.forest_rows(*[cupy.arange(5)] * 3)
-        assert len(rows) == 0
-        assert rows.device.id == 1
+def test_kernels_are_loaded_on_each_device(device):
+    edges = [np.array(EDGES[name]) for name in EDGES]
+    for place in (0, 1, 0):
+        with cupy.cuda.Device(place):
+            rows: Any = dfmst.arrays.forest_rows(*map(cupy.asarray, edges))
+            assert (rows.device.id, rows.tolist()) == (place, [1, 2])

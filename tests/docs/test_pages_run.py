@@ -1,4 +1,6 @@
-"""README and guides as written: each page runs by itself, in a fresh process and an empty folder.
+"""README, first page and the page about GPUs as written: each runs by itself, in a fresh process and an empty folder.
+
+The build of the documentation runs the other pages so, and shows their results: ``test_site.py``.
 
 Blocks of Python and of the shell run in order, and nothing is supplied to them. Blocks that install, that start workers
 with a GPU, and that run this repository's benchmarks are left out. The page about GPUs runs on the stand-ins.
@@ -8,11 +10,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from dfmst.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
@@ -46,10 +52,10 @@ def name_of(page: Path) -> str:
 
 
 WITH_BLOCKS = [page for page in PAGES if blocks(page) and "pages" not in page.parts]
-#: The README and the first page run in the fast lane.
 RUNS = [
-    pytest.param(page, id=name_of(page), marks=[] if page.name in ("README.md", "start.md") else pytest.mark.slow)
+    pytest.param(page, id=name_of(page), marks=[] if page.name != "gpus.md" else pytest.mark.slow)
     for page in WITH_BLOCKS
+    if page.name in ("README.md", "start.md", "gpus.md")
 ]
 
 
@@ -114,3 +120,18 @@ def test_every_block_has_a_language() -> None:
         languages = {block[1] for block in BLOCK.finditer(text) if not block[1].startswith("{")}
         assert languages <= {"python", "sh", "text"}, (page.name, languages)
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_each_odd_file_of_the_guide_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "guides" / "files.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|`]+ \| (`.*`) \| `([^`]*dfmst [^`]*)`[^|]* \|$", page, re.MULTILINE)
+    assert len(rows) == 14
+    for lines, command in rows:
+        text = "".join(f"{line}\n" for line in re.findall("`([^`]+)`", lines)).replace(r"\|", "|")
+        Path("roads.csv").write_text(text, encoding="latin1" if "latin1" in command else "utf-8")
+        first, _, last = command.replace(r"\|", "|").rpartition(" | ")
+        given = subprocess.run(["sh", "-c", first or "true"], capture_output=True, check=True).stdout
+        done = CliRunner().invoke(main, shlex.split(last)[1:], input=given)
+        assert done.exit_code == 0, f"{command}: {done.output}"
+        assert len(done.stdout.splitlines()) > 1, command

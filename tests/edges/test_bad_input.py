@@ -74,11 +74,26 @@ def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) 
         ([(1, 2, 3)], "pandas.DataFrame(edges, columns=['source', 'target', 'weight'])"),
         (np.eye(2), "dfmst.from_matrix(edges)"),
         ("roads.csv", "dfmst.read_edges('roads.csv')"),
+        (["s3://lake/a"], "dfmst.stream.minimum_spanning_forest(['s3://lake/a'])"),
     ],
 )
 def test_other_objects_are_made_tables(edges: Any, hint: str) -> None:
     with pytest.raises(dfmst.UnsupportedFrameError, match=re.escape(hint)):
         dfmst.minimum_spanning_forest(edges)
+
+
+@pytest.mark.parametrize("find", [dfmst.minimum_spanning_forest, dfmst.stream.minimum_spanning_forest])
+@pytest.mark.parametrize(
+    ("module", "hint"),
+    [
+        ("deltalake.table", "pass edges.to_pyarrow_dataset()"),
+        ("pyiceberg.table", "lambda: table.scan().to_arrow_batch_reader()"),
+        ("_duckdb", "lambda: edges.table(NAME).to_arrow_reader()"),
+    ],
+)
+def test_objects_of_databases(find: Any, module: str, hint: str) -> None:
+    with pytest.raises(dfmst.UnsupportedFrameError, match=re.escape(hint)):
+        find(type("Table", (), {"__module__": module})())
 
 
 @pytest.mark.parametrize("name", ["minimum_spanning_tree", "MST", "kruskal"])

@@ -255,17 +255,20 @@ def test_names_of_directories_are_ids(tmp_path: Path, strategy: str) -> None:
 
 @FOLDERS
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("zones", "weights", "message"),
     [
-        (pa.array(["4"]), r"column 'weight' is int64 in .*a\.parquet and string in .*b\.parquet"),
-        (pa.array([0.5]), r"column 'weight' is double in .*b\.parquet and int64 in .*a\.parquet, and double does not"),
+        ((), ["4"], r"column 'weight' is int64 in .*a\.parquet and string in .*b\.parquet"),
+        ((), [0.5], r"column 'weight' is double in .*b\.parquet and int64 in .*a\.parquet, and double does not"),
+        (("UTC", "Asia/Tokyo"), [4], r"is timestamp\[us, tz=UTC\] in .*a\.parquet and timestamp\[us, tz=Asia/Tokyo"),
     ],
 )
 def test_values_without_a_common_type(
-    tmp_path: Path, find: Callable[[Path], pa.Table], weights: pa.Array, message: str
+    tmp_path: Path, find: Callable[[Path], pa.Table], zones: tuple[str, ...], weights: list[Any], message: str
 ) -> None:
-    large = HALVES[0].set_column(2, "weight", pa.array([2**53 + 1, 1]))
-    write_folder(tmp_path, ["a.parquet", "b.parquet"], [large, HALVES[1].set_column(2, "weight", weights)])
+    types = [pa.timestamp("us", zone) for zone in zones] or [None, None]
+    columns = [pa.array(values, kind) for values, kind in zip(([2**53 + 1, 1], weights), types, strict=True)]
+    tables = [half.set_column(2, "weight", column) for half, column in zip(HALVES, columns, strict=True)]
+    write_folder(tmp_path, ["a.parquet", "b.parquet"], tables)
     with pytest.raises(dfmst.InvalidEdgesError, match=message):
         find(tmp_path)
 

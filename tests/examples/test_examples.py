@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,16 @@ def test_every_script_is_listed():
     assert sorted(RESULTS) == SCRIPTS
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert all(f"{name}.py" in text for name in SCRIPTS)
+
+
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if "pip install" in (EXAMPLES / f"{name}.py").read_text()])
+def test_a_script_names_what_is_not_installed(name, monkeypatch):
+    text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    for missing in re.findall(r"^    (?:import|from) (\w+)", text.partition("try:")[2].partition("except")[0], re.M):
+        monkeypatch.setitem(sys.modules, missing, None)
+        with pytest.raises(SystemExit, match=f"{missing}.*: pip install .*"):
+            runpy.run_path(str(EXAMPLES / f"{name}.py"))
+        monkeypatch.undo()
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's, of pandas

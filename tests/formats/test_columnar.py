@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.feather
@@ -88,6 +89,28 @@ def test_a_directory_without_parquet(tmp_path: Path) -> None:
         read_edges(tmp_path)
     with pytest.raises(FormatError, match="a directory, but csv is a single file"):
         read_edges(tmp_path, format="csv")
+
+
+LOGS = {
+    ("kind=a", "_delta_log/00000000000000000000.json"): "deltalake.DeltaTable({table!r}).to_pyarrow_dataset()",
+    ("data", "metadata/00002-b79101f9.metadata.json"): "scan().to_arrow_batch_reader()",
+    ("", "_delta_log/_last_checkpoint"): "dfmst.stream.minimum_spanning_forest(",
+}
+
+
+@pytest.mark.parametrize(("rows", "log"), LOGS)
+@pytest.mark.parametrize("named", ["", "table", "table/{rows}"])
+@pytest.mark.parametrize("read", [read_edges, dfmst.stream.fits, lambda path: dfmst.plan(files=path)])
+def test_a_table_with_a_log(tmp_path: Path, rows: str, log: str, named: str, read: Any) -> None:
+    """Files that its log does not name hold rows that were deleted."""
+    table, folder = tmp_path / "table", tmp_path / named.format(rows=rows)
+    for path in (table / rows / "part-0.parquet", table / log):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_edges(TABLE, path, "parquet")
+    with pytest.raises(FormatError, match="whose log says which files hold its rows") as error:
+        read(folder)
+    assert (f" in {table}, " in error.value.message) == (folder != table)
+    assert LOGS[rows, log].format(table=str(table)) in error.value.hint
 
 
 @pytest.mark.parametrize(("name", "kind"), [("e.parquet", "a Parquet file"), ("e.arrow", "an Arrow file or stream")])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dfmst import stream
 from dfmst.errors import FormatError
 from dfmst.formats import FORMATS, detect, detect_format, read_edges
 
@@ -81,18 +83,20 @@ REFUSED = [
     ("SteinLib", "\nSECTION Graph\nNodes 2\n", "grep -i"),
     ("GDF", "nodedef>name VARCHAR\ns1\n", "'edgedef>'"),
     ("VNA", "*Node data\nid name\n", "'*tie data'"),
+    ("DuckDB", "\x01z8b?F5#DUCK\x40\0\0\0\0\0\0\0", "base.table(NAME).to_arrow_reader()"),
     ("LEMON", "@nodes\nlabel\n1\n", "@arcs"),
     ("TGF", "1 10\n2 20\n#\n1 2\n", "the rows after '#'"),
     ("Newick", "(a:1,b:2);\n", "its branches"),
 ]
 
 
+@pytest.mark.parametrize("read", [read_edges, stream.minimum_spanning_forest])
 @pytest.mark.parametrize(("name", "text", "call"), REFUSED)
-def test_a_format_that_is_not_read(tmp_path: Path, name: str, text: str, call: str) -> None:
+def test_a_format_that_is_not_read(tmp_path: Path, name: str, text: str, call: str, read: Any) -> None:
     path = tmp_path / "a.txt"
     path.write_text(text)
     with pytest.raises(FormatError) as error:
-        read_edges(path)
+        read(path)
     assert error.value.message == f"{path}: {name} files are not read, and by its first lines this is one"
     assert call in error.value.hint
     assert "name that one with format=" in error.value.hint

@@ -158,7 +158,7 @@ def test_ids_of_any_type(kind):
 def test_wrong_matrices():
     calls: dict[str, Any] = {
         "shape": lambda: dfmst.from_sparse(sparse.coo_array((2, 3))),
-        "not a sparse matrix": lambda: dfmst.from_sparse(np.eye(3)),
+        "not a sparse matrix": lambda: dfmst.from_sparse(np.eye(3)),  # type: ignore[arg-type]
         "there are 2 ids": lambda: dfmst.from_sparse(sparse.eye_array(3), ids=["a", "b"]),
         "ids has 1 repeated entries, the first is 'a' in row 1, as in row 0": lambda: dfmst.from_sparse(
             sparse.eye_array(2), ids=["a", "a"]

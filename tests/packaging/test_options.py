@@ -87,8 +87,8 @@ def test_an_unknown_option_is_named_with_the_nearest_one(call: Any, name: str) -
 
 def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
     with pytest.raises(TypeError, match=r"takes no memory_limit= for a frame in memory: .* call dfmst.stream"):
-        dfmst.minimum_spanning_forest(ROADS, memory_limit="2GiB")  # type: ignore[call-overload]
+        dfmst.minimum_spanning_forest(ROADS, memory_limit="2GiB")
     with pytest.raises(TypeError, match=r"takes no strategy= for a stream"):
         dfmst.stream.minimum_spanning_forest([pa.table(ROADS)], strategy="merge")
     with pytest.raises(TypeError, match=r"takes no threads= for a Dask frame: a task takes"):
-        dfmst.dask.minimum_spanning_forest(ROADS, threads=2)  # type: ignore[call-overload]
+        dfmst.dask.minimum_spanning_forest(ROADS, threads=2)

@@ -9,6 +9,7 @@ import pytest
 
 from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
+from dfmst.algorithms.filter_boruvka import threads_for
 from tests.support.columns import reserved
 from tests.support.gpu.ptx import machine
 from tests.support.gpu.ptx.faults import is_found, sown
@@ -84,11 +85,11 @@ def copied(card: Card) -> bool:
 def taken(card: Card) -> bool:
     """Whether take_edges lists edges in rows beyond 2^31 whose ids have two words."""
     edges = (1 << 32) - 2
-    count, text = -(-edges // 8), translation_units()["filter_boruvka_f32"]
+    count, text = threads_for(edges, "TAKEN_EACH"), translation_units()["filter_boruvka_f32"]
     weight = reserved(edges, np.float32)
     source, target = reserved(2 * edges, np.uint32), reserved(2 * edges, np.uint32)
     begin = count - BLOCK
-    rows = [begin + 3, begin + 9 + 3 * count, begin + 1 + 4 * count, begin + 50 + 7 * count]
+    rows = [8 * begin + row for row in (3, 9 + 3 * 32, 1 + 4 * 32, 256 + 18 + 7 * 32)]
     weight[rows], source[[2 * row for row in rows]], target[[2 * row for row in rows]] = 5, [1, 2, 3, 4], [5, 6, 7, 0]
     best, records, length = np.full(8, 2**64 - 1, np.uint64), np.zeros(64, np.uint64), np.zeros(1, np.uint32)
     threshold = (0x80000000, 2**64 - 1)  # the key of 0.0, and no row of it
@@ -106,8 +107,8 @@ def taken(card: Card) -> bool:
 
 CHECKS = {"codes": codes, "copied": copied, "taken": taken}
 SOWN = [(name, *(text.format(**NAMES[name]) for text in texts)) for name in NAMES for texts in FAULTS.values()] + [
-    ("taken", "const u64 at = (i + j * count) * stride;", "const u32 at = (u32)((i + j * count) * stride);"),
-    ("taken", "const u64 row = i + j * count;", "const u32 row = (u32)((int)(i + j * count) >> 1 << 1);"),
+    ("taken", "const u64 at = (first + j * TILE) * stride;", "const u32 at = (u32)((first + j * TILE) * stride);"),
+    ("taken", "const u64 row = first + j * TILE;", "const u32 row = (u32)((int)(first + j * TILE) >> 1 << 1);"),
 ]
 
 

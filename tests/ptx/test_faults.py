@@ -30,6 +30,8 @@ FAULTS = {
         "float32",
     ),
     "a minimum in two steps": ("{ atomicMin(p, value); }", "{ if (value < *p) *p = value; }", "float32"),
+    "a minimum of one block's threads": ("{ atomicMin(p, value); }", "{ atomicMin_block(p, value); }", "float32"),
+    "a swap of one block's threads": ("atomicCAS(p, expected, value)", "atomicCAS_block(p, expected, value)", "int64"),
     "a flag set in two steps": ("{ atomicOr(p, value); }", "{ *(volatile T*)p = *p | value; }", "float32"),
     # Of 32-bit keys, a lost join comes again in the next round. Of 64-bit keys, the lightest edge itself is lost.
     "a swap in two steps": (

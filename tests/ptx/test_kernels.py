@@ -19,6 +19,7 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import kernels, translation_units
 from dfmst.algorithms import BSP, Kruskal, Mastiff, Prim
+from dfmst.algorithms.filter_boruvka import threads_for
 from tests.support.gpu import standin
 from tests.support.gpu.ptx.engine import PtxEngine
 from tests.support.gpu.ptx.faults import SCHEDULES, is_found, sown
@@ -161,7 +162,22 @@ def overflowing(card):
     flags, last = np.zeros(-(-edges // 64), np.uint64), 2**64 - 1
     lists = (best[:vertices], records[0], capacity, counters[:1])
     engine.launch(
-        "take_edges", -(-edges // 8), source, target, 1, weight, 0, edges, last, last, 0, 0, 0, None, None, *lists
+        "take_edges",
+        threads_for(edges, "TAKEN_EACH"),
+        source,
+        target,
+        1,
+        weight,
+        0,
+        edges,
+        last,
+        last,
+        0,
+        0,
+        0,
+        None,
+        None,
+        *lists,
     )
     listed = int(counters[0])
     columns = (parent, best, vertices, flags, len(flags), counters)
@@ -178,7 +194,7 @@ def test_a_list_that_is_too_long_is_left_alone(seed):
     ("right", "wrong"),
     [
         ("if (counters[FIRST] > capacity) return;", ""),
-        ("if (at + wanted > capacity) return;", ""),
+        ("if (places.end > capacity) return;", ""),
         ("if (counters[FIRST] > capacity) return;", "if (counters[FIRST] < capacity) return;"),
     ],
 )

@@ -32,11 +32,18 @@ MEASURE = """<script>
 addEventListener("load", () => {
   document.querySelectorAll("details").forEach(one => one.open = true);
   const boxes = [...document.querySelectorAll("svg")].map(one => one.getBoundingClientRect());
+  const lines = node => { const range = new Range(); range.selectNode(node); return range.getClientRects().length; };
+  const names = [...document.querySelectorAll(".map:not(.plane):not(.region):not(.world) .name")].map(
+    one => one.getBoundingClientRect()).filter(one => one.width);
+  const meet = (one, other) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 2
+    && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 2;
   const text = [...document.querySelectorAll(".card svg text")].map(one => one.getBoundingClientRect().height);
   document.body.innerHTML = JSON.stringify({
     wide: document.documentElement.scrollWidth, inner: innerWidth,
     empty: boxes.filter(one => one.width < 50 || one.height < 10).length, drawings: boxes.length,
     small: text.filter(height => height < 9).length,
+    broken: [...document.querySelectorAll(".keys dd")].filter(one => lines(one.firstChild) > 1).length,
+    covered: names.filter((one, at) => names.slice(at + 1).some(other => meet(one, other))).length,
     requests: performance.getEntriesByType("resource").length,
     back: getComputedStyle(document.body).backgroundColor, columns: [...document.querySelectorAll(".grid")].map(
       one => [one.children.length, getComputedStyle(one).gridTemplateColumns.split(" ").length]),
@@ -61,6 +68,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         "map": dfmst.report(ROADS, "a", "b", "km", points=TOWNS, coordinates=("lon", "lat")),
         "layout": dfmst.report(random_table(9_000, 4_000), algorithm="mastiff"),
         "long": dfmst.report(long, title="t" * 300),
+        "numbers": dfmst.report(pa.table({"source": [1, 2], "target": [2, 3], "weight": [10**15 // 7, 2**59]})),
         "rmat": dfmst.report(rmat(13, 8), algorithm="mastiff"),
         "empty": dfmst.report(pa.table({"source": pa.array([], pa.int64()), "target": [], "weight": []})),
     }
@@ -100,14 +108,14 @@ def measured(browser: str, pages: dict[str, Path], folder: Path, *options: str) 
 
 
 def test_every_page_at_every_width(browser, pages, tmp_path):
-    drawn = {"map": 5, "layout": 6, "long": 4, "rmat": 7, "empty": 0, "new york": 4, "demo": 5}
+    drawn = {"map": 5, "layout": 6, "long": 4, "numbers": 3, "rmat": 7, "empty": 0, "new york": 4, "demo": 5}
     for name, each in measured(browser, pages, tmp_path).items():
         for seen, width, most in zip(each, WIDTHS, (1, 3, 4), strict=True):
             assert seen["inner"] == width
             assert seen["wide"] == width, name  # nothing sticks out
             assert seen["empty"] == 0
             assert seen["drawings"] >= drawn[name]
-            assert seen["small"] == 0
+            assert (seen["small"], seen["broken"], seen["covered"]) == (0, 0, 0), (name, width, seen)
             assert seen["requests"] == 0
             for cards, columns in seen["columns"]:
                 assert columns <= most

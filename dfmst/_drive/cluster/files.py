@@ -6,7 +6,7 @@ import hashlib
 import os
 import secrets
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -35,22 +35,24 @@ from dfmst._trees.certificate import Certificate, verify
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError
+from dfmst.formats.addresses import files_under
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
 from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.files import existing_path, paths_of
+from dfmst.formats.stores import Access
 
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 _PIECE = 1 << 17  # rows read at a time
 
 
-def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[tuple[str, str | None]]) -> int:
+def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[tuple[Path, str | None]]) -> int:
     """Write the rows of a group's partitions, each to a Parquet file, and return their number (a task).
 
     `targets` are these files, each with the file for its digest, if any: a file that has its digest is complete.
     """
     for number, (part, own, (path, digest)) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
-        if digest is not None and os.path.exists(path) and load(digest, _TEXT) == _digest(path):
+        if digest is not None and path.exists() and load(digest, _TEXT) == _digest(path):
             continue
         table = gather(part, own, number, columns)
         if isinstance(part, FileRows) and part.written is not None:
@@ -63,8 +65,8 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
     return sum(len(own.position) for own in rows)
 
 
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -174,7 +176,7 @@ def _write_forest(
         counts = []
         for first, count, located in forest.rows:
             numbers = range(first, first + count)
-            targets = [(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
+            targets = [(folder / names[number], forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
             counts.append(forest.graph.add("write", (run, first), write, group, located, request.columns, targets))
         before = usage(client)
@@ -182,7 +184,7 @@ def _write_forest(
         moved, peak = usage_since(client, before)
         # Workers of a killed run may have unfinished files in the directory.
         wanted = {folder / name for name in names}
-        for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
+        for path in [path for path, _ in files_under(folder) if path not in wanted]:
             path.unlink(missing_ok=True)
     return sum(rows), moved, peak
 
@@ -200,12 +202,12 @@ def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], columns: E
     edges: list[Any] = []
     gathered: list[Any] = []
     for file in source.files:
-        place, stamp = str(file.path.resolve()), (file.size, file.modified)
+        place, stamp = file.path.resolve(), file.stamp
         shared: tuple[Any, ...] = (source.columns, source.constants[file.path]) if unlike else ()
         edges.append(FileRows(place, list(columns.read_names), None, stamp, *shared))
         shared = (*shared, written) if unlike else ()
         gathered.append(FileRows(place, read if unlike else None, None, stamp, *shared))
-    return FrameParts(edges, gathered, {}, repr([(part.path, part.stamp) for part in edges]))
+    return FrameParts(edges, gathered, {}, repr([(str(part.path), part.stamp) for part in edges]))
 
 
 def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -236,6 +238,8 @@ def forest_of_files(
     client: Any = None,
     gpus: bool = False,
     gpu_memory_limit: Memory | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     progress: bool | Callable[[str], None] | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
     **options: Unpack[ClusterOptions],
@@ -248,9 +252,13 @@ def forest_of_files(
     Parameters
     ----------
     inputs
-        Parquet files, or directories of them, in the order of the rows; every worker must see them.
+        Parquet files, or directories of them, or addresses of these, in the order of the rows; every worker must see
+        them.
     output
-        The directory to make, with a file for each of the input's, named alike.
+        The directory to make, with a file for each of the input's, named alike. Objects of a store cannot be renamed:
+        there, the directory is complete if it holds the object ``_SUCCESS``, and an error removes its objects.
+    storage_options, filesystem
+        As for :func:`dfmst.stream.minimum_spanning_forest`. They are sent to the workers.
     maximum
         Whether heavier rows come first.
     source, target, weight, by, keep, drop, algorithm, invalid, strategy, split_every, checkpoint, n_vertices
@@ -303,12 +311,13 @@ def forest_of_files(
         message = "gpu_memory_limit is for GPU workers that are started here: it needs gpus=True, and no scheduler"
         raise ValueError(message)
     gpu_memory = None if gpu_memory_limit is None else parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False)
-    paths = list(map(existing_path, paths_of(inputs, "inputs")))
+    access = Access(storage_options, filesystem)
+    paths, output = list(map(existing_path, paths_of(inputs, "inputs", access))), access.path(output)
     request = Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options)
     check_request(request)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
-    check_directory(Path(output), paths)
+    check_directory(output, paths, resumes=request.limits.checkpoint is not None)
     _parts(_files(paths)[:1], paths, request.columns)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
@@ -317,7 +326,7 @@ def forest_of_files(
     with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
         tell(f"finding the forest with GPUs, over {protocol_of(current)}" if gpus else "finding the forest")
         try:
-            return write_forest(current, paths, Path(output), request, bar)
+            return write_forest(current, paths, output, request, bar)
         finally:
             if bar is not None:
                 bar.close()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Unpack
 
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from dask.dataframe.utils import make_meta
 
+from dfmst import forest as in_memory
 from dfmst._common.types import Columns, Frame, FrameT
 from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.partitions import FileRows, frame_parts
@@ -20,7 +21,7 @@ from dfmst._drive.cluster.shuffle import no_records
 from dfmst._edges.frames import open_frame
 from dfmst._edges.stack import check_stackable
 from dfmst._edges.take_rows import result_column
-from dfmst._trees.forest import forest_rows, in_frame_steps
+from dfmst._trees.forest import in_frame_steps, rows_in_steps
 from dfmst._trees.request import ClusterOptions, Planned, Request, typed_as, with_options
 from dfmst.errors import UnsupportedFrameError
 
@@ -76,30 +77,10 @@ def stacked(forest: Frame, new_edges: Frame) -> Any:
 
 
 def _forest(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tuple[FrameT, FrameT]:
-    steps = in_frame_steps(request.solver.algorithm)
-    return forest_rows(edges, request, return_trace) if steps else forest_frame(edges, request, return_trace)
+    return (rows_in_steps if in_frame_steps(request) else forest_frame)(edges, request, return_trace)
 
 
-@overload
-def minimum_spanning_forest(
-    edges: FrameT,
-    source: Columns = ...,
-    target: Columns = ...,
-    weight: Columns | None = ...,
-    *,
-    return_trace: Literal[False] = False,
-    **options: Unpack[ClusterOptions],
-) -> FrameT: ...
-@overload
-def minimum_spanning_forest(
-    edges: FrameT,
-    source: Columns = ...,
-    target: Columns = ...,
-    weight: Columns | None = ...,
-    *,
-    return_trace: Literal[True],
-    **options: Unpack[ClusterOptions],
-) -> tuple[FrameT, FrameT]: ...
+@typed_as(in_memory.minimum_spanning_forest)
 @_of_cluster(ClusterOptions)
 def minimum_spanning_forest(
     edges: FrameT,
@@ -172,7 +153,7 @@ def minimum_spanning_forest(
     return _forest(edges, Request.of(source, target, weight, **options), return_trace)
 
 
-@typed_as(minimum_spanning_forest)
+@typed_as(in_memory.maximum_spanning_forest)
 @_of_cluster(ClusterOptions)
 def maximum_spanning_forest(
     edges: FrameT,
@@ -197,24 +178,7 @@ def maximum_spanning_forest(
     return _forest(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
 
 
-@overload
-def spanning_forest(
-    edges: FrameT,
-    source: Columns = ...,
-    target: Columns = ...,
-    *,
-    return_trace: Literal[False] = False,
-    **options: Unpack[ClusterOptions],
-) -> FrameT: ...
-@overload
-def spanning_forest(
-    edges: FrameT,
-    source: Columns = ...,
-    target: Columns = ...,
-    *,
-    return_trace: Literal[True],
-    **options: Unpack[ClusterOptions],
-) -> tuple[FrameT, FrameT]: ...
+@typed_as(in_memory.spanning_forest)
 @_of_cluster(ClusterOptions)
 def spanning_forest(
     edges: FrameT,
@@ -279,7 +243,7 @@ def in_forest(
     [False, True, True]
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
-    if in_frame_steps(request.solver.algorithm):
+    if in_frame_steps(request):
         raise ValueError("algorithm='dataframe' returns the rows of the forest: call minimum_spanning_forest")
     return forest_frame(edges, request, marks=True)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -19,14 +19,10 @@ from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, o
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError, machine_fault
+from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_size
 from dfmst.formats.files import open_native
-
-
-def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return the size of a file and when it was written."""
-    state = os.stat(path)
-    return state.st_size, state.st_mtime_ns
+from dfmst.formats.stores import path_of
 
 
 class Part(ABC):
@@ -45,10 +41,10 @@ class FileRows(Part):
     # No dataclass: Dask looks for tasks in their fields.
     def __init__(
         self,
-        path: str,
+        path: Path,
         columns: list[str] | None = None,
         groups: list[int] | None = None,
-        stamp: tuple[int, int] | None = None,
+        stamp: tuple[Any, ...] | None = None,
         common: CommonSchema | None = None,
         constants: Mapping[str, object] | None = None,
         written: list[str] | None = None,
@@ -56,7 +52,7 @@ class FileRows(Part):
         self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
         self.common, self.constants = common, constants
         self.written = written  # columns of the output; None: all that are read
-        self.name = path if groups is None else f"{path}, row groups {groups}"
+        self.name = str(path) if groups is None else f"{path}, row groups {groups}"
 
     def read(self) -> pa.Table:
         """Return the rows as an Arrow table."""
@@ -97,7 +93,8 @@ class FileRows(Part):
             with self._opened(pyarrow.parquet.ParquetFile) as file:
                 groups = list(range(file.num_row_groups))
         for group in groups:
-            yield cudf.read_parquet(self.path, columns=self.columns, row_groups=[group])
+            with open_native(self.path) if isinstance(self.path, Address) else nullcontext(str(self.path)) as source:
+                yield cudf.read_parquet(source, columns=self.columns, row_groups=[group])
             self.check()
 
     def _fitted(self, batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -198,7 +195,8 @@ def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
         edge_parts, tasks = _parts(edges)
     else:
         names = list(edges.columns)
-        edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in pieces]
+        places = [(path_of(path), groups) for path, groups in pieces]
+        edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in places]
         tasks = {}
     row_parts, more = _parts(rows) if pieces is not None or tokenize(rows) != tokenize(edges) else (edge_parts, {})
     stamps = [part.stamp for part in edge_parts if isinstance(part, FileRows)]

@@ -26,7 +26,7 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
 from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
-from dfmst.formats.files import existing_path, open_native, paths_of
+from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all
@@ -42,7 +42,7 @@ def plan(
     n_vertices: int | None = None,
     n_edges: int | None = None,
     *,
-    files: PathLike | Sequence[PathLike] = (),
+    files: PathLike | Sequence[PathLike] | Any = (),
     source: Any = "source",
     target: Any = "target",
     by: Any = None,
@@ -63,7 +63,7 @@ def plan(
         Size of the graph. By default it is read from the footers of `files`, and estimated from a sample of rows if ids
         are not dense integers.
     files
-        Parquet files, or directories of them, that hold the graph.
+        Parquet files, directories of them, or a ``pyarrow.dataset`` of them, that hold the graph.
     source, target, by
         The id columns of `files`, and their groups, as for :func:`dfmst.minimum_spanning_forest`.
     partitions
@@ -115,7 +115,7 @@ def plan(
       limit                          3.22 GB  2.77 GB for tasks
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
-    paths = paths_of(files, "files")
+    paths = paths_of_dataset(files) or paths_of(files, "files")
     if paths:
         listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
         groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]

@@ -21,6 +21,7 @@ from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
 from dfmst._edges.view import View
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, current_place, host_engine
+from dfmst._fold.budget import Budget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Run
@@ -61,7 +62,7 @@ class Batch(NamedTuple):
             frame=FrameView(pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
         )
 
-    def readable_on_device(self, ids: Sequence[Any], weight: ColumnName) -> bool:
+    def readable_on_device(self, ids: Sequence[object], weight: ColumnName) -> bool:
         """Whether kernels of a GPU read the rows: they are in its memory, ids are integers, weights no decimals."""
         if not self.frame.on_device:
             return False
@@ -99,6 +100,7 @@ class Job:
     spill: SpillDirectory | None = None  # for rows that do not fit the limit
     checkpoint: Checkpoint | None = None
     sets: bool = False  # whether only components are wanted
+    dictionaries: int = 0  # bytes that a row group has at most
 
     @property
     def columns(self) -> EdgeColumns:
@@ -109,6 +111,11 @@ class Job:
     def names(self) -> list[Any]:
         """The columns to read."""
         return self.columns.read_names
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of a run on the host."""
+        return Budget(self.memory, sets=self.sets, dictionaries=self.dictionaries)
 
 
 def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
@@ -163,7 +170,7 @@ class WeightTypes:
             raise InvalidEdgesError(message, "give the column one type everywhere") from error
 
 
-def _wide(name: ColumnName, kind: Any) -> InvalidEdgesError:
+def _wide(name: ColumnName, kind: object) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
     return InvalidEdgesError(
         message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from dfmst._trees.result import File
 from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
 from dfmst.formats.directories import SpillDirectory
+from dfmst.formats.stores import Access, Located, located
 from dfmst.formats.write import check_format, write_table
 
 
@@ -53,18 +54,18 @@ class Delivered(ABC):
         with self.finished():
             return self._frame()
 
-    def write(self, path: File, format: str | None = None) -> None:
+    def write(self, path: File, format: str | None = None, **options: Unpack[Located]) -> None:
         """Write the rows to a file, in pieces, and remove the checkpoint.
 
         Parameters
         ----------
-        path, format
+        path, format, storage_options, filesystem
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
         """
         with self.finished():
-            self.write_rows(self._rows(), path, format)
+            self.write_rows(self._rows(), located(path, **options), format)
 
-    def write_rows(self, rows: Any, path: File, format: str | None) -> None:
+    def write_rows(self, rows: object, path: File, format: str | None) -> None:
         """Write rows to a file that appears when it is complete."""
         if isinstance(path, (str, os.PathLike)):
             check_file(path, self.inputs)
@@ -109,7 +110,7 @@ def opened_job(
     resolve(solver.algorithm, engine)
     memory, gpu_memory = memory_of(limits)
     with showing(limits.progress, step, memory) as tell:
-        source = open_source(engine, edges, once=once)
+        source = open_source(engine, edges, once=once, opened_by=limits.access)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
             spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
             if spill is not None:
@@ -120,6 +121,9 @@ def opened_job(
                 stack.callback(checkpoint.hold.release)
                 job = replace(job, checkpoint=checkpoint)
             source.require(request.columns.arguments)
+            names = [] if sets or source.schema is None else source.schema.names
+            rest = [name for name in names if name not in job.names]
+            job = replace(job, dictionaries=max(source.dictionaries(job.names), source.dictionaries(rest)))
             with job.checkpoint.hold.busy() if job.checkpoint else nullcontext(), engine.guard():
                 yield source, job
             stack.pop_all()
@@ -140,14 +144,18 @@ def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
     return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
 
 
-def deliver(find: Callable[[], Any], edges: Frame, output: str | os.PathLike[str] | None) -> Any:
-    """Find a result of `edges`, and return its frame, or write it and return the path."""
+def deliver(
+    find: Callable[[], Any], edges: Frame, output: str | os.PathLike[str] | None, options: Mapping[str, Any]
+) -> Any:
+    """Find a result of `edges`, and return its frame, or write it and return the path; `options` open addresses."""
     if output is not None:  # before rows are read
+        access = Access(options.get("storage_options"), options.get("filesystem"))
+        output = access.path(output)
         check_format(output)
-        names = input_names(edges)
+        names = input_names(edges, access)
         check_file(output, [*find_files(names), *names])
     with closing(find()) as found:
         if output is None:
             return found.frame
         found.write(output)
-        return Path(output)
+        return output

@@ -47,7 +47,7 @@ class RowEncoder:
         #: Whether ids that do not fit are put aside, and whether they must be before the batch that waits.
         self.parted = job.sets and job.spill is not None and not (resumable or job.columns.conditions)
         self.full = False
-        self.memory = Budget(job.memory, store="disk" if self.parted else "buffer", sets=job.sets)
+        self.memory = replace(job.budget, store="disk" if self.parted else "buffer")
         if not job.engine.on_host:
             self.memory = gpu_budget(job.gpu_memory, job.engine, sets=job.sets)
         self.memory.check(0)

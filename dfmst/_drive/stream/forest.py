@@ -35,6 +35,7 @@ from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance
+from dfmst.formats.stores import path_of
 
 _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 
@@ -124,7 +125,7 @@ def verify(
         Check for the maximum spanning forest.
     by, keep, drop
         As the forest was made.
-    memory_limit, engine, invalid, threads, progress
+    memory_limit, engine, invalid, threads, storage_options, filesystem, progress
         As for :func:`dfmst.stream.minimum_spanning_forest`; the forest takes 100 bytes a vertex.
 
     Returns
@@ -152,12 +153,13 @@ def verify(
     verified: 2 rows, 1 component, total weight 3
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
-    files, solver = open_parquet(edges), request.solver
+    access = request.limits.access
+    files, solver = open_parquet(edges, access), request.solver
     limit, _ = memory_of(request.limits)
     with showing(request.limits.progress, "verifying", limit) as tell:
         job = Job(request, select_engine(solver.engine, solver.threads), limit, progress=tell)
         files.require(request.columns.arguments)
-        return _verify_file(files, Path(forest), job)
+        return _verify_file(files, path_of(forest, access), job)
 
 
 def _verify_file(source: ParquetSource, path: Path, job: Job) -> Certificate:

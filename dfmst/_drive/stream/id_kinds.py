@@ -63,7 +63,7 @@ class IdKinds:
         # Arrow takes no rows of views and of runs.
         return plain_ids(arrow_column(name, self.view.column(name))).type
 
-    def frame(self, table: pa.Table, named: Mapping[Any, pa.DataType]) -> Any:
+    def frame(self, table: pa.Table, named: Mapping[object, pa.DataType]) -> Any:
         """Return a table of ids as the user's kind of frame; `named` are columns of groups that come first, and ids."""
         view = self.view
         if view is None:
@@ -84,7 +84,7 @@ class IdKinds:
             native = native.cast(kind)
         return view.finish(nw.from_native(native, eager_only=True))
 
-    def _in_groups(self, view: View, table: pa.Table, named: Mapping[Any, pa.DataType]) -> Any:
+    def _in_groups(self, view: View, table: pa.Table, named: Mapping[object, pa.DataType]) -> Any:
         """Return a table of groups, then ids, in the types of their columns."""
         native = view.build_arrow({name: table.column(name) for name in table.column_names})
         frame = nw.from_native(native, eager_only=True)

@@ -149,8 +149,7 @@ def _ascending(ids: pa.Array) -> Array:
     """Return the positions of different ids in ascending order, ``uint32``."""
     if pa.types.is_integer(ids.type):
         return np.argsort(numbers_of_arrow(ids)).astype(np.uint32)
-    positions: Array = pc.sort_indices(ids).to_numpy()
-    return positions.astype(np.uint32)
+    return numbers_of_arrow(pc.sort_indices(ids)).astype(np.uint32)
 
 
 def _encode_listed(engine: Engine, encoder: Encoder, flags: Array, vertices: Vertices | None, budget: Budget) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -19,6 +19,7 @@ from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
 from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.formats.stores import Access
 
 _ROWS = 1 << 18  # rows of a batch
 _HASHED = 1 << 10  # bytes a row for the texts of a batch that are hashed, up to HASHING
@@ -28,7 +29,7 @@ _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, 
 
 def linked_rows(
     table: Frame,
-    on: Any,
+    on: object,
     *,
     max_group: int | None = None,
     keep: ColumnName = None,
@@ -36,6 +37,8 @@ def linked_rows(
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     progress: bool | Callable[[int, int | None], None] | None = None,
 ) -> Any:
     """Find the groups of records of files or frames that together are larger than the memory.
@@ -56,8 +59,8 @@ def linked_rows(
         41 and 2.3 times their length), 10 more with `max_group`. A returned table comes on top.
     output
         File for the rows (Parquet, Arrow, CSV or TSV), written instead of returned.
-    threads
-        As for :func:`dfmst.minimum_spanning_forest`.
+    threads, storage_options, filesystem
+        As for :func:`dfmst.stream.minimum_spanning_forest`.
     progress
         True for a bar; or a function that is called with the rows done and all rows (``None``: unknown).
 
@@ -85,15 +88,16 @@ def linked_rows(
     """
     options = LinkOptions.of(on, max_group, keep, empty_links)
     limit = parse_memory(memory_limit)
+    located = {"storage_options": storage_options, "filesystem": filesystem}
 
     def find() -> _LinkedRows:
         engine = select_engine("cpu", threads)
-        source = open_source(engine, table, argument="table")
+        source = open_source(engine, table, argument="table", opened_by=Access(**located))
         with showing(progress, "linking", limit) as tell:
             links = Links(engine, options, source.rows or 0)
             return _LinkedRows(source, links, *_Run(source, options, links, limit, tell).link())
 
-    return deliver(find, table, output)
+    return deliver(find, table, output, located)
 
 
 class _LinkedRows(Delivered):

@@ -7,35 +7,45 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
+from dfmst._edges.unify import common_type
 from dfmst.errors import machine_fault, missing_columns
+from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
+    columns_of_dataset,
     common_columns,
+    dictionary_bytes,
     open_buffered,
     parquet_files,
     parquet_footer,
     refuse_unreadable,
 )
 from dfmst.formats.files import existing_path, open_native, problem
+from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
+_TEXTS = 4 << 20  # bytes of dictionaries, from which they are read as texts
+_AT_ONCE = 16  # objects of which footers are read
 _ROWS = 1 << 18  # rows that get another column at a time
 
 
@@ -43,43 +53,51 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
     files: list[Path] = []
     for name in names:
-        if not glob.has_magic(os.fspath(name)) or os.path.exists(name):
-            path = existing_path(name)
+        place = path_of(name)
+        if not glob.has_magic(str(place)) or place.exists():
+            path = existing_path(place)
             files += parquet_files(path) if path.is_dir() else [path]
             continue
-        matches = sorted(map(Path, glob.glob(str(name), recursive=True)))
+        found = place.matches() if isinstance(place, Address) else glob.glob(str(name), recursive=True)
+        matches = sorted(map(path_of, found))
         if not matches:
-            raise problem(Path(name), "no file has such a name", hint="check the pattern, and the directory you are in")
+            raise problem(place, "no file has such a name", hint="check the pattern, and the directory you are in")
         files += matches
     return files
 
 
 class ParquetSource:
-    """Files that are read as one table, in the order given.
+    """Files that are read as one table, in the order given."""
 
-    Names of directories below `folders` have values of columns. A dataset has these values in its `partitions`, by
-    file, and their types in a schema.
-    """
-
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        folders: Sequence[Path] = (),
-        partitions: tuple[dict[Path, dict[str, object]], pa.Schema] | None = None,
-    ) -> None:
+    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = (), dataset: Any = None) -> None:
         self.files: list[SourceFile] = []
         first = 0
-        for path in paths:
-            self.files.append(SourceFile.of_path(path, first))
-            first += self.files[-1].rows
+        for file in _files_of(paths):
+            self.files.append(replace(file, first=first))
+            first += file.rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
         self.columns, self.constants = common_columns(sources, folders)
-        if partitions is not None:
-            self.constants, schema = partitions
-            absent = {name for each in self.constants.values() for name in each} - {*self.columns.schema.names}
-            self.columns.append({name: schema.field(name).type for name in schema.names if name in absent})
+        self._types = ""  # those that are not in the files
+        if dataset is not None:
+            self.columns, self.constants = columns_of_dataset(dataset, paths)
+            self._types = dataset.schema.to_string(show_schema_metadata=False)
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema
+        self._read = self.columns  # types of batches
+
+    @classmethod
+    def of_dataset(cls, dataset: Any, paths: Sequence[Path]) -> Self | None:
+        """Open the files of a dataset; ``None`` if it has only some of their rows, or casts values as no file does."""
+        try:
+            source = cls(paths, dataset=dataset)
+        except ValueError:  # it has a filter
+            return None
+        fields = [field for file in source.files for field in file.schema if field.name in dataset.schema.names]
+        kinds = [(field.type, dataset.schema.field(field.name).type) for field in fields]
+        exact = all(own == kind or common_type(own, kind) == kind for own, kind in kinds)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            groups = list(pool.map(attrgetter("num_row_groups"), dataset.get_fragments()))
+        return source if exact and groups == [len(file.groups) for file in source.files] else None
 
     @property
     def rows(self) -> int:
@@ -88,16 +106,19 @@ class ParquetSource:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Path, size, time of change and footer of every file, and the types of columns that paths have."""
-        state = {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
-        return state | ({"schema": str(self.schema)} if any(self.constants.values()) else {})
+        """Path, size, time of change (or etag) and footer of every file, and types and values that a dataset adds."""
+        return {
+            str(file.path.resolve()): [*file.stamp, file.footer]
+            + ([self._types, str(self.constants[file.path])] if self._types else [])
+            for file in self.files
+        }
 
     @property
     def paths(self) -> list[Path]:
         """The files."""
         return [file.path for file in self.files]
 
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
         """Raise if a column that an argument names is missing."""
         arguments = list(arguments)
         for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
@@ -105,11 +126,11 @@ class ParquetSource:
             if missing is not None:
                 raise missing
 
-    def integers(self, names: Sequence[Any]) -> bool:
+    def integers(self, names: Sequence[ColumnName]) -> bool:
         """Whether columns hold integers."""
         return all(pa.types.is_integer(self.schema.field(name).type) for name in names)
 
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
+    def vertices(self, names: EndNames) -> int | None:
         """Exclusive upper bound of two integer columns from the row groups' statistics."""
         if not self.integers(names):
             return None
@@ -121,7 +142,18 @@ class ParquetSource:
             bound = max(bound, largest + 1)
         return bound
 
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries that the reader has of columns, and read long ones as texts."""
+        sizes = [file.dictionaries(names) for file in self.files]
+        self.files = [
+            replace(file, as_texts=file.as_texts or size > _TEXTS) for file, size in zip(self.files, sizes, strict=True)
+        ]
+        if any(file.as_texts for file in self.files):
+            self._read = copy(self.columns)
+            self._read.schema = pa.schema(map(_without_dictionary, self.schema))
+        return max(sizes, default=0)
+
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of id columns."""
         return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
 
@@ -135,7 +167,7 @@ class ParquetSource:
             row = int(begins[group])
             skipped = max(0, start - file.first - row)
             for read in file.batches(range(group, len(file.groups)), names, rows):
-                batch = self._fit(file, read, names)
+                batch = self._read.fit(read, file.path, names, self.constants[file.path])
                 rest = batch.slice(min(skipped, batch.num_rows))
                 at = row + batch.num_rows - rest.num_rows
                 skipped -= batch.num_rows - rest.num_rows
@@ -143,7 +175,7 @@ class ParquetSource:
                 if rest.num_rows:
                     yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
-    def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+    def take(self, locators: Array | Locators, names: Sequence[ColumnName], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
         locators = locators if isinstance(locators, Locators) else Locators(locators)
         for file in self.files:
@@ -151,13 +183,13 @@ class ParquetSource:
             for group, length in enumerate(file.groups):
                 if locators.any_below(first + length):
                     taken = file.take(group, first, locators, names, rows)
-                    yield from (self._fit(file, batch, names) for batch in taken)
+                    yield from (self.columns.fit(batch, file.path, names, self.constants[file.path]) for batch in taken)
                 first += length
 
     def gather(self, locators: Locators) -> None:
         """Return ``None``: rows of files are read in pieces."""
 
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return a reader of the rows with one more column, of integers, and facts about it under a key."""
         schema = self.schema.append(pa.field(name, pa.int64()))
         schema = schema.with_metadata({**(schema.metadata or {}), key: json.dumps(facts)})
@@ -171,9 +203,22 @@ class ParquetSource:
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    def _fit(self, file: SourceFile, batch: pa.RecordBatch, names: Sequence[Any]) -> pa.RecordBatch:
-        """A batch in the types of all files."""
-        return self.columns.fit(batch, file.path, names, self.constants[file.path])
+
+def _without_dictionary(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if _is_encoded(field) else field
+
+
+def _is_encoded(field: pa.Field) -> bool:
+    return bool(pa.types.is_dictionary(field.type))
+
+
+def _files_of(paths: Sequence[Path]) -> Iterator[SourceFile]:
+    """Read the states and footers of files; those of several objects at the same time, as each waits for its store."""
+    if len(paths) == 1 or not isinstance(paths[0], Address):
+        yield from map(SourceFile.of_path, paths)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(SourceFile.of_path, paths)
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -189,28 +234,28 @@ def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as it was when the run began; size, time and footer show a change."""
+    """A file as it was when the run began; its stamp and its footer show a change."""
 
     path: Path
-    size: int
-    modified: int
-    footer: str
-    first: int  # number of its first row among all rows of the source
+    stamp: tuple[Any, ...]
+    footer: str  # nothing for an object, whose stamp has a version
     groups: tuple[int, ...]  # rows of each row group
     schema: pa.Schema
+    first: int = 0  # number of its first row among all rows of the source
+    as_texts: bool = False  # whether dictionaries of texts are read as texts
 
     @classmethod
-    def of_path(cls, path: Path, first: int) -> SourceFile:
+    def of_path(cls, path: Path) -> SourceFile:
         """Read a file's state and footer."""
-        state, metadata = existing_path(path).stat(), parquet_footer(path)
-        with path.open("rb") as stream:
-            stream.seek(max(0, state.st_size - 8))
-            length = int.from_bytes(stream.read(4), "little")
-            stream.seek(max(0, state.st_size - 8 - length))
-            footer = hashlib.sha256(stream.read(length)).hexdigest()
+        stamp, metadata, footer = file_stamp(existing_path(path)), parquet_footer(path), ""
+        if not isinstance(path, Address):
+            with path.open("rb") as stream:
+                stream.seek(max(0, stamp[0] - 8))
+                length = int.from_bytes(stream.read(4), "little")
+                stream.seek(max(0, stamp[0] - 8 - length))
+                footer = hashlib.sha256(stream.read(length)).hexdigest()
         rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        schema = metadata.schema.to_arrow_schema()
-        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema)
+        return cls(path, stamp, footer, rows, metadata.schema.to_arrow_schema())
 
     @property
     def rows(self) -> int:
@@ -221,16 +266,28 @@ class SourceFile:
     def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
         """Open it."""
         try:
-            state = self.path.stat()
-            if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
-                raise problem(self.path, "the file has changed since the run began", hint="start the run again")
-            with open_native(self.path) as file, open_buffered(file) as parquet:
+            self._check_unchanged()
+            with open_native(self.path) as file, open_buffered(file, as_texts=self.as_texts) as parquet:
                 yield parquet
+            self._check_unchanged()
         except FileNotFoundError as error:
             message = "the file has vanished since the run began"
             raise problem(self.path, message, hint="put it back and run again") from error
 
-    def largest_id(self, names: tuple[Any, Any]) -> int | None:
+    def _check_unchanged(self) -> None:
+        if file_stamp(self.path) != self.stamp:
+            raise problem(self.path, "the file has changed since the run began", hint="start the run again")
+
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries of texts that a row group has of columns, by the footer."""
+        encoded = [name for name in names if name in self.schema.names and _is_encoded(self.schema.field(name))]
+        if not encoded:
+            return 0
+        with replace(self, as_texts=True).open() as parquet:
+            refuse_unreadable(parquet, self.path, encoded)
+            return dictionary_bytes(parquet.metadata, encoded)
+
+    def largest_id(self, names: EndNames) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
         with self.open() as parquet:
             metadata = parquet.metadata
@@ -258,7 +315,7 @@ class SourceFile:
             try:
                 for batch in batches:
                     done += batch.num_rows
-                    yield batch
+                    yield self._typed(batch) if self.as_texts else batch
             except (pa.ArrowException, OSError) as error:
                 if (fault := machine_fault(error)) is not None:
                     raise fault from error
@@ -267,8 +324,14 @@ class SourceFile:
                 message = f"row group {group} cannot be read ({reason})"
                 raise problem(self.path, message, hint="fetch or write the file again") from error
 
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the file's types; dictionaries remain texts."""
+        fields = [self.schema.field(field.name) for field in batch.schema]
+        kinds = [own if _is_encoded(field) else field for own, field in zip(batch.schema, fields, strict=True)]
+        return batch.cast(pa.schema(kinds))
+
     def take(
-        self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int
+        self, group: int, first: int, locators: Locators, names: Sequence[ColumnName], rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of some rows of a row group, whose first row has the number `first`."""
         for batch in self.batches(range(group, group + 1), names, rows):

@@ -20,13 +20,14 @@ from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.unify import cast_exactly
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import compact
 from dfmst._engines.primitives.kruskal_tree import RankedForest, build_kruskal_tree, rank_forest
-from dfmst._fold.budget import AHEAD, Budget
+from dfmst._fold.budget import AHEAD
 from dfmst._fold.runs import read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation, describe_cycle, describe_left_out
@@ -53,7 +54,7 @@ class Certifier:
     """
 
     def __init__(self, source: EdgeSource, job: Job, forest: FoldedForest, *, counted: bool) -> None:
-        Budget(job.memory).check_linked(forest.encoder.count)
+        job.budget.check_linked(forest.encoder.count)
         self.source, self.forest, self.counted = source, forest, counted
         self.violation: Violation | None = None
         # On the host: batches are read there, and few of their rows are compared with the linked forest.
@@ -90,7 +91,7 @@ class Certifier:
         if self.trees.cycle is not None:
             self._refute(describe_cycle(self._located(), self.trees.cycle, self.job.columns.maximum, _row))
         read = [*self.job.names, *(name for name in names if name not in self.job.names)]
-        batches = prefetch(self.source.batches(read, Budget(self.job.memory).batch_rows), AHEAD)
+        batches = prefetch(self.source.batches(read, self.job.budget.batch_rows), AHEAD)
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
                 if not batch.rows:
@@ -240,7 +241,7 @@ class Certifier:
         return count_used(self.rows, known.astype(np.int64), self.vertices) + len(self.loops) - len(known)
 
 
-def _row(row: Any) -> str:
+def _row(row: object) -> str:
     return f"row {row:,}"
 
 
@@ -325,7 +326,7 @@ def _read(source: EdgeSource, forest: FoldedForest, names: list[ColumnName]) -> 
 
 
 def _joined(
-    pieces: Iterator[Piece], forest: FoldedForest, folded: dict[Any, str], schema: pa.Schema
+    pieces: Iterator[Piece], forest: FoldedForest, folded: dict[object, str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin = 0
     for length, columns in pieces:
@@ -337,5 +338,5 @@ def _joined(
                     columns[name] = arrow_numbers(values.astype(np.dtype(kind.to_pandas_dtype()), copy=False), kind)
                 else:
                     columns[name] = forest.encoder.decode(values).cast(kind)
-        yield pa.record_batch([columns[name] for name in schema.names], schema=schema)
+        yield pa.record_batch([cast_exactly(columns[field.name], field.type) for field in schema], schema=schema)
         begin += length

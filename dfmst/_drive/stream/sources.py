@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import open_device_frame
-from dfmst._edges.frames import open_frame
+from dfmst._edges.frames import as_table, open_frame
 from dfmst._edges.stack import stack_frames
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.formats.files import paths_of_dataset
 from dfmst.formats.read import bytes_to_solve
+from dfmst.formats.stores import Access
 
 
-def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str = "edges") -> EdgeSource:
+def open_source(
+    engine: Engine, edges: object, *, once: bool = False, argument: str = "edges", opened_by: Access | None = None
+) -> EdgeSource:
     """Open Parquet files, a dataset, or frames; an iterator of frames only if they are read `once`."""
-    files = _files(edges)
+    files = _files(edges, opened_by)
     if files is not None:
         return files
     if hasattr(edges, "to_batches") and hasattr(edges, "scanner"):
@@ -36,26 +40,32 @@ def open_source(engine: Engine, edges: Any, *, once: bool = False, argument: str
         return FrameSource(engine, [edges], argument)
     if callable(edges) or hasattr(edges, "__iter__"):
         return FrameSource(engine, edges, argument, once=once)
-    message = f"{argument} is a {type(edges).__name__}"
-    raise UnsupportedFrameError(message, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
+    hint = as_table(edges, argument, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
+    raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}", hint)
 
 
-def on_device(edges: Any) -> bool:
+def on_device(edges: object) -> bool:
     """Whether `edges` is a frame on a GPU, or a list that begins with one."""
     first = edges[0] if isinstance(edges, (list, tuple)) and edges else edges
     return open_device_frame(first) is not None
 
 
-def open_parquet(edges: Any) -> ParquetSource:
+def open_parquet(edges: object, opened_by: Access | None = None) -> ParquetSource:
     """Open Parquet files."""
-    source = _files(edges)
+    source = _files(edges, opened_by)
     if source is None:
         message = f"edges is a {type(edges).__name__}, and only Parquet files describe themselves before they are read"
         raise UnsupportedFrameError(message, "pass Parquet files, a directory, or a pyarrow.dataset of them")
     return source
 
 
-def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
+def fits(
+    edges: object,
+    memory_limit: int | str = "2GiB",
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
+) -> bool:
     """Say whether files, all columns, can be read and solved in memory within a limit.
 
     Parameters
@@ -65,6 +75,8 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
         how many rows they hold; of other formats the size is an estimate.
     memory_limit
         Bytes, a text such as ``"2GiB"``, or ``"auto"``: a quarter of the memory that is free.
+    storage_options, filesystem
+        As for :func:`dfmst.stream.minimum_spanning_forest`.
 
     Raises
     ------
@@ -81,7 +93,7 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
     >>> dfmst.stream.fits("edges.parquet", "2GiB"), dfmst.stream.fits("edges.parquet", "2MiB")
     (True, False)
     """
-    names = input_names(edges)
+    names = input_names(edges, Access(storage_options, filesystem))
     if not names:
         open_parquet(edges)  # raises: only files say how large they are
     return FIXED + bytes_to_solve(find_files(names)) <= parse_memory(memory_limit)
@@ -111,28 +123,32 @@ class EdgeSource(Protocol):
         message = "a checkpoint needs Parquet files: frames have no state that identifies them"
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
 
-    def require(self, arguments: Iterable[tuple[str, Any]]) -> None:
+    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
         """Raise if a column that an argument names is missing; columns of frames are looked up frame by frame."""
         return
 
-    def integers(self, names: Sequence[Any]) -> bool:
+    def integers(self, names: Sequence[ColumnName]) -> bool:
         """Whether columns may hold integers: until other ids come."""
         return True
 
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
+    def vertices(self, names: EndNames) -> int | None:
         """Exclusive upper bound of two columns of integers; ``None``: unknown."""
         return None
 
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries that the reader has of columns; those of frames are their owner's."""
+        return 0
+
     @abstractmethod
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""
 
     @abstractmethod
-    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+    def batches(self, names: Sequence[ColumnName], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
 
     @abstractmethod
-    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+    def take(self, locators: Locators, names: Sequence[ColumnName], rows: int) -> Iterator[Any]:
         """Yield the named columns, or more, of rows by their ascending numbers."""
 
     @abstractmethod
@@ -140,7 +156,7 @@ class EdgeSource(Protocol):
         """Return these rows as one frame of the user's kind; ``None``: they are read in pieces."""
 
     @abstractmethod
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return the rows, or the `kept` ones, with one more column, of integers, and facts about it under a key."""
 
 
@@ -164,7 +180,7 @@ class FrameSource(EdgeSource):
         """Return how errors name a frame."""
         return f"frame {number} of {self.argument}"
 
-    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+    def batches(self, names: Sequence[ColumnName], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the frames from row `start` on, each cut into pieces."""
         for number, first, view in self.views():
             self.kinds.note(view, names[:2])
@@ -172,7 +188,7 @@ class FrameSource(EdgeSource):
             whole = Batch(view, first, self._place or self.called(number), first if self._place else 0)
             yield from whole.part(skipped, len(view)).parts(rows)
 
-    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+    def take(self, locators: Locators, names: Sequence[ColumnName], rows: int) -> Iterator[Any]:
         """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
         for _, view in self._take(locators):
             yield view.finish(view.frame)
@@ -182,7 +198,7 @@ class FrameSource(EdgeSource):
         named = [(self.called(number), view) for number, view in self._take(locators)]
         return named[0][1].finish(stack_frames(named)) if named else self._raise_empty()
 
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, Any]) -> Any:
+    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return the rows as one frame with one more column, of integers, and facts about it under a key."""
         named = []
         for number, first, view in self.views():
@@ -218,7 +234,7 @@ class FrameSource(EdgeSource):
             yield number, first, view
             first += len(view)
 
-    def kinds_of(self, names: Sequence[Any]) -> IdKinds:
+    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
         """Return the types of the id columns of the rows that were read."""
         return self.kinds if self.kinds.view is not None else self._raise_empty()
 
@@ -226,35 +242,19 @@ class FrameSource(EdgeSource):
         raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
 
 
-def input_names(edges: Any) -> list[str | os.PathLike[str]]:
+def input_names(edges: object, opened_by: Access | None = None) -> list[Path]:
     """Return the files, directories and patterns that were given as edges; frames have none."""
-    if isinstance(edges, (str, os.PathLike)):
-        return [edges]
-    if isinstance(edges, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in edges):
-        return list(edges)
-    local = getattr(getattr(edges, "filesystem", None), "type_name", "") == "local"
-    return list(edges.files) if local and hasattr(edges, "scanner") and hasattr(edges, "files") else []
+    names: Any = [edges] if isinstance(edges, (str, os.PathLike)) else edges
+    paths = isinstance(names, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in names)
+    return list(map((opened_by or Access()).path, names)) if paths else paths_of_dataset(edges)
 
 
-def _files(edges: Any) -> ParquetSource | None:
+def _files(edges: Any, opened_by: Access | None) -> ParquetSource | None:
     """Open Parquet files; ``None`` if `edges` are something else."""
-    names = input_names(edges)
-    folders = [Path(name) for name in names]
+    names = input_names(edges, opened_by)
     if not names or not hasattr(edges, "scanner"):
-        return ParquetSource(find_files(names), folders) if names else None
-    if edges.format.default_extname == "parquet":
-        from pyarrow.dataset import get_partition_keys  # slow to import; loaded with the dataset
-
-        try:
-            fragments = list(edges.get_fragments())
-        except ValueError:  # of a dataset with a filter
-            return None
-        values = {Path(each.path): get_partition_keys(each.partition_expression) for each in fragments}
-        source = ParquetSource(find_files(names), partitions=(values, edges.schema))
-        # Else columns are cast, or some row groups are left out.
-        if source.schema.equals(edges.schema) and source.rows == edges.count_rows():
-            return source
-    return None
+        return ParquetSource(find_files(names), names) if names else None
+    return ParquetSource.of_dataset(edges, names) if edges.format.default_extname == "parquet" else None
 
 
 def _tables(dataset: Any) -> Iterator[pa.Table]:

@@ -17,8 +17,11 @@ enum WorklistCounter : u64 {
 };
 
 enum : u64 {
-  SUMS = 8192,     // threads that count the flags of the chosen edges
-  CLEAR_SHARE = 8  // with fewer edges than vertices / 8, minima are cleared at their ends
+  TILE = 32,         // threads side by side, which take edges side by side
+  TAKEN_EACH = 8,    // edges of a table that a thread takes
+  OFFERED_EACH = 4,  // records of a long list that a thread takes
+  SUMS = 8192,       // threads that count the flags of the chosen edges
+  CLEAR_SHARE = 8    // with fewer edges than vertices / 8, minima are cleared at their ends
 };
 
 // The number of the step of 2^shift keys, counted from `low` on, that holds the key; 0 below `low`, all ones beyond the
@@ -55,26 +58,30 @@ template <typename W> DEVICE void offer_record(u64* best, u64 word, const W* wei
   }
 }
 
+// The first of a thread's places, which are TILE apart. Those of a warp are all places of `each` tiles, so that loads
+// coalesce, and neighbors in the table stay neighbors in the lists, whose ends share sectors.
+DEVICE u64 first_of_tile(u64 i, u32 each) { return i / TILE * TILE * each + i % TILE; }
+
 // Lists the edges on one side of a threshold in the total order (key, row) whose ends have different parents, and
 // offers them. `parent` is flat (null: every vertex is its own). `giant` (or null) flags the vertices of one component:
 // it decides most edges without leaving the cache. An id is `stride` words of 32 bits. A full list takes no more
-// records, but `length` goes on counting. A thread takes eight edges, a grid apart, so that loads coalesce and one
-// atomic a warp serves 256 edges.
+// records, but `length` goes on counting. `count` is a multiple of TILE: a warp takes TAKEN_EACH tiles with one atomic.
 KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip, u64 edges,
                           u64 threshold_key, u64 threshold_row, u32 above, u64 low, u32 shift, const u32* parent,
                           const u64* giant, u64* best, u64* records, u64 capacity, u32* length)) {
-  u32 a[8], b[8], leading[8], kept = 0;
-  UNROLL for (u32 j = 0; j < 8; ++j) {
-    const u64 row = i + j * count;
+  const u64 first = first_of_tile(i, TAKEN_EACH);
+  u32 a[TAKEN_EACH], b[TAKEN_EACH], leading[TAKEN_EACH], kept = 0;
+  UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j) {
+    const u64 row = first + j * TILE;
     if (row >= edges) continue;
     const Key<W> key = key_of(weight[row], flip);
     const bool heavy = key > threshold_key || (key == threshold_key && row > threshold_row);
     leading[j] = leading_bits(key, low, shift);
     if (heavy == (above != 0)) kept |= 1u << j;
   }
-  UNROLL for (u32 j = 0; j < 8; ++j) {
+  UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j) {
     if (!(kept >> j & 1)) continue;
-    const u64 at = (i + j * count) * stride;
+    const u64 at = (first + j * TILE) * stride;
     a[j] = source[at];
     b[j] = target[at];
     if (parent) continue;
@@ -82,25 +89,28 @@ KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, cons
     PREFETCH(&best[b[j]]);
   }
   if (giant) {
-    UNROLL for (u32 j = 0; j < 8; ++j)
+    UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j)
       if ((kept >> j & 1) && (flag_at(giant, a[j]) & flag_at(giant, b[j]))) kept ^= 1u << j;
   }
   if (parent) {
-    UNROLL for (u32 j = 0; j < 8; ++j) {
+    UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j) {
       if (!(kept >> j & 1)) continue;
       a[j] = parent[a[j]];
       b[j] = parent[b[j]];
     }
   }
-  UNROLL for (u32 j = 0; j < 8; ++j)
+  UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j)
     if ((kept >> j & 1) && a[j] == b[j]) kept ^= 1u << j;
-  const u32 wanted = count_ones(kept);
-  u64 at = reserve(length, wanted);
-  if (at + wanted > capacity) return;
-  UNROLL for (u32 j = 0; j < 8; ++j) {
+  Places places = reserve(length, count_ones(kept));
+  if (places.end > capacity) return;
+  UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j) {
+    const u32 at = places.next(kept >> j & 1);
     if (!(kept >> j & 1)) continue;
-    const u64 word = (u64)leading[j] << 32 | (u32)(i + j * count);
-    ((Pair*)records)[at++] = {(u64)a[j] << 32 | b[j], word};
+    ((Pair*)records)[at] = {(u64)a[j] << 32 | b[j], (u64)leading[j] << 32 | (u32)(first + j * TILE)};
+  }
+  UNROLL for (u32 j = 0; j < TAKEN_EACH; ++j) {
+    if (!(kept >> j & 1)) continue;
+    const u64 word = (u64)leading[j] << 32 | (u32)(first + j * TILE);
     offer_record(&best[a[j]], word, weight, flip, shift);
     offer_record(&best[b[j]], word, weight, flip, shift);
   }
@@ -163,30 +173,34 @@ KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u6
 } END
 
 // Lists the edges whose ends still differ, with the representatives of the moment (implicit path compression), and
-// offers each to both ends. A thread takes four edges, `count` apart, as above.
-template <typename W>
-DEVICE void offer_four(u64 i, u64 count, u32 edges, const u64* records, const W* weight, u64 flip, u32 shift,
-                       u32* parent, u64* best, u64* next, u32* next_length) {
-  u32 a[4], b[4], kept = 0;
-  Pair record[4];
-  UNROLL for (u32 j = 0; j < 4; ++j) {
-    if (i + j * count >= edges) continue;
-    record[j] = ((const Pair*)records)[i + j * count];
+// offers each to both ends.
+template <u32 EACH, typename W>
+DEVICE void offer_some(u64 i, u32 edges, const u64* records, const W* weight, u64 flip, u32 shift, u32* parent,
+                       u64* best, u64* next, u32* next_length) {
+  const u64 first = first_of_tile(i, EACH);
+  u32 a[EACH], b[EACH], kept = 0;
+  Pair record[EACH];
+  UNROLL for (u32 j = 0; j < EACH; ++j) {
+    if (first + j * TILE >= edges) continue;
+    record[j] = ((const Pair*)records)[first + j * TILE];
     PREFETCH(&parent[(u32)(record[j].first >> 32)]);
     PREFETCH(&parent[(u32)record[j].first]);
   }
-  UNROLL for (u32 j = 0; j < 4; ++j) {
-    if (i + j * count >= edges) continue;
+  UNROLL for (u32 j = 0; j < EACH; ++j) {
+    if (first + j * TILE >= edges) continue;
     a[j] = root(parent, (u32)(record[j].first >> 32));
     b[j] = root(parent, (u32)record[j].first);
     PREFETCH(&best[a[j]]);
     PREFETCH(&best[b[j]]);
     if (a[j] != b[j]) kept |= 1u << j;
   }
-  u64 at = reserve(next_length, count_ones(kept));
-  UNROLL for (u32 j = 0; j < 4; ++j) {
+  Places places = reserve(next_length, count_ones(kept));
+  UNROLL for (u32 j = 0; j < EACH; ++j) {
+    const u32 at = places.next(kept >> j & 1);
+    if (kept >> j & 1) ((Pair*)next)[at] = {(u64)a[j] << 32 | b[j], record[j].second};
+  }
+  UNROLL for (u32 j = 0; j < EACH; ++j) {
     if (!(kept >> j & 1)) continue;
-    ((Pair*)next)[at++] = {(u64)a[j] << 32 | b[j], record[j].second};
     offer_record(&best[a[j]], record[j].second, weight, flip, shift);
     offer_record(&best[b[j]], record[j].second, weight, flip, shift);
   }
@@ -194,7 +208,7 @@ DEVICE void offer_four(u64 i, u64 count, u32 edges, const u64* records, const W*
 
 KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* weight, u64 flip, u32 shift, u32* parent,
                              u64* best, u64* next, u32* next_length)) {
-  offer_four(i, count, *length, records, weight, flip, shift, parent, best, next, next_length);
+  offer_some<OFFERED_EACH>(i, *length, records, weight, flip, shift, parent, best, next, next_length);
 } END
 
 // All rounds that are left, in one launch, and the number of all chosen edges: a counter that each of them raises would
@@ -215,10 +229,15 @@ STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, co
       if (i < cleared) other[i] = ~0ull;
       if (i < edges) join_record(i, edges, records, mine, cleared ? nullptr : other, parent, flags);
     });
-    const u64 count = ((u64)edges + 3) / 4;
-    team.each(count, [=](u64 i) {
-      offer_four(i, count, edges, records, weight, flip, shift, parent, other, next, next_length);
-    });
+    // Of a short list each thread takes one record: no thread would wait for several, one after the other.
+    if (edges <= team.size())
+      team.each(edges, [=](u64 i) {
+        offer_some<1>(i, edges, records, weight, flip, shift, parent, other, next, next_length);
+      });
+    else
+      team.each((edges + TILE * OFFERED_EACH - 1) / (TILE * OFFERED_EACH) * TILE, [=](u64 i) {
+        offer_some<OFFERED_EACH>(i, edges, records, weight, flip, shift, parent, other, next, next_length);
+      });
   }
   const u64 sums = words < SUMS ? words : SUMS;
   team.each(sums, [=](u64 i) {

@@ -95,6 +95,7 @@ template <typename T> DEVICE T compare_swap(T* p, T expected, T value) { return 
 // fences make what the block has written visible to all, and drop what the first-level cache holds of others' words.
 struct Team {
   u32* met;
+  DEVICE_METHOD u64 size() const { return (u64)gridDim.x * blockDim.x; }
   template <typename Body> DEVICE_METHOD void each(u64 length, Body body) const {
     const u64 threads = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += threads) body(i);
@@ -119,21 +120,29 @@ DEVICE f64 square_root(f64 x) { return sqrt(x); }
 DEVICE u64 nanoseconds() { return 0; }  // steps are timed on a CPU only
 DEVICE void give_way() {}  // threads wait for each other on a CPU only
 
-// Room for `wanted` (of BITS bits) entries at the end of a list. The threads of a warp that come here together share one
-// atomic: all of a grid would otherwise queue for one word.
-template <u32 BITS = 4> DEVICE u32 reserve(u32* length, u32 wanted) {
-  const u32 here = __activemask(), lane = threadIdx.x & 31;
-  u32 before = 0, total = 0;
-  for (u32 bit = 0; bit < BITS; ++bit) {
-    const u32 asking = __ballot_sync(here, wanted >> bit & 1);
-    before += __popc(asking & ((1u << lane) - 1)) << bit;
-    total += __popc(asking) << bit;
+// Places at the end of a list, for the threads of a warp that came to `reserve` together: threads side by side write side
+// by side. All of them ask for the next place at once, whether they want one or not.
+struct Places {
+  u32 together, next_place;
+  u64 end;
+  DEVICE_METHOD u32 next(bool wanted) {
+    const u32 asking = __ballot_sync(together, wanted);
+    const u32 place = next_place + __popc(asking & ((1u << (threadIdx.x & 31)) - 1));
+    next_place += __popc(asking);
+    return place;
   }
-  if (total == 0) return 0;
-  const u32 leader = __ffs(here) - 1;
-  u32 begin = 0;
-  if (lane == leader) begin = atomicAdd(length, total);
-  return __shfl_sync(here, begin, leader) + before;
+};
+
+// Room for `wanted` (of BITS bits) entries of each thread. A warp takes one atomic: all of a grid would otherwise queue
+// for one word.
+template <u32 BITS = 4> DEVICE Places reserve(u32* length, u32 wanted) {
+  const u32 together = __activemask(), leader = __ffs(together) - 1;
+  u32 total = 0, begin = 0;
+  for (u32 bit = 0; bit < BITS; ++bit) total += __popc(__ballot_sync(together, wanted >> bit & 1)) << bit;
+  if (total == 0) return {together, 0, 0};
+  if ((threadIdx.x & 31) == leader) begin = atomicAdd(length, total);
+  begin = __shfl_sync(together, begin, leader);
+  return {together, begin, (u64)begin + total};
 }
 
 // Raises a word to a value, unless it is higher. The threads of a whole warp first find the highest of theirs.
@@ -192,6 +201,7 @@ struct Team {
   u32 threads;
   u64 grain;
   dfmst::Launch launch;
+  u64 size() const { return threads; }
   template <typename Body> void each(u64 length, const Body& body) {
     if (!launch.stopped()) dfmst::parallel_for(length, threads, grain, body);
   }
@@ -226,7 +236,14 @@ DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); retur
 DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE f64 real_of(u64 bits) { f64 x; std::memcpy(&x, &bits, sizeof x); return x; }
 DEVICE f64 square_root(f64 x) { return __builtin_sqrt(x); }
-template <u32 BITS = 4> DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }
+struct Places {
+  u64 next_place, end;
+  u64 next(bool wanted) { return wanted ? next_place++ : next_place; }
+};
+template <u32 BITS = 4> DEVICE Places reserve(u32* length, u32 wanted) {
+  const u64 begin = wanted ? atomic_add(length, wanted) : 0;
+  return {begin, begin + wanted};
+}
 DEVICE void raise(u64* word, u64 value) {
   if (value > load(word)) atomic_max(word, value);
 }

@@ -6,6 +6,7 @@ Positions and vertices are ``uint32`` columns.
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ def used_vertices(engine: Engine, edges: Any) -> Array:
     return occurs
 
 
-def spread_positions(xp: Any, length: int, size: int) -> Array:
+def spread_positions(xp: ModuleType, length: int, size: int) -> Array:
     """Return `size` ascending positions below `length`, deterministic without a period, one in each equal range."""
     step, stretch = spread_steps(length, size)
     number, word = xp.arange(size, dtype=np.uint64), np.uint64

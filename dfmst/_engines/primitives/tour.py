@@ -8,7 +8,8 @@ Helman, JáJá: Designing practical efficient algorithms for symmetric multiproc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def _ranks(engine: Engine, following: Array, head: int) -> Array:
     return rank
 
 
-def _sums_behind(xp: Any, onward: Array, steps: Array) -> Array:
+def _sums_behind(xp: ModuleType, onward: Array, steps: Array) -> Array:
     """Return the steps from each splitter to the end of the list, by pointer jumping."""
     end = len(onward)
     sums = xp.concatenate([steps, xp.zeros(1, np.uint32)]).astype(np.uint64)

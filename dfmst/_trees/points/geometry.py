@@ -104,7 +104,7 @@ def is_geographic(frame: Frame, name: ColumnName) -> bool | None:
     return None if column is None else _in_degrees(column.get("crs", "OGC:CRS84"))
 
 
-def _in_degrees(system: Any) -> bool | None:
+def _in_degrees(system: object) -> bool | None:
     """Whether a reference system, as PROJJSON, WKT or a code, is in degrees; ``None``: it is not known."""
     if isinstance(system, str):
         start = system.strip().upper()

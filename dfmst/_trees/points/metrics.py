@@ -45,7 +45,7 @@ class Measured(NamedTuple):
         return weight
 
 
-def measure(engine: Engine, points: Points, metric: str | None, box: Any) -> Measured:
+def measure(engine: Engine, points: Points, metric: str | None, box: object) -> Measured:
     """Move points to where they are compared; without a metric the points' reference system or Euclid's says it."""
     metric = _default_metric(points) if metric is None else metric
     check_metric(metric)
@@ -66,7 +66,7 @@ def measure(engine: Engine, points: Points, metric: str | None, box: Any) -> Mea
     return Measured(_directions(engine.xp, points, centered=metric == "correlation"), EUCLID, metric)
 
 
-def check_metric(metric: Any) -> None:
+def check_metric(metric: object) -> None:
     known = " or ".join(map(repr, METRICS))
     check_choice(metric, METRICS, f"metric is {metric!r}; it must be {known}")
 
@@ -149,7 +149,7 @@ _BETWEEN_WORDS = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-def latitude_of(first: Any, second: Any) -> int:
+def latitude_of(first: object, second: object) -> int:
     """Return which of two columns is the latitude by their names; the first if they do not say it."""
     names = first, second
     for place, pair in enumerate((names, names[::-1])):

@@ -240,7 +240,7 @@ def _check_finite(xp: ModuleType, values: Array, name: ColumnName) -> None:
         raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
 
 
-def _column_names(view: View, columns: Columns | None, ids: list[Any]) -> list[Any]:
+def _column_names(view: View, columns: Columns | None, ids: list[object]) -> list[Any]:
     """Names of the columns of coordinates; all but those of the ids if none is named."""
     known = view.names
     names = [name for name in known if name not in ids] if columns is None else columns

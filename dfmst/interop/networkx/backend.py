@@ -44,7 +44,7 @@ _WORTH = 1000  # edges from which a spanning tree is found faster with a convers
 warnings.filterwarnings("ignore", r"Note: conversions to backend graphs(?s:.)*for the 'dfmst' backend", UserWarning)
 
 
-def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def can_run(name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     """Whether a call is ours: any, since a directed graph gets an error with the call to make instead."""
     return True
 
@@ -102,7 +102,7 @@ def partition_spanning_tree(
     G: Graph,
     minimum: bool = True,
     weight: ColumnName = "weight",
-    partition: Any = "partition",
+    partition: object = "partition",
     ignore_nan: bool = False,
 ) -> Any:
     """See :func:`networkx.partition_spanning_tree`."""
@@ -163,7 +163,7 @@ def is_connected(G: Graph) -> bool:
     return not G.labels.any()
 
 
-def node_connected_component(G: Graph, n: Any) -> set[Any]:
+def node_connected_component(G: Graph, n: object) -> set[Any]:
     """See :func:`networkx.node_connected_component`."""
     if n not in G.number:
         result: set[Any] = nx.node_connected_component.orig_func(G.original, n)  # raises what NetworkX raises

@@ -56,8 +56,8 @@ def from_pandas_edgelist(
     source: ColumnName = "source",
     target: ColumnName = "target",
     edge_attr: Any = None,
-    create_using: Any = None,
-    edge_key: Any = None,
+    create_using: object = None,
+    edge_key: object = None,
 ) -> Any:
     """Make a graph of a frame's rows, NetworkX's own if it is directed; see :func:`networkx.from_pandas_edgelist`."""
     plain = create_using in (None, nx.Graph, nx.MultiGraph) and edge_key is None and source != target
@@ -106,7 +106,7 @@ def _numbered(source: Any, target: Any) -> tuple[list[Any], Array, Array]:
 _Edges: TypeAlias = tuple[Array, Array, list[Any] | None, list[Any]]
 
 
-def convert_from_nx(graph: Any, **_: Any) -> Any:
+def convert_from_nx(graph: Any, **_: object) -> Any:
     """Read a graph of NetworkX; its edges' attributes are looked up when they are asked for."""
     if isinstance(graph, Graph):
         return graph
@@ -119,7 +119,7 @@ def convert_from_nx(graph: Any, **_: Any) -> Any:
     return converted
 
 
-def _adjacency(graph: Any, number: dict[Any, int]) -> _Edges:
+def _adjacency(graph: Any, number: dict[object, int]) -> _Edges:
     """Edges of nested dictionaries, in the order of ``graph.edges``, without a loop over them in Python."""
     lists = graph._adj.values()
     lengths = np.fromiter(map(len, lists), np.int64, len(graph._adj))
@@ -135,7 +135,7 @@ def _adjacency(graph: Any, number: dict[Any, int]) -> _Edges:
     return np.repeat(source, parallel), np.repeat(target, parallel), list(chain.from_iterable(values)), data
 
 
-def _edges(graph: Any, number: dict[Any, int]) -> _Edges:
+def _edges(graph: Any, number: dict[object, int]) -> _Edges:
     """Edges of any graph, such as a view of another."""
     multigraph = graph.is_multigraph()
     edges = list(graph.edges(keys=True, data=True) if multigraph else graph.edges(data=True))
@@ -143,6 +143,6 @@ def _edges(graph: Any, number: dict[Any, int]) -> _Edges:
     return source, target, [edge[2] for edge in edges] if multigraph else None, [edge[-1] for edge in edges]
 
 
-def convert_to_nx(result: Any, **_: Any) -> Any:
+def convert_to_nx(result: object, **_: object) -> Any:
     """Return a graph as NetworkX's own; anything else is so already."""
     return result.original if isinstance(result, Graph) else result

@@ -10,13 +10,10 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import pyarrow as pa
 
-from dfmst import arrays
-from dfmst._common.deferred import cached_property
+import dfmst
+from dfmst._common.deferred import cached_property, pa
 from dfmst._common.types import Array, ColumnName
-from dfmst._engines import select_engine
-from dfmst._trees.components import connected_components
 
 _EXACT = 2.0**53  # float64 holds all integers up to here
 _DIRECTED = (
@@ -110,9 +107,12 @@ class Graph:
     @cached_property
     def labels(self) -> Array:
         """The smallest number of a node in each node's component, ``int64``."""
-        edges = pa.table({"source": self.source, "target": self.target})
+        ends = (pa.py_buffer(np.ascontiguousarray(end)) for end in (self.source, self.target))
+        columns = [pa.Array.from_buffers(pa.int64(), len(self.source), [None, end]) for end in ends]  # without pandas
         vertices = np.arange(len(self.nodes))
-        return np.asarray(connected_components(edges, vertices=vertices, engine=engine_option())["component"])
+        edges = pa.table(columns, ["source", "target"])
+        table = dfmst.connected_components(edges, vertices=vertices, engine=engine_option())
+        return np.asarray(table["component"].combine_chunks().buffers()[1]).view(np.int64)[: len(vertices)]
 
     def weights(self, attribute: ColumnName) -> Array | None:
         """Weights as a column; ``None`` if no column holds them exactly.
@@ -135,10 +135,12 @@ class Graph:
         source, target = self.source, self.target
         if rows is not None:
             source, target, weights = source[rows], target[rows], weights[rows]
+        from dfmst._engines import select_engine  # not for calls that NetworkX handles itself
+
         runner = select_engine(engine_option(), rows=len(source))
         with runner.guard():
             columns = map(runner.from_host, (source, target, weights))
-            chosen = arrays.forest_rows(*columns, n_vertices=max(1, len(self.nodes)), maximum=maximum)
+            chosen = dfmst.arrays.forest_rows(*columns, n_vertices=max(1, len(self.nodes)), maximum=maximum)
             chosen = runner.to_host(chosen)
         ranks = weights[chosen]
         if maximum:  # of equal weights the earlier edge comes first, this way too
@@ -174,7 +176,7 @@ class DirectedGraph(Graph):
         raise nx.NetworkXNotImplemented(_DIRECTED)
 
 
-def _column(values: Iterable[Any]) -> Array | None:
+def _column(values: Iterable[object]) -> Array | None:
     """Values as a numeric column, if it equals them."""
     listed = values if isinstance(values, np.ndarray) else list(values)
     try:

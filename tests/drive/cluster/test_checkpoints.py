@@ -229,7 +229,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
 def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
     in_files(random_frame(65, rows=800, ids=ids), tmp_path, 8)
-    parts: list[Any] = [FileRows(str(path)) for path in sorted(tmp_path.glob("*.parquet"))]
+    parts: list[Any] = [FileRows(path) for path in sorted(tmp_path.glob("*.parquet"))]
     group = Group(3, parts if files else [part.read() for part in parts])
     read = list[int]()
 

@@ -71,7 +71,7 @@ def test_rows_and_memory(graph):
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])
 def test_tasks_do_not_grow_with_the_files(graph, strategy):
     """A worker keeps some tens of kilobytes of each task: a thousand files were a third of a small one's memory."""
-    path = str(next(graph[0].iterdir()))
+    path = next(graph[0].iterdir())
     options, sizes = Request.of("a", "b", "w", strategy=strategy, n_vertices=VERTICES, memory_limit=graph[2]), []
     for files in (100, 400):
         parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for _ in range(files)]

@@ -47,7 +47,10 @@ def draw(kind: str, number: int, vertices: int, rows: int) -> pa.Table:
     if kind in ("sparse", "text") or (kind == "late" and number == 4):
         ends = ends * 10**13
     ids = [pa.array(column).cast(pa.string() if kind == "text" else pa.int64()) for column in ends]
-    return pa.table({"source": ids[0], "target": ids[1], "weight": weight})
+    table = pa.table({"source": ids[0], "target": ids[1], "weight": weight})
+    if kind == "payload":  # a dictionary of a text of 40 letters for each row
+        table = table.append_column("name", pa.array([f"{row:040}" for row in range(rows)]).dictionary_encode())
+    return table
 
 
 def limit_of(kind: str, store: str, vertices: int) -> int:
@@ -62,6 +65,8 @@ def limit_of(kind: str, store: str, vertices: int) -> int:
         assert limit < FIXED + (34 << 20) + 48 * vertices < plain
     elif kind in ("dense", "light"):
         limit = plain
+    elif kind == "payload":
+        limit = Budget(0, dictionaries=48_000_000).needed(vertices)
     else:
         different = 2 * vertices if kind == "late" else vertices
         limit = Budget(0, id_bytes=27 + 2 * 19).needed(different) + (64 << 20)
@@ -76,6 +81,7 @@ def limit_of(kind: str, store: str, vertices: int) -> int:
         ("dense", "buffer", 300_000, 5, 1_000_000),
         ("light", "buffer", 1_000_000, 5, 1_000_000),
         *((kind, "buffer", 300_000, 5, 1_000_000) for kind in ("sparse", "late", "text")),
+        ("payload", "buffer", 300_000, 2, 1_000_000),
         ("dense", "disk", 4_000_000, 1, 8_000_000),
         *((kind, "memory", 2_000_000, 2, 3_000_000) for kind in ("dense", "light")),
     ],

@@ -5,11 +5,14 @@ from __future__ import annotations
 import tempfile
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
+import pyarrow.fs
 import pyarrow.parquet
 import pytest
 from hypothesis import given, strategies as st
@@ -17,10 +20,10 @@ from hypothesis import given, strategies as st
 import dfmst
 from dfmst._drive.stream.parquet import SourceFile
 from dfmst._fold.budget import Budget, parse_memory
-from dfmst.errors import CapacityError, InvalidEdgesError, OutputError, UnsupportedFrameError
+from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, OutputError, UnsupportedFrameError
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
-from tests.support.stream_files import edges, tight, write_parts
+from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 from tests.support.tables import FRAMES, edge_tables, rows_of
 
 NAMES = ("u", "v", "w")
@@ -56,7 +59,7 @@ def test_files_and_row_groups(tmp_path, files, row_group):
 def test_a_row_group_is_not_read_whole(tmp_path):
     column = np.random.default_rng(0).integers(0, 1 << 62, 1 << 20)
     pyarrow.parquet.write_table(pa.table({"source": column}), tmp_path / "edges.parquet")
-    file = SourceFile.of_path(tmp_path / "edges.parquet", 0)
+    file = SourceFile.of_path(tmp_path / "edges.parquet")
     before = pa.total_allocated_bytes()
     batches = file.batches([0], ["source"], 1_000)
     assert next(batches).num_rows == 1_000
@@ -96,6 +99,38 @@ def test_a_dictionary_that_does_not_fit(tmp_path, monkeypatch):
     assert "raise the limit to 9 MiB or more (248 bytes a vertex are for ids" in caught.value.hint
 
 
+@pytest.mark.parametrize("as_texts", [False, True])
+def test_long_dictionaries_are_read_as_texts_and_counted(tmp_path, monkeypatch, as_texts):
+    monkeypatch.setattr("dfmst._drive.stream.parquet._TEXTS", 0 if as_texts else 1 << 30)
+    table = edges(300, 5_000, name=lambda vertex: f"vertex {vertex:050}")
+    number = table["payload"].combine_chunks()
+    columns = {
+        **{name: table[name].combine_chunks().dictionary_encode() for name in ("source", "target")},
+        "grade": pc.cast(pc.remainder(number, 5), pa.string()).cast(
+            pa.dictionary(pa.int8(), pa.string(), ordered=True)
+        ),
+        "code": pc.remainder(number, 7).dictionary_encode(),
+        "day": number.cast(pa.timestamp("s")).cast(pa.date64(), safe=False),
+        "took": number.cast(pa.duration("s")),
+        "when": number.cast(pa.timestamp("us", "Europe/Berlin")),
+        "large": number.cast(pa.large_string()),
+        "raw": pa.array([b"%016d" % at for at in range(5_000)], pa.binary(16)).cast(pa.uuid()),
+    }
+    for name, column in columns.items():
+        at = table.schema.get_field_index(name)
+        table = table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
+    parts = write_parts(tmp_path / "parts", table, 3, 1_000)
+    expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
+    found = dfmst.stream.fold(parts)
+    found.write_verified(tmp_path / "forest.parquet")
+    for forest in (found.frame, dfmst.read_edges(tmp_path / "forest.parquet")):
+        assert forest.schema.types == expected.schema.types
+        assert forest.to_pylist() == expected.to_pylist()
+    with pytest.raises(CapacityError, match="below the least, 258 MiB") as caught:
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="256MiB")
+    assert "258 MiB, 1 MiB of them to read the dictionaries" in caught.value.hint
+
+
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_come_back_in_kind(kind):
     table = edges(300, 5_000)
@@ -119,18 +154,69 @@ def test_sources_that_cannot_be_read_twice():
         dfmst.stream.minimum_spanning_forest(lambda: next(passes))
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
-def test_a_dataset(tmp_path, partitioned):
-    table = edges(300, 5_000).append_column("part", pa.array(np.arange(5_000) // 1_000))
-    options = {"partitioning": ["part"], "partitioning_flavor": "hive"} if partitioned else {}
-    pa.dataset.write_dataset(table, tmp_path / "data", format="parquet", **options)
-    dataset = pa.dataset.dataset(tmp_path / "data", partitioning="hive" if partitioned else None)
-    expected, kept = dfmst.minimum_spanning_forest(dataset.to_table()), tmp_path / "kept"
-    assert dfmst.stream.minimum_spanning_forest(dataset, checkpoint=kept, memory_limit="auto").equals(expected)
-    filtered = dataset.filter(pa.dataset.field("part") > 2)  # its files have other rows, too
-    assert dfmst.stream.minimum_spanning_forest(filtered)["payload"].equals(
-        dfmst.minimum_spanning_forest(filtered.to_table())["payload"]
+def _some_groups(dataset):
+    """A dataset of every other row group."""
+    parts = [part for file in dataset.get_fragments() for part in file.split_by_row_group()[::2]]
+    return pa.dataset.FileSystemDataset(parts, dataset.schema, dataset.format, dataset.filesystem)
+
+
+WIDER = pa.schema({"source": pa.int64(), "target": pa.int64(), "weight": pa.float64(), "nothing": pa.string()})
+#: Kind of a dataset -> how it is made of files, and whether it has all their rows as they are.
+DATASETS = {
+    "plain": (lambda place, files: pa.dataset.dataset(place, filesystem=files), True),
+    "hive": (lambda place, files: pa.dataset.dataset(place, filesystem=files, partitioning="hive"), True),
+    "wider": (lambda place, files: pa.dataset.dataset(place, filesystem=files, schema=WIDER), True),
+    "narrower": (
+        lambda place, files: pa.dataset.dataset(
+            place, filesystem=files, schema=WIDER.set(1, pa.field("target", pa.int16()))
+        ),
+        False,
+    ),
+    "filtered": (
+        lambda place, files: pa.dataset.dataset(place, filesystem=files).filter(pa.dataset.field("weight") > 0.5),
+        False,
+    ),
+    "some groups": (lambda place, files: _some_groups(pa.dataset.dataset(place, filesystem=files)), False),
+}
+
+
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize("kind", DATASETS)
+def test_a_dataset(tmp_path, monkeypatch, kind, remote):
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 500)
+    make, whole = DATASETS[kind]
+    files = (
+        pa.fs.PyFileSystem(pa.fs.FSSpecHandler(pytest.importorskip("fsspec").filesystem("memory")))
+        if remote
+        else pa.fs.LocalFileSystem()
     )
+    place = f"{'' if remote else tmp_path}/data-{kind}"
+    table = edges(300, 5_000).append_column("part", pa.array(np.arange(5_000) // 1_000))
+    options = {"partitioning": ["part"], "partitioning_flavor": "hive"} if kind == "hive" else {}
+    groups: Any = {"max_rows_per_group": 500, "min_rows_per_group": 500, "use_threads": False, "preserve_order": True}
+    pa.dataset.write_dataset(table, place, format="parquet", filesystem=files, **options, **groups)
+    dataset = make(place, files)
+    by: Any = {"by": "part"} if kind == "hive" else {}
+    expected = dfmst.minimum_spanning_forest(dataset.to_table(), **by)
+    assert dfmst.stream.minimum_spanning_forest(dataset, **by).equals(expected)
+    assert dfmst.plan(files=dataset, **by, memory_limit="1GiB").n_edges == 5_000
+    if not whole:
+        with pytest.raises(InvalidEdgesError, match="a checkpoint needs Parquet files"):
+            dfmst.stream.fold(dataset, checkpoint=tmp_path / "saved")
+        return
+    with pytest.raises(Stopped):
+        dfmst.stream.fold(dataset, **by, checkpoint=tmp_path / "saved", progress=stop_after(2_000))
+    events: list[Any] = []
+    fold = dfmst.stream.fold(
+        dataset, **by, checkpoint=tmp_path / "saved", on_checkpoint=lambda *each: events.append(each)
+    )
+    assert events[0][0] == "resumed"
+    assert fold.frame.equals(expected)
+    if kind == "wider":  # other types, the same files
+        dfmst.stream.fold(dataset, **by, checkpoint=tmp_path / "saved").close()
+        with pytest.raises(DfmstError, match="belongs to another run"):
+            dfmst.stream.fold(pa.dataset.dataset(place, filesystem=files), checkpoint=tmp_path / "saved")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from dfmst.algorithms.filter_boruvka import threads_for
 from tests.support.columns import COUNTS, WEIGHTS, each_engine, pack, quick, roots_of, seeds, unpack, weights
 
 NONE = np.uint64(2**64 - 1)
@@ -39,7 +40,8 @@ class Worklist:
         stride = np.dtype(ids).itemsize // 4
         ends = (np.ascontiguousarray(column, ids).view(np.uint32) for column in (self.source, self.target))
         self.engine.launch(
-            "take_edges", -(-self.edges // 8), *ends, stride, self.weight, self.flip, self.edges, key, row, int(above),
+            "take_edges", threads_for(self.edges, "TAKEN_EACH"),
+            *ends, stride, self.weight, self.flip, self.edges, key, row, int(above),
             *self.spread, self.parent if flat else None, giant, best, records, capacity, self.length, grain=1,
         )  # fmt: skip
         return best, records
@@ -146,7 +148,7 @@ def test_a_round(engine, dtype, seed, vertices, edges, flip, spread, clearing):
     left = rows[roots[work.source[rows]] != roots[work.target[rows]]]
     kept, then = np.empty(2 * len(left), np.uint64), np.full(vertices, NONE)
     keys = (work.weight, work.flip, spread[1])
-    count = -(-bound // 4)
+    count = threads_for(bound, "OFFERED_EACH")
     engine.launch("offer_records", count, records, work.length, *keys, work.parent, then, kept, next_length, grain=1)
     work.parent, work.length = roots, next_length
     work.check(then, kept, left)

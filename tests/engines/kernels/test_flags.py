@@ -45,10 +45,11 @@ def test_list_flags(engine, dtype, seed, length, block):
 
 @each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
-@pytest.mark.parametrize("length", [1, 64, 1023, 1025, 70_001, 300_000, 64 * 16 * 64 * 64 + 5])
+@pytest.mark.parametrize("length", [1, 64, 1023, 1025, 70_001, 300_000, 2 * 64 * 16 * 64 * 64 + 5])
 def test_compact_flags(engine, dtype, length):
-    """All levels of the sums: the last length has more groups than one of the highest level holds."""
+    """All levels of the sums: the last length has more groups than two sums of the highest level, and flags behind."""
     mask = np.random.default_rng(length).random(length) < (0.5 if length < 10**6 else 0.001)
+    mask[-1] = True
     flags = pack(mask)
     groups = -(-len(flags) // 16)
     parts = -(-groups // 64)

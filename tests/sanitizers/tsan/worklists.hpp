@@ -30,7 +30,7 @@ template <typename W> struct Worklist {
   void take(const W& threshold, u64 row, u32 above) {
     std::vector<u64> giant(words(graph.vertices));
     launch_flag_equal(giant.size(), parent.data(), parent.size(), parent[0], giant.data());
-    launch_take_edges(W(), (graph.size() + 7) / 8, graph.source.data(), graph.target.data(), 1, weight.data(), 0,
+    launch_take_edges(W(), (graph.size() + 255) / 256 * 32, graph.source.data(), graph.target.data(), 1, weight.data(), 0,
                       graph.size(), key_of(threshold, 0), row, above, key_of((W)1, 0), shift,
                       above ? parent.data() : nullptr, above ? giant.data() : nullptr, minima(0), records[0].data(),
                       graph.size(), &counters[0]);
@@ -46,7 +46,7 @@ template <typename W> struct Worklist {
     const u32 edges = counters[0];
     for (u32 now = 0; now < 2; ++now) {
       join(now, minima(1 - now), now ? graph.vertices : 0);
-      launch_offer_records(W(), (*length(now) + 3) / 4, records[now].data(), length(now), weight.data(), 0, shift,
+      launch_offer_records(W(), (*length(now) + 127ull) / 128 * 32, records[now].data(), length(now), weight.data(), 0, shift,
                            parent.data(), minima(1 - now), records[1 - now].data(), length(1 - now));
     }
     finish();

@@ -53,7 +53,7 @@ def add_to(cuda: Any, cudf: Any) -> None:
     """Add what only benchmarks use."""
     cuda.Event, cuda.get_elapsed_time = Event, elapsed
     cuda.runtime.getDeviceProperties = lambda _: PROPERTIES
-    cuda.runtime.driverGetVersion = cuda.runtime.runtimeGetVersion = lambda: 13000
+    cuda.runtime.runtimeGetVersion = lambda: 13000
 
 
 def main() -> None:

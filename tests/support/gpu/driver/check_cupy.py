@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from dfmst._engines import select_engine
 from dfmst._engines.cuda import bound_kernels
 from dfmst.algorithms import FilterBoruvka
 from dfmst.algorithms.base import Trace
-from dfmst.errors import CapacityError
+from dfmst.errors import CapacityError, UnsupportedFrameError
 from tests.support.gpu.driver import redirect
 from tests.support.gpu.driver.plugin import GPUS, MEMORY, driver
 
@@ -98,6 +99,21 @@ def test_a_generator_runs_on_the_callers_device():
         forest: Any = dfmst.stream.minimum_spanning_forest(frames, engine="cuda")
     assert set(seen) == {1}
     assert forest.num_rows == len(dfmst.arrays.forest_rows(*columns()))
+
+
+def test_kernels_are_loaded_on_each_device_and_columns_of_others_refused():
+    edges = columns()
+    expected = dfmst.arrays.forest_rows(*edges).tolist()
+    for place in (0, 1, 0):
+        with cupy.cuda.Device(place):
+            moved = [cupy.asarray(column) for column in edges]
+            found: Any = dfmst.arrays.forest_rows(*moved)
+            assert found.get().tolist() == expected
+        interfaces = [SimpleNamespace(__cuda_array_interface__=each.__cuda_array_interface__) for each in moved]
+        for arrays in (moved, interfaces):
+            message = f"column 'source' is on GPU {place}, and GPU {1 - place} is the current one"
+            with cupy.cuda.Device(1 - place), pytest.raises(UnsupportedFrameError, match=message):
+                dfmst.arrays.forest_rows(*arrays)
 
 
 @pytest.mark.parametrize("kind", ["non-blocking", "ptds", "external"])

@@ -22,7 +22,7 @@ static unsigned granted = 2 * 768;  // threads of a cooperative launch
 void fake_grant(unsigned threads) { granted = threads; }
 static size_t total = 8ull << 30, used = 0;
 static __thread int last_error = 0;
-typedef struct Block { void* p; size_t n; struct Block* next; } Block;
+typedef struct Block { void* p; size_t n; int device; struct Block* next; } Block;
 static Block* blocks;
 void fake_limits(int d, size_t t) { devices = d; total = t; }
 size_t fake_used(void) { return used; }
@@ -59,7 +59,7 @@ cudaError_t fake_cudaMalloc(void** p, size_t n) {
   if (used + n > total) { *p = 0; return cudaErrorMemoryAllocation; }
   size_t m = (n + 511) / 512 * 512; if (!m) m = 512;
   *p = aligned_alloc(512, m); memset(*p, fill, m);
-  Block* b = malloc(sizeof *b); b->p = *p; b->n = n; b->next = blocks; blocks = b; used += n;
+  Block* b = malloc(sizeof *b); b->p = *p; b->n = n; b->device = current; b->next = blocks; blocks = b; used += n;
   if (on_alloc) on_alloc((uint64_t)*p, m);
   return 0;
 }
@@ -97,13 +97,13 @@ cudaError_t fake_cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) {
 cudaError_t fake_cudaDeviceCanAccessPeer(int* c, int a, int b) { *c = 0; return 0; }
 cudaError_t fake_cudaPointerGetAttributes(struct cudaPointerAttributes* a, const void* p) {
   memset(a, 0, sizeof *a); a->type = cudaMemoryTypeUnregistered; a->device = -1;
-  for (Block* b = blocks; b; b = b->next) if ((char*)p >= (char*)b->p && (char*)p < (char*)b->p + b->n) { a->type = cudaMemoryTypeDevice; a->device = 0; a->devicePointer = (void*)p; }
+  for (Block* b = blocks; b; b = b->next) if ((char*)p >= (char*)b->p && (char*)p < (char*)b->p + b->n) { a->type = cudaMemoryTypeDevice; a->device = b->device; a->devicePointer = (void*)p; }
   return 0;
 }
 const char* fake_cudaGetErrorName(cudaError_t e) { return e == 2 ? "cudaErrorMemoryAllocation" : "cudaErrorFake"; }
 const char* fake_cudaGetErrorString(cudaError_t e) { return e == 2 ? "out of memory" : "fake error"; }
 // ---- driver (libcuda.so.1)
-typedef struct { uint64_t module; char name[256]; } Function;
+typedef struct { uint64_t module; int device; char name[256]; } Function;  // the device that was current when it was loaded
 typedef void (*module_t)(uint64_t module, const void* image);
 static module_t on_module;
 static uint64_t modules;
@@ -126,13 +126,13 @@ int cuLinkDestroy() { return 1; }
 int cuModuleLoad(void** m, const char* f) { return 1; }
 int cuModuleLoadData(void** m, const void* image) { uint64_t id = ++modules; *m = (void*)id; if (on_module) on_module(id, image); return 0; }
 int cuModuleUnload(void* m) { return 0; }
-int cuModuleGetFunction(void** f, void* m, const char* name) { Function* w = malloc(sizeof *w); w->module = (uint64_t)m; snprintf(w->name, 256, "%s", name); *f = w; return 0; }
+int cuModuleGetFunction(void** f, void* m, const char* name) { Function* w = malloc(sizeof *w); w->module = (uint64_t)m; w->device = current; snprintf(w->name, 256, "%s", name); *f = w; return 0; }
 int cuModuleGetGlobal_v2(void** p, size_t* n, void* m, const char* name) { return 1; }
 int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh, void* st, void** params, void** extra) {
-  Function* w = f; if (on_launch) on_launch(w->name, w->module, gx, gy, gz, bx, by, bz, sh, st, params, 0); return 0;
+  Function* w = f; if (w->device != current) return 400; if (on_launch) on_launch(w->name, w->module, gx, gy, gz, bx, by, bz, sh, st, params, 0); return 0;
 }
 int cuLaunchCooperativeKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh, void* st, void** params) {
-  Function* w = f; if (gx * bx > granted) return 720; if (on_launch) on_launch(w->name, w->module, gx, gy, gz, bx, by, bz, sh, st, params, 1); return 0;
+  Function* w = f; if (w->device != current) return 400; if (gx * bx > granted) return 720; if (on_launch) on_launch(w->name, w->module, gx, gy, gz, bx, by, bz, sh, st, params, 1); return 0;
 }
 int cuFuncGetAttribute(int* v, int a, void* f) { *v = a == 0 ? 1024 : 32; return 0; }
 int cuFuncSetAttribute(void* f, int a, int v) { return 0; }

@@ -164,6 +164,8 @@ def _begin(addresses: np.ndarray, size: int) -> np.ndarray:
 
 
 def _atomic(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
+    if "cta" in opcode:
+        raise NotImplementedError(f"{'.'.join(opcode)}: an atomic for the threads of one block")
     dtype = TYPES[opcode[-1]]
     operation = next(part for part in opcode if part in ATOMICS)
     target, where, *rest = operands if opcode[0] == "atom" else ("_", *operands)

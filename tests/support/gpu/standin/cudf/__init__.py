@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from tests.support.gpu.standin.cudf import api, pandas
-from tests.support.gpu.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype
+from tests.support.gpu.standin.cudf.columns import (
+    Column,
+    Decimal128Dtype,
+    Index,
+    IntervalDtype,
+    ListDtype,
+    Series,
+    StringDtype,
+    StructDtype,
+)
 from tests.support.gpu.standin.cudf.frame import DataFrame, RangeIndex, concat, read_parquet
 
 __version__ = "26.10.02"
@@ -19,10 +28,12 @@ __all__ = [
     "DataFrame",
     "Decimal128Dtype",
     "Index",
+    "IntervalDtype",
     "ListDtype",
     "RangeIndex",
     "Series",
     "StringDtype",
+    "StructDtype",
     "api",
     "concat",
     "get_option",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tests.support.gpu.standin.cupy import placement
 from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
 from tests.support.gpu.standin.cupy.ndarray import ndarray, wrapped
@@ -54,6 +56,14 @@ class ListDtype(_NamedDtype):
     """As cuDF's."""
 
 
+class StructDtype(_NamedDtype):
+    """As cuDF's."""
+
+
+class IntervalDtype(_NamedDtype):
+    """As cuDF's."""
+
+
 class StringDtype(_NamedDtype):
     """As pandas', which cuDF takes."""
 
@@ -66,6 +76,7 @@ class Column:
     nulls: np.ndarray | None
     dtype: Any
     exposed: bool = False  # whether CuPy has seen its address
+    device: int = field(default_factory=placement.current)
 
     @classmethod
     def from_arrow(cls, array: pa.ChunkedArray | pa.Array) -> Column:
@@ -86,7 +97,7 @@ class Column:
             utc = array.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.timestamp(kind.unit))
             return replace(cls.from_arrow(utc), dtype=pd.DatetimeTZDtype(kind.unit, kind.tz))
         elif pa.types.is_nested(kind):
-            dtype = ListDtype("list")
+            dtype = StructDtype("struct") if pa.types.is_struct(kind) else ListDtype("list")
         elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             dtype = np.dtype(kind.to_pandas_dtype())
             array = array if nulls is None else array.fill_null(pa.scalar(0, pa.int64()).cast(kind))
@@ -175,6 +186,13 @@ class Series(_OneColumn):
         self._column.exposed = True  # cuDF never spills it from now on
         return ndarray(self._column.values, Memory(0))
 
+    def to_pylibcudf(self) -> tuple[Any, dict[str, Any]]:
+        """The column of libcudf, whose memory has an address."""
+        self._column.exposed = True
+        address = self._column.values.__array_interface__["data"][0]
+        placement.places[address] = self._column.device
+        return SimpleNamespace(data=lambda: SimpleNamespace(ptr=address)), {}
+
     def copy(self, deep: bool = True) -> Series:
         """With memory of its own."""
         column = self._column
@@ -204,6 +222,8 @@ class Series(_OneColumn):
         column = self._column
         if dtype == self.dtype:
             return self
+        if isinstance(dtype, pd.ArrowDtype):
+            return Series(replace(column, dtype=dtype))
         if isinstance(dtype, Decimal128Dtype) and column.values.dtype != OBJECT:
             values = np.empty(len(self), object)
             values[:] = [Decimal(value) for value in column.values.tolist()]
@@ -212,6 +232,8 @@ class Series(_OneColumn):
             return Series(Column(column.values, column.nulls, dtype))
         values = column.values
         if values.dtype.kind in "mM" and np.dtype(dtype).kind in "mM":
+            if getattr(getattr(self.dtype, "pyarrow_dtype", self.dtype), "tz", None) is not None:
+                raise TypeError("Cannot use .astype to convert from timezone-aware dtype to timezone-naive dtype.")
             with np.errstate(over="ignore"):  # libcudf multiplies, and wraps around
                 one = [np.ones(1, f"m8[{np.datetime_data(np.dtype(unit))[0]}]")[0] for unit in (values.dtype, dtype)]
                 factor = one[0] // one[1]

@@ -50,7 +50,7 @@ class DataFrame:
             return DataFrame({each: self[each] for each in name}, self.index)
         return Series(self._columns[name])
 
-    def __setitem__(self, name: str, values: ndarray) -> None:
+    def __setitem__(self, name: str, values: ndarray | Series) -> None:
         self._columns[name] = Series(values)._column
 
     def copy(self, deep: bool = True) -> DataFrame:

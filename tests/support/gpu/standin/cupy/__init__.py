@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +109,12 @@ def ones_like(a: ndarray) -> ndarray:
 
 
 def asarray(a: Any, dtype: Any = None) -> ndarray:
+    """Copy what is on the host or on another device to the current one."""
+    if not isinstance(a, ndarray) and hasattr(a, "__cuda_array_interface__"):  # of another library
+        a = wrapped(np.asarray(SimpleNamespace(__array_interface__=a.__cuda_array_interface__)))
     if isinstance(a, ndarray):
+        if a.device.id != cuda.Device().id:
+            a = a.copy()
         return a if dtype is None or a.dtype == dtype else a.astype(dtype)
     if isinstance(a, list) and any(isinstance(entry, ndarray) for entry in a):
         raise NotImplementedError("the stand-in makes no array of arrays")

@@ -28,6 +28,7 @@ __all__ = [
     "compiler",
     "cooperative",
     "driver",
+    "driver_version",
     "faults",
     "get_allocator",
     "get_current_stream",
@@ -81,6 +82,7 @@ faults = Faults()
 #: Kernel, count, threads and stream of each launch.
 launches: list[tuple[str, int, int, Stream]] = []
 devices = [1]
+driver_version = [13000]  # 0: there is no driver
 
 
 def alloc_pinned_memory(size: int) -> bytearray:
@@ -121,7 +123,9 @@ runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     getDevice=placement.current,
     getDeviceCount=_device_count,
+    driverGetVersion=lambda: driver_version[0],
     memGetInfo=lambda: (free(), MEMORY),
+    pointerGetAttributes=lambda ptr: SimpleNamespace(device=placement.places[ptr]),
 )
 nvrtc = SimpleNamespace(NVRTCError=NVRTCError, getVersion=_nvrtc_version)
 
@@ -148,6 +152,6 @@ def reset() -> None:
     waits.clear()
     pools.reset()
     traffic.reset()
-    devices[0] = 1
+    devices[0], driver_version[0] = 1, 13000
     cooperative[0] = True
     granted[0], capability[0] = None, (9, 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dfmst._engines.cpu import _function
 from dfmst._engines.kernels import TYPES, Kernel, kernels, translation_units
-from tests.support.gpu.standin.cupy import cuda
+from tests.support.gpu.standin.cupy import cuda, placement
 from tests.support.gpu.standin.cupy.ndarray import ndarray
 
 REQUIRED = ("--std=c++17", "--fmad=false")
@@ -67,6 +67,8 @@ class RawKernel:
             return None
         if not isinstance(argument, ndarray) or argument.dtype != expected or not argument.flags.c_contiguous:
             raise TypeError(f"{self.name}: {parameter.name} is not a contiguous array of {expected} on the device")
+        if argument.device.id != placement.current():
+            raise AssertionError(f"{self.name}: {parameter.name} is on another device")
         return int(argument._host.__array_interface__["data"][0])
 
     def _expected(self, type_: str) -> np.dtype[Any]:
@@ -78,12 +80,12 @@ class RawKernel:
 
 
 class Function:
-    """A kernel on the current device."""
+    """A kernel on the device that was the current one when it was loaded."""
 
     ptr = 1
 
     def __init__(self, kernel: RawKernel) -> None:
-        self._kernel = kernel
+        self._kernel, self._device = kernel, placement.current()
 
     def __call__(
         self,
@@ -92,6 +94,8 @@ class Function:
         args: tuple[Any, ...],
         enable_cooperative_groups: bool = False,
     ) -> None:
+        if self._device != placement.current():
+            raise cuda.driver.CUDADriverError("CUDA_ERROR_INVALID_HANDLE: invalid resource handle")
         self._kernel._launch(grid, block, args, cooperative=enable_cooperative_groups)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from tests.support.gpu.standin.cupy.device import traffic
 from tests.support.gpu.standin.cupy.memory import Memory
-from tests.support.gpu.standin.cupy.placement import Device
+from tests.support.gpu.standin.cupy.placement import Device, places
+from tests.support.gpu.standin.cupy.streams import get_current_stream
 
 _SUPPORTED = "biufmM"
 
@@ -49,7 +50,11 @@ class ndarray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        places[self._host.__array_interface__["data"][0]] = self._memory.device
         return {**self._host.__array_interface__, "version": 3}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self._memory.device
 
     def __len__(self) -> int:
         return len(self._host)
@@ -58,10 +63,14 @@ class ndarray:
         return repr(self._host)
 
     def __str__(self) -> str:
-        traffic.down(self.nbytes)
-        return str(self._host)
+        return str(self._down())
 
-    # ---- to the host: explicitly, or a scalar at a time
+    # ---- to the host: explicitly, or a scalar at a time, which waits for the current stream
+
+    def _down(self) -> np.ndarray:
+        traffic.down(self.nbytes)
+        get_current_stream().note()
+        return self._host
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(
@@ -70,8 +79,7 @@ class ndarray:
         )
 
     def get(self) -> np.ndarray:
-        traffic.down(self.nbytes)
-        return self._host.copy()
+        return self._down().copy()
 
     def set(self, arr: Any, stream: Any = None) -> None:
         if not isinstance(arr, np.ndarray) or arr.dtype != self.dtype or arr.shape != self.shape:
@@ -81,15 +89,13 @@ class ndarray:
             self._host[...] = arr
             return
         host = self._host
-        stream.write(self._memory, lambda: host.__setitem__(..., arr))
+        stream.write(self._memory, arr, lambda: host.__setitem__(..., arr))
 
     def item(self) -> Any:
-        traffic.down(self.nbytes)
-        return self._host.item()
+        return self._down().item()
 
     def tolist(self) -> Any:
-        traffic.down(self.nbytes)
-        return self._host.tolist()
+        return self._down().tolist()
 
     def __int__(self) -> int:
         return int(self.item())

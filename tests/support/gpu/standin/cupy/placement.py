@@ -14,6 +14,10 @@ granted: list[int | None] = [None]
 capability = [(9, 0)]
 
 
+#: Address of a column that was asked for -> its device.
+places: dict[int, int] = {}
+
+
 def current() -> int:
     """Number of this thread's device."""
     return int(getattr(_thread, "device", 0))
