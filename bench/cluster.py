@@ -104,7 +104,8 @@ def with_plan(name: str, run: dict[str, Any]) -> dict[str, Any]:
     if strategy in RUNS and strategy not in ("stream", "spill"):
         return run
     files = GRAPHS[graph]
-    asked: Any = {"n_vertices": files.vertices, "n_edges": files.rows, "partitions": files.files, "workers": 2}
+    asked: Any = {"n_vertices": files.vertices, "n_edges": files.rows, "partitions": files.files}
+    asked["workers"] = 1 if strategy in ("stream", "spill") else 2
     asked |= {"memory_limit": memory_of(strategy, graph), "strategy": strategy, "id_bytes": files.id_bytes}
     planned = dfmst.plan(**asked)
     figures = {"mb_moved_planned": round(planned.bytes_moved / 1e6, 1)} if "mb_moved" in run else {}

@@ -7,19 +7,28 @@ by default. They are made by ``dfmst.generate``, and removed in the end.
     python bench/stream.py speed            # n = 2 M, m = 96 M in 48 files
     python bench/stream.py large            # n = 10 M, m = 400 M, and a smaller sibling in memory
     python bench/stream.py ids              # n = 2 M, m = 24 M with dense ids, 64-bit hashes and texts, 3 minutes
+    python bench/stream.py store            # n = 2 M, m = 24 M in files, and in an S3 server on this machine, 3 minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs
 from support.files import ID_KINDS, random_tables, write_files
 from support.machine import describe
 from support.results import Plans, parser, read, run_plan, write
-from support.runs import measure
+from support.runs import STORE, measure
 
 
 def best(runs: list[dict[str, float]]) -> dict[str, float]:
@@ -105,6 +114,45 @@ def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     return {**graph_of(folders["dense"], chosen), "memory_limit": chosen.limit, **kinds}
 
 
+def store(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """The same files on the disk and in an S3 server on the loopback, which is a process of its own and not counted."""
+    write_files(folder, random_tables(chosen.vertices, chosen.rows, chosen.files))
+    names = ("stream", "stream_of_store", "polars", "polars_of_store")
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    with served(folder):
+        measure("scan", folder)  # brings the files into memory's cache
+        for _ in range(chosen.repeat):
+            for name, times in runs.items():
+                times.append(measure(name, folder, chosen.limit))
+    if len({run["rows"] for name in names[:2] for run in runs[name]}) != 1:
+        raise AssertionError("forests of one graph have different numbers of rows")
+    return {**graph_of(folder, chosen), "memory_limit": chosen.limit, **{name: best(runs[name]) for name in names}}
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[None]:
+    """Let a server have the files, and the environment name it."""
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
+    command = [sys.executable, "-W", "ignore", "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    keys = {"access_key": "bench", "secret_key": "bench", "region": "us-east-1"}
+    os.environ |= {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_REGION": "us-east-1"}
+    os.environ |= {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            while socket.socket().connect_ex(("127.0.0.1", port)):
+                time.sleep(0.1)
+            files = pyarrow.fs.S3FileSystem(
+                **keys, endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True
+            )
+            files.create_dir(STORE)
+            pyarrow.fs.copy_files(str(folder), f"{STORE}/{folder.name}", pyarrow.fs.LocalFileSystem(), files)
+            yield
+        finally:
+            server.kill()
+
+
 def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     """Size of the graph."""
     size = sum(path.stat().st_size for path in folder.iterdir())
@@ -121,6 +169,7 @@ PLANS: Plans = {
     "speed": (speed, {"vertices": 2_000_000, "rows": 96_000_000, "files": 48, "limit": "560MiB"}),
     "large": (large, {"vertices": 10_000_000, "rows": 400_000_000, "files": 100, "limit": "2GiB"}),
     "ids": (ids, {"vertices": 2_000_000, "rows": 24_000_000, "files": 12, "limit": "1GiB"}),
+    "store": (store, {"vertices": 2_000_000, "rows": 24_000_000, "files": 12, "limit": "1GiB"}),
 }
 
 
@@ -128,7 +177,9 @@ def main() -> None:
     options = parser(__doc__, "cpu/stream.json", sibling_limit="512MiB", repeat=3)
     options.add_argument("--no-scipy", dest="scipy", action="store_false")
     chosen, figures = run_plan(options, PLANS)
-    write(chosen.output, {**read(chosen.output), "machine": describe("pyarrow", "scipy"), chosen.plan: figures})
+    write(
+        chosen.output, {**read(chosen.output), "machine": describe("polars", "pyarrow", "scipy"), chosen.plan: figures}
+    )
 
 
 if __name__ == "__main__":

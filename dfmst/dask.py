@@ -14,6 +14,8 @@ Examples
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dfmst.errors import EngineUnavailableError
 
 try:
@@ -24,30 +26,17 @@ except ImportError as error:
 from dask.dataframe.extensions import register_dataframe_accessor
 
 import dfmst
+from dfmst._drive.cluster import forests, of_frames
 from dfmst._drive.cluster.files import forest_of_files as forest_of_files
-from dfmst._drive.cluster.forests import (
-    in_forest as in_forest,
-    maximum_spanning_forest as maximum_spanning_forest,
-    minimum_spanning_forest as minimum_spanning_forest,
-    spanning_forest as spanning_forest,
-    update as update,
-)
-from dfmst._drive.cluster.of_frames import (
-    clusters as clusters,
-    connected_components as connected_components,
-    hdbscan as hdbscan,
-    newick as newick,
-    path as path,
-    plan as plan,
-    rooted as rooted,
-    single_linkage as single_linkage,
-    verify as verify,
-)
 from dfmst.accessor import ForestAccessor
 
-__all__ = [
-    "forest_of_files",
-    *(name for name in dfmst.__all__ if name in globals() and name != "EngineUnavailableError"),
-]
+if TYPE_CHECKING:  # the functions below
+    from dfmst._drive.cluster.forests import *  # noqa: F403
+    from dfmst._drive.cluster.of_frames import *  # noqa: F403
+
+_NAMES = (*dfmst.FRAME_FUNCTIONS, "plan")
+_FUNCTIONS = {name: vars(module)[name] for module in (forests, of_frames) for name in _NAMES if name in vars(module)}
+globals().update(_FUNCTIONS)
+__all__ = ["forest_of_files", *_FUNCTIONS]
 
 register_dataframe_accessor("mst")(ForestAccessor)

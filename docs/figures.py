@@ -175,6 +175,12 @@ def largest() -> str:
             memory = f"{plan.peak_gpu_memory / 1e9:.0f} GB of the GPU, {memory} of its host"
         return f"{memory}: {'fits' if plan.fits else 'does not fit'}"
 
+    def disk(plan: dfmst.Plan) -> str:
+        return f"{plan.peak_disk / 1e12:.2f} TB, {plan.bytes_on_disk / 1e12:.2f} TB" if plan.peak_disk else "–"
+
+    def hours(plan: dfmst.Plan) -> str:
+        return f"{plan.seconds / 3600:.1f} h" if plan.seconds else "–"
+
     def row(name: str, strategy: str, cell: Any) -> Iterator[str]:
         yield name
         for machine in machines.values():
@@ -185,6 +191,8 @@ def largest() -> str:
         rows.append(row(f"`{strategy}`, bytes read", strategy, lambda plan: f"{plan.reads} × 1.5 TB"))
         rows.append(row("moved", strategy, lambda plan: f"{plan.bytes_moved / 1e12:.2f} TB"))
         rows.append(row("peak of a worker", strategy, peak))
+        rows.append(row("on disk of a worker, in all", strategy, disk))
+        rows.append(row("least time at the default rates", strategy, hours))
     return table(["", *machines], rows)
 
 

@@ -20,8 +20,7 @@ import pyarrow.dataset as ds
 from support.files import PLAIN, random_tables, write_files
 from support.machine import describe
 from support.results import BUSY, parser, write
-from support.timing import spent, usage
-from support.workers import count_sent, sent
+from support.workers import on_workers
 
 import dfmst
 import dfmst.dask
@@ -34,27 +33,23 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--busy", **BUSY)
     chosen = options.parse_args()
-    from distributed import Client, LocalCluster
-
     folder, output = chosen.folder / f"graph-{chosen.vertices}-{chosen.rows}", chosen.folder / "labels"
     write_files(folder, random_tables(chosen.vertices, chosen.rows, FILES), **PLAIN)
-    cluster = {"n_workers": WORKERS, "memory_limit": MEMORY, "local_directory": str(chosen.folder / "spill")}
-    with LocalCluster(threads_per_worker=1, dashboard_address=":0", **cluster) as workers, Client(workers) as client:
-        client.run(count_sent)
-        before = client.run(usage)
+    cluster = {"n_workers": WORKERS, "memory_limit": MEMORY, "local_directory": str(chosen.folder)}
+
+    def label(_: Any) -> int:
         edges = dd.read_parquet(folder)
         labels = dfmst.dask.connected_components(edges, memory_limit=MEMORY, algorithm=chosen.algorithm)
-        figures, _ = spent(lambda: labels.to_parquet(output, write_index=False))
-        after, moved = client.run(usage), sum(client.run(sent).values())
+        labels.to_parquet(output, write_index=False)
+        return int(labels.npartitions)
+
+    figures, partitions = on_workers(label, cluster)
     found = ds.dataset(output).to_table(columns=["component"])
     measured: dict[str, Any] = {
         "labelled": found.num_rows,
         "components": pc.count_distinct(found["component"]).as_py(),
-        "partitions": labels.npartitions,
-        "cpu_seconds": round(sum(used["cpu"] - before[worker]["cpu"] for worker, used in after.items()), 1),
-        "seconds": round(figures["seconds"], 1),
-        "mb_moved": round(moved / 1e6, 1),
-        "peak_mb": round(max(used["peak"] for used in after.values()) / 1e6, 1),
+        "partitions": partitions,
+        **figures,
     }
     shutil.rmtree(output)
     if chosen.busy:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,42 +59,12 @@ def grid_tables(side: int) -> Iterator[pa.Table]:
         yield pa.table({"source": source, "target": target, "weight": weight})
 
 
-class DiskWatch(threading.Thread):
-    """The most bytes of the files in a directory, measured twice a second."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(daemon=True)
-        self._folder, self._done = folder, threading.Event()
-        self.most = 0
-
-    def run(self) -> None:
-        """Measure until stopped."""
-        while not self._done.wait(0.5):
-            self.most = max(self.most, sum(map(size_of, self._folder.rglob("*"))))
-
-    def stop(self) -> int:
-        """Stop; the most bytes."""
-        self._done.set()
-        self.join()
-        return self.most
-
-
-def size_of(path: Path) -> int:
-    """Bytes of a file; 0 if it is gone, or a directory."""
-    try:
-        return path.stat().st_size if path.is_file() else 0
-    except OSError:
-        return 0
-
-
 def run_cluster(size: Size, edges: Path, output: Path, local: Path) -> dict[str, Any]:
     """Find the forest on a fresh cluster."""
     local.mkdir()
-    disk = DiskWatch(local)
-    disk.start()
     cluster = {"n_workers": size.workers, "memory_limit": size.memory, "local_directory": str(local)}
-    options = {"strategy": "shuffle", "vertices": size.side**2, "memory_limit": size.memory}
-    return {**forest_on_workers(edges, output, cluster, **options), "gb_on_disk": round(disk.stop() / 1e9, 2)}
+    options = {"strategy": "shuffle", "n_vertices": size.side**2, "memory_limit": size.memory}
+    return forest_on_workers(edges, output, cluster, **options)
 
 
 def run_stream(size: Size, edges: Path, output: Path, local: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from support.results import BENCH
 from support.timing import spent, usage
 
 NAMES = ["source", "target", "weight"]
+STORE = "edges-of-bench"  # a bucket, whose server variables of the environment name
 
 
 def run_stream(folder: Path, limit: str) -> int:
@@ -26,6 +27,30 @@ def run_stream(folder: Path, limit: str) -> int:
     import dfmst.stream
 
     return int(dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit).num_rows)
+
+
+def run_stream_of_store(folder: Path, limit: str) -> int:
+    """The same from a bucket that has the files."""
+    import dfmst.stream
+
+    return int(dfmst.stream.minimum_spanning_forest(f"s3://{STORE}/{folder.name}/", memory_limit=limit).num_rows)
+
+
+def run_polars(folder: Path, limit: str) -> int:
+    """Polars' own scan of the three columns, with their greatest values."""
+    return _polars(str(folder))
+
+
+def run_polars_of_store(folder: Path, limit: str) -> int:
+    """The same from the bucket."""
+    return _polars(f"s3://{STORE}/{folder.name}")
+
+
+def _polars(place: str) -> int:
+    import polars as pl
+
+    scan = pl.scan_parquet(f"{place}/*.parquet").select(pl.len(), *(pl.col(name).max() for name in NAMES))
+    return int(scan.collect(engine="streaming")["len"][0])
 
 
 def run_spill(folder: Path, limit: str) -> int:
@@ -204,6 +229,9 @@ _OURS = [*_SCAN, "dfmst", "pandas"]  # Arrow's conversions import pandas
 #: Name -> the run, and the imports before it (no more: their memory counts).
 RUNS: dict[str, tuple[Callable[[Path, str], int], list[str]]] = {
     "stream": (run_stream, _STREAM),
+    "stream_of_store": (run_stream_of_store, [*_STREAM, "pyarrow.fs"]),
+    "polars": (run_polars, ["polars"]),
+    "polars_of_store": (run_polars_of_store, ["polars"]),
     "spill": (run_spill, _STREAM),
     "written": (run_written, _STREAM),
     "command": (run_command, [*_STREAM, "dfmst.cli"]),

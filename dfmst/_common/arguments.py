@@ -33,6 +33,8 @@ def refuse_masked(name: str, values: Column) -> None:
 
 def whole_number(name: str, value: Any) -> int:
     """Return an argument that must be a whole number; floats such as 1e9 count as whole."""
+    if type(value) is int:
+        return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     with suppress(TypeError):

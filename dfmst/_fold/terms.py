@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,11 @@ class Term:
 
     def named(self, name: str, unit: str = "") -> Term:
         """Return a term that other formulas show as a name, with this formula as one of their parts."""
-        return Term(self.value, name, parts={name: replace(self, unit=unit), **self.parts}, unit=unit)
+        return Term(self.value, name, parts={name: self.of(unit), **self.parts}, unit=unit)
+
+    def of(self, unit: str) -> Term:
+        """Return the term in this unit."""
+        return replace(self, unit=unit)
 
     def __str__(self) -> str:
         return self.text
@@ -64,7 +69,7 @@ def term(number: Number) -> Term:
 def _operation(first: Number, sign: str, second: Number) -> Term:
     """Compute and write an operation. Zeros that are added and ones that are multiplied do not show."""
     left, right = term(first), term(second)
-    if sign == "*" and "0" in (left.text, right.text):
+    if (sign == "*" and right.text == "0") or (sign in "*//" and left.text == "0"):
         return Term(0, "0")
     neutral = _NEUTRAL.get(sign)
     if right.text == neutral:
@@ -91,3 +96,9 @@ def _choice(choose: Callable[[Iterable[float]], float], *numbers: Number) -> Ter
 
 
 least, most = partial(_choice, min), partial(_choice, max)
+
+
+def distinct(kinds: Term, drawn: Number) -> Term:
+    """Return how many of a number of kinds occur among random draws, as expected."""
+    share = term(-1 * drawn / kinds)
+    return kinds * (1 - Term(math.exp(share.value), f"exp({share.text})", parts=share.parts))

@@ -88,11 +88,8 @@ def _weight_titles(drawing: Drawing, counts: list[Array], places: list[float], w
 
 
 def _bins(values: Array, median: float, *, skewed: bool) -> tuple[Array, bool]:
-    """Return the bins' edges, and whether they are logarithmic: the first one then begins at the least weight."""
+    """Return the edges of bins, and whether they are logarithmic: the first one then begins at the least weight."""
     low, high = float(values.min()), float(values.max())
-    if low == high:
-        room = 0.5 if not skewed else max(0.5, abs(low) / 2) if abs(low) < 1e300 else 0.0
-        return np.array([low - room, high + room]) if room else np.array([low * 0.9, high * 1.1]), False
     positive = values if low > 0 else values[values > 0]
     if skewed and low >= 0 and high > _SKEWED * (median if low > 0 else float(np.median(positive))):
         least = max(float(np.quantile(positive, 0.002)), high * 1e-15)

@@ -236,15 +236,18 @@ DEFINED = signature(Request.of).parameters
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def with_options(world: str, kind: type | None, *frames: str, **defaults: object) -> Callable[[_Function], _Function]:
+def with_options(
+    world: str, kind: type | None, *frames: str, defined: Mapping[str, Parameter] = DEFINED, **defaults: object
+) -> Callable[[_Function], _Function]:
     """Decorate a public function of a kind of data, whose ``**options`` are those of a typed dictionary.
 
-    Its signature shows each option with type and default; `defaults` take the place of those of :meth:`Request.of`. If
-    one of the arguments `frames` is a driver's frame, the driver's function of the same name is called.
+    Its signature shows each option with type and default: `defaults`, or those of :meth:`Request.of`. If one of the
+    arguments `frames` is a driver's frame, the driver's function of the same name is called.
     """
+    given = {name: defined[name] for name in (kind.__annotations__ if kind else ())}
     options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name, DEFINED[name].default), annotation=type_)
-        for name, type_ in ((name, DEFINED[name].annotation) for name in (kind.__annotations__ if kind else ()))
+        each.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(name, each.default))
+        for name, each in given.items()
     ]
 
     def decorate(function: _Function) -> _Function:

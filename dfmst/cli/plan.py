@@ -15,6 +15,7 @@ from dfmst.cli.options import GroupedCommand, choice, json_option, to_path, vert
 from dfmst.cli.program import FAILURE
 
 _STREAMS = ("stream", "spill", "components", "clusters")
+_RATES = ("read", "number", "fold", "sort", "solve", "network", "disk")
 _count = partial(click.option, type=click.IntRange(1, (1 << 63) - 1))
 
 
@@ -22,8 +23,17 @@ class _Plan(GroupedCommand):
     """The command, whose limits are those of the workers."""
 
     groups: ClassVar[dict[str, tuple[str, ...]]] = {
-        "Graph": ("n_vertices", "n_edges", "partitions", "id_bytes", "source", "target", "weight"),
-        "Cluster": ("workers", "memory_limit", "gpus", "gpu_memory_limit", "protocol", "strategy"),
+        "Graph": ("n_vertices", "n_edges", "partitions", "largest_partition", "id_bytes", "source", "target", "weight"),
+        "Cluster": (
+            "workers",
+            "memory_limit",
+            "disk_limit",
+            "rates",
+            "gpus",
+            "gpu_memory_limit",
+            "protocol",
+            "strategy",
+        ),
     }
 
 
@@ -33,11 +43,22 @@ class _Plan(GroupedCommand):
     _count("--n-vertices", metavar="N", help="Number of vertices (of IN: from its footers)."),
     _count("--n-edges", metavar="M", help="Number of rows (of IN: from its footers)."),
     _count("--partitions", metavar="P", help="Number of partitions (default: the files of IN)."),
-    _count("--workers", default=2, show_default=True, metavar="W", help="Number of processes."),
+    _count("--largest-partition", metavar="ROWS", help="Rows of the largest partition (of IN: from its footers)."),
+    _count("--workers", metavar="W", help="Number of processes (default: 2; of a stream 1)."),
     click.option(
         "--memory-limit",
         metavar="SIZE",
         help="Limit of memory for each worker (default: 4GiB; with GPUs twice a GPU's).",
+    ),
+    click.option("--disk-limit", metavar="SIZE", help="Space on the disk of each worker (default: enough)."),
+    click.option(
+        "--rate",
+        "rates",
+        multiple=True,
+        type=(click.Choice(_RATES), click.FloatRange(0, min_open=True)),
+        metavar="NAME NUMBER",
+        help="A rate of your machines: rows a second of a core (read, number, fold, sort, solve), or bytes a second of "
+        "a worker (network, disk). Give one or several times.",
     ),
     _count("--gpus", metavar="G", help="Workers with a GPU each, in place of --workers."),
     click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU."),
@@ -47,7 +68,7 @@ class _Plan(GroupedCommand):
     choice(
         "--strategy",
         *("auto", "two-pass", "merge", "shuffle", "labels", *_STREAMS),
-        help="Strategy to plan; one process with this limit: stream, spill (rows on disk), components, clusters.",
+        help="Strategy to plan; of one process: stream, spill (rows on disk), components, clusters.",
     ),
     _count(
         "--id-bytes",
@@ -60,7 +81,9 @@ class _Plan(GroupedCommand):
     cls=_Plan,
 )
 def plan(job: Job) -> None:
-    """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.
+    """Predict memory, disk, traffic and least time of a forest on a cluster, or of a stream, and show the formulas.
+
+    The quantity that decides the run comes first.
 
     The size comes from --n-vertices, --n-edges and --partitions, or from the footers of Parquet files. The exit status
     is 1 if it does not fit.
@@ -75,7 +98,12 @@ def plan(job: Job) -> None:
     streams = job.strategy in _STREAMS
     if (job.gpus is None) != (job.gpu_memory_limit is None) or (job.gpus and streams):
         raise click.UsageError("--gpus and --gpu-memory-limit go together, and with a strategy of a cluster.")
+    job.workers = job.workers or (1 if streams else 2)
+    if job.workers > 1 and job.strategy in ("stream", "spill"):
+        raise click.UsageError(f"--strategy {job.strategy} is one process: leave --workers out.")
+    job.rates = dict(job.rates)
     job.memory_limit = memory_bytes(job, "memory_limit", auto=streams)
+    job.disk_limit = memory_bytes(job, "disk_limit")
     job.gpu_memory_limit = memory_bytes(job, "gpu_memory_limit")
     check_inputs(job.inputs)
     options = {name: value for name, value in vars(job).items() if name not in ("inputs", "weight", "json")}

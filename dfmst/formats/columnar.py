@@ -17,9 +17,8 @@ import pyarrow.parquet
 from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import FormatError, missing_columns
+from dfmst.errors import missing_columns
 from dfmst.formats.addresses import files_under
-from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
 from dfmst.formats.stores import path_of
 
@@ -151,16 +150,19 @@ def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
 _BATCH_BYTES = 16 << 20  # longer batches are not faster
 _LEAST_ROWS = 1 << 10
 _BUFFER = 1 << 18  # bytes read at a time; with pre_buffer PyArrow would keep a whole row group in memory
+_FAR = 1 << 25  # bytes read at a time from a store, of all columns: a request takes longer than a read of a disk
 
 
-def open_buffered(file: Any, *, as_texts: bool = False) -> pyarrow.parquet.ParquetFile:
+def open_buffered(file: Any, far_columns: int = 0, *, as_texts: bool = False) -> pyarrow.parquet.ParquetFile:
     """Open a Parquet file whose columns are read piece by piece; `as_texts` reads dictionaries of texts as texts.
 
     All columns then have Parquet's own types. PyArrow would take seven times the bytes of a dictionary, and twice the
-    time, as each batch gets the whole dictionary of its row group.
+    time, as each batch gets the whole dictionary of its row group. Of an object `far_columns` are read, in longer
+    pieces.
     """
     footer = _footer_without_types(file) if as_texts else None
-    return pyarrow.parquet.ParquetFile(file, metadata=footer, pre_buffer=False, buffer_size=_BUFFER)
+    size = max(_BUFFER, _FAR // max(8, far_columns)) if far_columns else _BUFFER
+    return pyarrow.parquet.ParquetFile(file, metadata=footer, pre_buffer=False, buffer_size=size)
 
 
 _TYPES = b"ARROW:schema"  # name of Arrow's types in a footer
@@ -233,12 +235,8 @@ class TableSize(NamedTuple):
 def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
     """Read the footer of a Parquet file."""
     hint = f"{_HINT}; convert other formats with dfmst convert"
-    try:
-        with refusing_damage(path, _KIND, hint), open_native(path) as file:
-            return pyarrow.parquet.read_metadata(file)
-    except FormatError:
-        format_of_file(GraphFile(path_of(path)))  # raises if the format has a fix of its own
-        raise
+    with refusing_damage(path, _KIND, hint), open_native(path) as file:
+        return pyarrow.parquet.read_metadata(file)
 
 
 def parquet_size(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
@@ -122,9 +123,10 @@ class _Store(NamedTuple):
         endpoint = str(chosen.get("endpoint_override", ""))
         if "://" in endpoint:
             chosen["scheme"], _, chosen["endpoint_override"] = endpoint.rstrip("/").partition("://")
-        if self is _S3 and not {"endpoint_override", "region"} & chosen.keys() and not os.environ.get("AWS_REGION"):
-            _find_region(fs, bucket, chosen)
         if self is _S3:
+            if not {"endpoint_override", "region"} & chosen.keys() and not {*_REGIONS} & os.environ.keys():
+                with suppress(OSError, ValueError):  # a later request says why
+                    chosen["region"] = fs.resolve_s3_region(bucket)
             retries = fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
             chosen |= {"retry_strategy": retries, "allow_delayed_open": True}  # small objects take one request
         try:
@@ -161,16 +163,7 @@ def _yes(value: Any) -> bool:
     return str(value).lower() in ("true", "1", "yes")
 
 
-def _find_region(fs: Any, bucket: str, chosen: dict[str, Any]) -> None:
-    """Ask for the region of a bucket, unless the environment names an endpoint or a region."""
-    named = ("AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
-    if not any(map(os.environ.get, named)):
-        try:
-            chosen["region"] = fs.resolve_s3_region(bucket)
-        except (OSError, ValueError):  # a later request says why
-            return
-
-
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")  # variables that name a region
 _S3 = _Store(
     "S3FileSystem",
     {
@@ -185,6 +178,7 @@ _S3 = _Store(
         "connect_timeout": (),
         "force_virtual_addressing": ("virtual_hosted_style_request",),
     },
+    environment=(("endpoint_override", "AWS_ENDPOINT_URL"), ("endpoint_override", "AWS_ENDPOINT_URL_S3")),
     numbers=("request_timeout", "connect_timeout"),
 )
 _GCS = _Store(
@@ -245,7 +239,10 @@ def path_of(name: Any, opened_by: Access | None = None) -> Path:
 
 def located(name: Any, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None) -> Any:
     """Return the path or the address that a name stands for; a stream stays one."""
-    return Access(storage_options, filesystem).path(name) if isinstance(name, (str, os.PathLike)) else name
+    if not isinstance(name, (str, os.PathLike)):
+        return name
+    path = Access(storage_options, filesystem).path(name)
+    return name if path == Path(name) else path  # a slash at its end says that it is a directory
 
 
 def local_folder(name: Any, argument: str) -> Path:

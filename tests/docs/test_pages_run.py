@@ -2,30 +2,34 @@
 
 The build of the documentation runs the other pages so, and shows their results: ``test_site.py``.
 
-Blocks of Python and of the shell run in order, and nothing is supplied to them. Blocks that install, that start workers
-with a GPU, and that run this repository's benchmarks are left out. The page about GPUs runs on the stand-ins.
+Blocks of Python and of the shell run in order, and nothing is supplied to them but a bucket, `s3://lake`, to those that
+name it. Blocks that install, that start workers with a GPU, and that run this repository's benchmarks are left out. The
+page about GPUs runs on the stand-ins.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from dfmst.cli import main
+from tests.support.object_store import KEY, SECRET, running_store
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md"))]
 BLOCK = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LEFT_OUT = re.compile(r"\bpip install\b|\bbench[/ ]|^sphinx-build|^dfmst forest .* --gpus\b", re.MULTILINE)
 OUTPUT = re.compile(
-    r"""(?:\s-o\s|--(?:report|checkpoint)\s|output=|checkpoint=|(?:save|to_csv|to_parquet|sink_parquet)\()["']?([\w./-]+)"""
+    r"""(?:\s-o\s|--(?:report|checkpoint)\s|output=|checkpoint=|(?:save|to_csv|to_parquet|sink_parquet)\()["']?([\w./:-]+)"""
 )
 ON_STANDIN = ROOT / "tests" / "support" / "gpu" / "on_standin.py"
 #: Runs the blocks of a page, of which every one begins at its line of the page.
@@ -59,8 +63,24 @@ RUNS = [
 ]
 
 
+@pytest.fixture
+def lake() -> Iterator[dict[str, str]]:
+    """The environment of a user who has a bucket `lake`."""
+    pytest.importorskip("moto")
+    with running_store() as store:
+        store.filesystem.create_dir("lake")
+        place = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{store.port}", "AWS_EC2_METADATA_DISABLED": "true"}
+        yield {
+            **os.environ,
+            **place,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+        }
+
+
 @pytest.mark.parametrize("page", RUNS)
-def test_a_page_runs_by_itself(page: Path, tmp_path: Path) -> None:
+def test_a_page_runs_by_itself(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for name in ("pandas", "polars", "duckdb", "igraph", "networkx", "sklearn", "distributed"):
         pytest.importorskip(name)
     python = [sys.executable, "-P", *([str(ON_STANDIN)] if page.name == "gpus.md" else [])]
@@ -74,6 +94,7 @@ def test_a_page_runs_by_itself(page: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [*python, tmp_path / "run.py", tmp_path / "blocks.json", page, shell],
         cwd=folder,
+        env=request.getfixturevalue("lake") if any("s3://lake" in text for *_, text in run) else None,
         text=True,
         capture_output=True,
         timeout=300,

@@ -132,6 +132,13 @@ def bytes_sent(worker: Any) -> int | None:
     return log.sent
 
 
+def worker_of_process() -> Any:
+    """Return a worker that runs in this process, if any."""
+    from distributed import Worker
+
+    return next(iter(Worker._instances), None)
+
+
 def from_parquet_reader(error: BaseException) -> bool:
     """Whether an error is raised by Dask's Parquet reader, not by a function of the user."""
     modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Column, DType, Frame
+from dfmst._drive.cluster.dask_internals import worker_of_process
 from dfmst._drive.plan.formulas import DEVICE_SHARE, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
 from dfmst._fold.buffer import Rows
@@ -54,7 +55,8 @@ class LocalDirectory(SpillDirectory):
 
 def local_directory() -> LocalDirectory:
     """Return the directory for this process's files, which is removed with the process."""
-    parent = str(getattr(_worker() if "distributed" in sys.modules else None, "local_directory", tempfile.gettempdir()))
+    worker = _worker() or worker_of_process() if "distributed" in sys.modules else None  # no task: columns arrive
+    parent = str(getattr(worker, "local_directory", tempfile.gettempdir()))
     with _lock:
         key = (os.getpid(), parent)
         if key not in _directories or not _directories[key].path.exists():

@@ -20,8 +20,9 @@ from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
 from dfmst._drive.cluster.label_frames import edge_frame, label_vertices, vertex_frame
 from dfmst._drive.cluster.partitions import frame_parts
-from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID, Plan
+from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
+from dfmst._drive.plan.prediction import Plan
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns

@@ -1,4 +1,4 @@
-"""A plan, the work that is planned, and the sizes that tasks of a cluster and their predictions share.
+"""The work that is planned, and the sizes that tasks of a cluster and their predictions share.
 
 Constants defined here were measured (bench/results/cpu/cluster.json).
 """
@@ -6,11 +6,12 @@ Constants defined here were measured (bench/results/cpu/cluster.json).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from html import escape
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
+from dfmst._common.arguments import check_choice, real_number
+from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._fold import budget
 from dfmst._fold.slices import COMPACT
 from dfmst._fold.terms import Number, Term, least, most
@@ -43,6 +44,9 @@ SLICE_VERTEX = budget.RunBudget(0, 8).vertex  # of a shuffle's slice
 PASSED = 2 * STATE + 8 + POSITION  # sent from slice to slice: the state about twice, the locator and the position
 
 LABELLED = 300  # in a task that contracts a block of edges, or that labels an owner's vertices
+OFFERED = 36  # of a block, sent: an offer and its answer, 12 bytes for half of the vertices, in three rounds' worth
+LABEL = SPARSE_ID  # a vertex, or its label, in the file of a task
+HOOKED = 4 + LABEL  # sent to ask for a label and to answer, as labels return through the rounds
 
 # Rows a vertex
 BUFFER = 4  # in a fold's buffer
@@ -51,10 +55,17 @@ LIGHT = 4.0  # folded by a first pass
 DENSE = 8  # from which a second read pays
 RESIDUE = 0.05  # that pass the filter of the first pass
 
+# Times
+SOLVED = 6  # rows a vertex that a fold solves: those of its first buffer, and later ones that pass its filter
+LABEL_SORTS = 25  # times that a block's vertex is sorted while it is labelled
+BEGIN = 0.3  # seconds of a worker's core for imports and messages
+UNIT = 3 * SPARSE_ID  # bytes of a row that the rates are for: two integers and a weight
+
 # Shares and counts
 USABLE = 0.85  # of a worker's memory beyond `BASE`, for tasks: Dask ends a worker at 0.95 of all
 DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
 TAKEN = 0.25  # of the groups whose edges Dask sends to an idle worker
+TAKEN_IDS = 0.6  # the same of groups whose ids are numbered, for a row of three numbers: numbering takes time
 MERGE_EDGES = 4  # copies of a forest's rows in a merge of two: both, and both in one table
 SLICES = 8  # that a shuffle solves one after the other
 MOST_OWNERS = 64  # tasks that share the vertices which are numbered or labelled
@@ -64,124 +75,63 @@ LEAST_ROWS = 128  # of a batch, or of a buffer on a GPU
 PIECE = 1 << 19  # rows of a Parquet file that a worker reads at a time
 
 
-_QUANTITIES = {
-    "bytes_moved": "moved between workers",
-    "bytes_on_disk": "on disk",
-    "peak_memory": "peak memory of a process",
-    "peak_gpu_memory": "peak memory of a GPU",
-    "bytes_over_bus": "between hosts and GPUs",
-    "bytes_between_gpus": "from GPU to GPU",
-}
-_LABELS = ("components", "clusters", "labels")  # strategies that write no rows
-_LIMITS = {"peak_memory": "memory_limit", "peak_gpu_memory": "gpu_memory_limit"}
-
-
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A prediction of :func:`plan`, which prints as a table.
+class Rates:
+    """Rows a second of a core, and bytes a second of a worker, as measured (bench/results/cpu/planned.json).
 
-    Attributes
-    ----------
-    n_vertices, n_edges, partitions, workers, memory_limit
-        The graph, and the processes that find its forest.
-    strategy
-        The strategy that is planned.
-    reason
-        Why ``"auto"`` chooses this strategy.
-    reads
-        How often the rows are read to find the forest. They are read once more to write it.
-    rounds
-        Number of slices that are solved one after the other; 0 if there are none.
-    fits
-        Whether each process has enough memory.
-    usable_memory
-        Bytes of the limit that tasks may use: on a cluster less than the limit, at which Dask ends a worker.
-    peak_memory
-        Bytes of one process.
-    formulas
-        Name of a quantity -> its formula: a term with the attributes `value` and `text`, and with the formulas of its
-        `parts`.
-    bytes_moved, bytes_on_disk
-        Bytes between the workers of a cluster, and most bytes on the disk of a stream.
-    gpu_memory_limit, peak_gpu_memory, bytes_over_bus
-        Memory of each worker's GPU (0: no GPU), the bytes used of it, and the bytes between hosts and GPUs (PCIe).
-    bytes_between_gpus
-        Bytes that move from GPU to GPU (NVLink, if there is one) with ``protocol="ucx"``.
+    The unit is a row of two integers and a weight. Longer ones take proportionally longer to read and to number.
     """
 
-    n_vertices: int
-    n_edges: int
-    partitions: int
-    workers: int
-    memory_limit: int
-    strategy: str
-    reason: str
-    reads: int
-    rounds: int
-    fits: bool
-    usable_memory: int
-    peak_memory: int
-    formulas: dict[str, Term]
-    bytes_moved: int = 0
-    bytes_on_disk: int = 0
-    gpu_memory_limit: int = 0
-    peak_gpu_memory: int = 0
-    bytes_over_bus: int = 0
-    bytes_between_gpus: int = 0
+    read: float = 26e6  # of a file, and checked
+    number: float = 9e6  # whose ids are looked up in a dictionary
+    fold: float = 80e6  # filtered by a forest, and dropped or kept in a buffer
+    sort: float = 8e6  # by weight, and written
+    solve: float = 8e6  # in a buffer, in a slice, or in a merge of forests
+    network: float = 1.2e8  # sent to another worker
+    disk: float = 2e8  # written or read
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all attributes as plain values, formulas as text."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {**values, "formulas": {name: term.text for name, term in self.formulas.items()}}
+    @classmethod
+    def of(cls, given: Mapping[str, float]) -> Rates:
+        """Return the default rates with those that are given."""
+        known = tuple(each.name for each in fields(cls))
+        for name, rate in given.items():
+            check_choice(name, known, f"unknown rate {name!r}; known: {', '.join(map(repr, known))}")
+            if not 0 < real_number(f"rate {name!r}", rate) < float("inf"):
+                raise ValueError(f"rate {name!r} is {rate}; it must be more than 0, and finite")
+        return cls(**given)
 
-    def __repr__(self) -> str:
-        rows = list(self._rows())
-        wide, size = (max(len(row[column]) for row in rows) for column in (0, 1))
-        lines = [f"{name:{wide}}  {value:>{size}}  {formula}".rstrip() for name, value, formula in rows]
-        return "\n".join([*self._head(), "", *lines])
-
-    def _repr_html_(self) -> str:
-        head = "<br>".join(map(escape, self._head()))
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows())
-        return f"<p>{head}</p>\n<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
-
-    def _head(self) -> list[str]:
-        gpu = f", each with a GPU of {_size(self.gpu_memory_limit)}" if self.gpu_memory_limit else ""
-        read = "once" if self.reads == 1 else f"{self.reads} times"
-        slices = f", in {self.rounds} slices" if self.rounds else ""
-        return [
-            f"{self.strategy}{slices}: {'fits' if self.fits else 'does not fit'} ({self.reason})",
-            f"n = {self.n_vertices:,} vertices, m = {self.n_edges:,} edges in P = {self.partitions:,} partitions",
-            f"W = {self.workers:,} workers of M = {_size(self.memory_limit)}{gpu}",
-            f"rows are read {read}" + ("" if self.strategy in _LABELS else " to find the forest, and once to write it"),
-        ]
-
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
-        """Quantities with their values and formulas, and below each the parts that no other has shown."""
-        shown: set[str] = set()
-        for quantity, term in self.formulas.items():
-            yield _QUANTITIES[quantity], _size(term.value), term.text
-            for name, part in term.parts.items():
-                if name not in shown:
-                    value = f"{part.value:,.0f} {part.unit}" if part.unit else _size(part.value)
-                    yield f"  {name}", value, part.text
-            shown |= set(term.parts)
-            if quantity in _LIMITS:
-                shares = f"{_size(self.usable_memory)} for tasks" if quantity == "peak_memory" else ""
-                yield "  limit", _size(getattr(self, _LIMITS[quantity])), shares
+    def term(self, name: str) -> Term:
+        """Return a rate as a term."""
+        rate = getattr(self, name)
+        return Term(rate, f"{rate:.3g}").named(name, "bytes/s" if name in ("network", "disk") else "rows/s")
 
 
-def _size(count: float) -> str:
-    """Format bytes with three digits."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 999.5:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:,.0f} PB"
+class Effort(NamedTuple):
+    """Seconds of cores, and what one worker after the other does, however many there are."""
 
+    shared: Term  # seconds of work that all workers share
+    merging: Term  # seconds of all other work
+    rows_in_turn: Term  # that one task after the other solves
+    in_turn: Term  # seconds of these
+    sent: Term  # bytes that one worker after the other receives or sends
+    stored: Number = 0  # bytes that one worker after the other writes
 
-#: Strategies of one process without a cluster.
-STREAMS = ("stream", "spill", "components", "clusters")
+    def times(self, rates: Rates, workers: Term, on_disk: Term) -> dict[str, Term]:
+        """Return the rows solved in turn, the least seconds of a run, and the CPU-seconds of all workers.
+
+        Bytes on disk are written once and read once.
+        """
+        shared = self.shared.named("shared", "s")
+        sending = self.sent / rates.term("network")
+        storing = 2 * (on_disk / workers + self.stored) / rates.term("disk")
+        seconds = BEGIN + shared / workers
+        for name, share in (("in turn", self.in_turn), ("sending", sending), ("storing", storing)):
+            seconds += share.named(name, "s") if share.value else 0
+        return {
+            "rows_in_turn": self.rows_in_turn.of("rows"),
+            "seconds": seconds.of("s"),
+            "cpu_seconds": (BEGIN * workers + shared + self.merging).of("s"),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +146,13 @@ class Work:
     id_bytes: int = DENSE_ID
     device: int = 0  # bytes that tasks may use of a worker's GPU; 0: no GPU
     direct: int = 0  # 1: workers send columns from GPU to GPU; 0: through their hosts
+    largest: int = 0  # rows of the largest partition; 0: all are equally large
+    disk_limit: int = 0  # bytes of a worker's disk; 0: not known
+    rates: Rates = Rates()
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if value < (name not in ("device", "direct")):
+        for name in [each.name for each in fields(self)][:6]:
+            if (value := getattr(self, name)) < 1:
                 raise ValueError(f"{name} is {value}; it must be at least 1")
 
     @property
@@ -218,30 +171,71 @@ class Work:
         return 2 * self.id_bytes + SENT
 
     @property
+    def columns(self) -> int:
+        """Bytes of a row's ids and weight in a file, and in memory."""
+        return 2 * (8 if self.id_bytes <= SPARSE_ID else self.id_bytes - 4) + 8
+
+    @property
     def dictionary(self) -> int:
         """Bytes of an id in a dictionary: a string's own bytes twice, as it is copied if the dictionary grows."""
         return 0 if self.id_bytes <= DENSE_ID else DICTIONARY + 2 * max(0, self.id_bytes - SPARSE_ID)
 
     @property
+    def partition(self) -> Term:
+        """Rows of the largest partition."""
+        mean = self.symbols[1] / Term(self.partitions, "P")
+        return most(mean, self.largest).named("p", "rows") if self.largest > mean.value else mean
+
+    @property
+    def share(self) -> Term:
+        """Rows of the largest share of a worker, which has whole partitions."""
+        mean = self.symbols[1] / self.symbols[2]
+        return self.partition if self.partition.value > mean.value else mean
+
+    @property
     def group_vertices(self) -> Term:
         """Vertices of one worker's share of the rows: all, if ids are vertices; else two a row at most."""
-        n, m, w = self.symbols
-        return least(n, 2 * m / w).named("g", "vertices") if self.dictionary else n
+        n = self.symbols[0]
+        return least(n, 2 * self.share).named("g", "vertices") if self.dictionary else n
 
     @property
     def reading(self) -> Term:
         """Bytes to read a partition: the file and its columns; of a piece also the columns sent and those checked."""
-        columns = 2 * (2 * (8 if self.id_bytes <= SPARSE_ID else self.id_bytes - 4) + 8)  # in the file and in memory
-        rows, row = self.symbols[1] / Term(self.partitions, "P"), columns + self.edge + CHECKED
+        rows, columns = self.partition, 2 * self.columns  # in the file and in memory
+        row = columns + self.edge + CHECKED
         return row * rows if rows.value <= PIECE else most(row * Term(PIECE, "2^19"), columns * rows)
 
-    def plan(self, strategy: str, *, fits: bool, reads: int = 1, rounds: int = 0, **formulas: Term) -> Plan:
-        """Return the plan with these formulas. It does not fit if its peak does not."""
-        figures = {name: int(term.value) for name, term in formulas.items()}
+    def per(self, rate: str, rows: Number, *, ids: bool = False) -> Term:
+        """Seconds that a core takes for a number of rows; `ids`: longer ones take longer."""
+        longer = Term(self.columns / UNIT, f"{self.columns} / {UNIT}").named("c", "times 24 bytes a row")
+        return (longer * rows if ids and self.columns != UNIT else rows) / self.rates.term(rate)
+
+    def numbering(self, rows: Number) -> Term | int:
+        """Seconds that a core takes to look up the ids of a number of rows."""
+        return self.per("number", rows, ids=True) if self.dictionary else 0
+
+    def plan(
+        self,
+        strategy: str,
+        formulas: dict[str, Term],
+        *,
+        fits: bool,
+        reads: int = 1,
+        rounds: int = 0,
+        effort: Effort | None = None,
+    ) -> Plan:
+        """Return the plan with these formulas. It does not fit if its peaks do not."""
+        if effort is not None and not self.device:
+            formulas = formulas | effort.times(self.rates, self.symbols[2], formulas.get("bytes_on_disk", Term(0, "0")))
+        figures: dict[str, Any] = {
+            name: term.value if term.unit == "s" else int(term.value) for name, term in formulas.items()
+        }
         size = (self.n_vertices, self.n_edges, self.partitions, self.workers, self.memory_limit)
         fits = fits and figures["peak_memory"] <= self.memory_limit
+        fits = fits and (not self.disk_limit or figures.get("peak_disk", 0) <= self.disk_limit)
         usable = self.memory_limit if strategy in STREAMS else min(self.memory_limit, task_limit(self))
-        return Plan(*size, strategy, "as asked", reads, rounds, fits, usable, formulas=formulas, **figures)
+        figures |= {"disk_limit": self.disk_limit, "formulas": formulas}
+        return Plan(*size, strategy, "as asked", reads, rounds, fits, usable, **figures)
 
 
 def _usable(memory: int) -> Term:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,8 @@ from pyarrow.parquet import ParquetFile
 from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, STREAMS, Plan, Work
+from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, Rates, Work
+from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
@@ -37,7 +38,7 @@ _SAMPLE = 1 << 17  # rows of a sample
 _CHANCE = 0.15  # difference between the estimates of two halves that is chance
 
 
-@with_numbers("n_vertices", "n_edges", "partitions", "workers", "id_bytes", "gpus")
+@with_numbers("n_vertices", "n_edges", "partitions", "largest_partition", "workers", "id_bytes", "gpus")
 def plan(
     n_vertices: int | None = None,
     n_edges: int | None = None,
@@ -47,15 +48,18 @@ def plan(
     target: Any = "target",
     by: Any = None,
     partitions: int | None = None,
+    largest_partition: int | None = None,
     workers: int = 1,
     memory_limit: int | str | None = None,
+    disk_limit: int | str | None = None,
+    rates: Mapping[str, float] | None = None,
     strategy: str = "auto",
     id_bytes: int | None = None,
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
     protocol: Literal["tcp", "ucx"] = "tcp",
 ) -> Plan:
-    """Predict the memory and the traffic of a forest on a cluster or in a stream, with all formulas.
+    """Predict memory, disk, traffic and least time of a forest on a cluster or in a stream, with all formulas.
 
     Parameters
     ----------
@@ -66,17 +70,22 @@ def plan(
         Parquet files, directories of them, or a ``pyarrow.dataset`` of them, that hold the graph.
     source, target, by
         The id columns of `files`, and their groups, as for :func:`dfmst.minimum_spanning_forest`.
-    partitions
-        Number of equally sized partitions. Default: the number of `files`, or 1.
+    partitions, largest_partition
+        Number of partitions, and rows of the largest. Default: those of `files`, or one partition; equally large ones.
     workers
         Number of processes, each of which runs one task at a time.
-    memory_limit
-        Memory of each process, in bytes or as text such as ``"8GiB"``. Default: 4 GiB; with GPUs twice a GPU's memory.
+    memory_limit, disk_limit
+        Memory of each process, and space on its disk, in bytes or as text such as ``"8GiB"``. Default: 4 GiB of memory,
+        with GPUs twice a GPU's memory; any space on the disk.
+    rates
+        Rates of your machines: rows of 24 bytes a second that one core can ``"read"``, ``"number"`` (look up the ids
+        of), ``"fold"``, ``"sort"`` and ``"solve"``; bytes a second of one worker's ``"network"`` and ``"disk"``.
+        Default: rates that were measured on one machine. The plan prints those that it uses.
     strategy
-        ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``; ``"labels"`` plans the components of a Dask
-        frame. ``"stream"`` plans one process of
-        :mod:`dfmst.stream` with this `memory_limit`, and ``"spill"`` one with a ``spill_dir``; ``"components"`` and
-        ``"clusters"`` plan :func:`dfmst.stream.connected_components` and :func:`dfmst.stream.clusters`.
+        ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``. ``"labels"`` plans the components, or the
+        clusters by distance, of a Dask frame. ``"stream"`` plans one process of :mod:`dfmst.stream`, and ``"spill"``
+        one with a ``spill_dir``; ``"components"`` and ``"clusters"`` plan :func:`dfmst.stream.connected_components`
+        and :func:`dfmst.stream.clusters`, and with more than one of `workers` the labels of a Dask frame.
     id_bytes
         Size of one id in bytes: 4 for dense integers (default), 8 for other integers, 8 + length for strings. By
         default it is read from a sample of `files`.
@@ -89,12 +98,14 @@ def plan(
     Returns
     -------
     Plan
-        The strategy, its memory and traffic with their formulas, and whether it fits. It prints as a table.
+        The strategy, its quantities with their formulas, and whether it fits. It prints as a table, in which the
+        quantity that decides the run comes first.
 
     Raises
     ------
     ValueError, TypeError
-        Only one of `gpus` and `gpu_memory_limit`; a count below 1, an unknown strategy, or a malformed limit.
+        Only one of `gpus` and `gpu_memory_limit`; a count below 1, an unknown strategy or rate, several workers of a
+        strategy that is one process, or a malformed limit.
     ColumnNotFoundError, FormatError
         A file has no such id column, or is not Parquet.
 
@@ -106,13 +117,27 @@ def plan(
     n = 2,000,000 vertices, m = 96,000,000 edges in P = 48 partitions
     W = 2 workers of M = 3.22 GB
     rows are read 2 times to find the forest, and once to write it
+    work that all workers share take most of the time: 79 % of 8.47 s at least
     <BLANKLINE>
-    moved between workers            60.4 MB  (W - 1) · (25.2 · n + n + 4 · n)
-    peak memory of a process          590 MB  230 MB + max(folding, merging)
-      folding                         264 MB  max(max(100 · 2^19, 48 · m / P) + 24 · b, 40 · b + 52 · n)
-      b                       4,000,000 rows  min(4, 4 / W) · n
-      merging                         360 MB  64 · min(2 · n, m) + 52 · n
-      limit                          3.22 GB  2.77 GB for tasks
+    least time                             8.47 s  0.3 + shared / W + in turn + sending
+      shared                               13.4 s  3 · m / read + l / fold + min(l, 6 · W · n) / solve + m / fold
+      read                      26,000,000 rows/s  2.6e+07
+      l                            8,000,000 rows  min(m, 4 · n)
+      fold                      80,000,000 rows/s  8e+07
+      solve                      8,000,000 rows/s  8e+06
+      in turn                                 1 s  (merged in turn + 2 · n) / solve
+      merged in turn               4,000,000 rows  2 · min(n, l / W)
+      sending                             0.483 s  (24 · merged in turn / 2 + (W - 1) · (n + 4 · n)) / network
+      network                 120,000,000 bytes/s  1.2e+08
+    peak memory of a process               590 MB  230 MB + max(folding, merging)
+      folding                              264 MB  max(max(100 · 2^19, 48 · m / P) + 24 · b, 40 · b + 52 · n)
+      b                            4,000,000 rows  min(4, 4 / W) · n
+      merging                              360 MB  64 · min(2 · n, m) + 52 · n
+      limit                               3.22 GB  2.77 GB for tasks
+    moved between workers                 60.4 MB  (W - 1) · (25.2 · n + n + 4 · n)
+    rows solved in turn            8,000,000 rows  merged in turn + 2 · n
+    CPU time of all workers                  15 s  0.3 · W + shared + (2 · sent + 2 · n) / solve
+      sent                         2,000,000 rows  min(n, l / W)
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
     paths = paths_of_dataset(files) or paths_of(files, "files")
@@ -120,7 +145,8 @@ def plan(
         listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
         groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
         n_vertices, n_edges, found = size_of_groups(groups, columns, n_vertices, n_edges)
-        partitions = len(groups) if partitions is None else partitions
+        if partitions is None:
+            partitions, largest_partition = len(groups), largest_partition or largest_of(groups)
         id_bytes = found if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
         raise TypeError("plan() needs n_vertices and n_edges, or files")
@@ -131,7 +157,9 @@ def plan(
     memory = default if memory_limit is None else parse_memory(memory_limit, auto=False)
     check_choice(protocol, ("tcp", "ucx"), f"protocol is {protocol!r}; it must be 'tcp' or 'ucx'")
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
-    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"))
+    disk = 0 if disk_limit is None else parse_memory(disk_limit, "disk_limit", auto=False)
+    more: dict[str, Any] = {"largest": largest_partition or 0, "disk_limit": disk, "rates": Rates.of(rates or {})}
+    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"), **more)
     return automatic_plan(work) if strategy == "auto" else plan_of(work, strategy)
 
 
@@ -143,6 +171,11 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
         message = f"gpus is {gpus!r} and gpu_memory_limit is {gpu_memory_limit!r}; a plan of a cluster needs both"
         raise ValueError(message)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False))
+
+
+def largest_of(groups: RowGroups) -> int:
+    """Return the rows of the largest of Parquet files, from their footers."""
+    return max((sum(rows for *_, rows in _row_groups([group])) for group in groups), default=0)
 
 
 def size_of_groups(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dfmst._drive.plan import formulas as size
 from dfmst._drive.plan.formulas import (
-    Plan,
+    Effort,
     Work,
     batch_of,
     fitting_vertices,
@@ -20,9 +20,10 @@ from dfmst._drive.plan.formulas import (
     slice_vertices,
     task_limit,
 )
+from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._fold import budget
 from dfmst._fold.slices import COMPACT
-from dfmst._fold.terms import Term, least, most
+from dfmst._fold.terms import Term, distinct, least, most
 from dfmst.errors import CapacityError
 
 
@@ -37,17 +38,53 @@ def _peak(work: Work, buffered: Term) -> Term:
     return size.BASE + most(folding.named("folding"), merging.named("merging"))
 
 
+def _tree(work: Work, share: Term) -> tuple[Term, Term]:
+    """Rows that a tree of merges sends, and those that one merge after the other solves; `share`: of a worker."""
+    n, forests, step, sent, in_turn = work.symbols[0], work.workers, 1, Term(0, "0"), Term(0, "0")
+    while forests > 1:
+        half = least(n, step * share)
+        sent, in_turn = sent + forests // 2 * half, in_turn + 2 * half
+        forests, step = forests - forests // 2, 2 * step
+    return sent.named("sent", "rows"), in_turn.named("merged in turn", "rows")
+
+
+def _folding(work: Work, rows: Term) -> Term:
+    """Seconds to fold rows that all workers share: each worker solves some rows a vertex, and filters the others."""
+    n, _, w = work.symbols
+    return work.numbering(rows) + work.per("fold", rows) + work.per("solve", least(rows, size.SOLVED * w * n))
+
+
+def _merging(work: Work, rows: Term) -> Term:
+    return work.numbering(rows) + work.per("solve", rows)
+
+
 def merge_plan(work: Work) -> Plan:
     """Forests of all workers, merged in a tree; in slices if only those fit."""
     n, m, w = work.symbols
-    forests, step, sent = work.workers, 1, Term(0, "0")
-    while forests > 1:
-        sent += forests // 2 * least(n, step * m / w)
-        forests, step = forests - forests // 2, 2 * step
-    moved, peak = work.edge * sent + (w - 1) * size.POSITION * n, _peak(work, least(size.BUFFER * n, m / w))
-    tree = work.plan("merge", bytes_moved=moved, peak_memory=peak, fits=peak.value <= task_limit(work))
+    sent, in_turn = _tree(work, m / w)
+    positions = (w - 1) * size.POSITION * n
+    moved, peak = work.edge * sent + positions, _peak(work, least(size.BUFFER * n, work.share))
+    shared = work.per("read", 2 * m, ids=True) + _folding(work, m)
+    received = work.edge * in_turn / 2 + positions
+    effort = Effort(shared, _merging(work, 2 * sent), in_turn, _merging(work, in_turn), received)
+    quantities = {"bytes_moved": moved, "peak_memory": peak}
+    tree = work.plan("merge", quantities, effort=effort, fits=peak.value <= task_limit(work))
     fits = tree.fits and (not work.device or work.group_vertices.value <= device_vertices(work.device))
     return tree if fits or not (sliced := sliced_merge_plan(work)).fits else sliced
+
+
+def _slices() -> Term:
+    """Slices that are solved one after the other: the rows of each are on the disk of one worker."""
+    return Term(size.SLICES, str(size.SLICES)).named("slices", "slices")
+
+
+def _solving(work: Work, rows: Term) -> Term:
+    """Bytes to solve a slice of some rows: with a buffer as large as saves time, and less if memory is short."""
+    n, s = work.symbols[0], work.usable
+    fixed = least(budget.RUN_FIXED, size.EDGE * work.symbols[1]) + budget.RUN_VERTEX * n
+    enough, room = n / budget.SHARE, (s - fixed) / size.SLICE_ROW
+    r = least(rows / _slices(), most(Term(1 << 20, "2^20"), enough), most(enough, room)).named("r", "rows of a slice")
+    return (fixed + size.SLICE_ROW * r).named("solving")
 
 
 def sliced_merge_plan(work: Work) -> Plan:
@@ -61,24 +98,54 @@ def sliced_merge_plan(work: Work) -> Plan:
     room = budget.MemoryRunBudget(fold_room(work), 8)
     f = least(n, m / w).named("f", "rows")
     reading = reading_group(work).named("reading")
-    sorting = (size.EDGE + budget.SORT) * m / w
-    folding = reading + least(most(0, s - reading), budget.RUN_FIXED + budget.RUN_VERTEX * g + sorting)
-    solving = least(s, budget.RUN_VERTEX * n + size.SLICE_ROW / size.SLICES * w * f)
+    row, vertex = size.EDGE + budget.SORT, room.vertex - budget.RUN_VERTEX
+    held = (s - reading - budget.RUN_FIXED - budget.RUN_VERTEX * g) / row
+    x = least(work.share, most(vertex / row * g, held)).named("x", "rows in runs")
+    folding = reading + budget.RUN_FIXED + budget.RUN_VERTEX * g + row * x
     asked = (work.id_bytes + size.NUMBERING) * f if work.dictionary else 0
     moved = (w - 1) * (size.EDGE * f + (size.POSITION + size.STATE) * n / w + asked)
-    peak = size.BASE + most(folding.named("folding"), solving.named("solving"))
+    peak = size.BASE + most(folding.named("folding"), _solving(work, w * f))
     fits = _gpu_folds_runs(work) and work.workers > 1 and g.value <= room.most_vertices
     fits = fits and work.n_vertices <= slice_vertices(work.memory_limit)
-    return work.plan("merge", bytes_moved=moved, peak_memory=peak, rounds=size.SLICES, fits=fits)
+    shared = work.per("read", 2 * m, ids=True) + _folding(work, m) + work.per("sort", least(m, size.SOLVED * w * n))
+    quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, w * f, w * f)}
+    effort = _in_slices(work, shared, w * f, moved)
+    return work.plan("merge", quantities, effort=effort, rounds=size.SLICES, fits=fits)
+
+
+def _in_runs(work: Work, kept: Term, numbered: Term) -> dict[str, Term]:
+    """Bytes of runs and their slices, and of the ids that are numbered, on the disks of all workers and of one."""
+    n, _, w = work.symbols
+    runs, states = size.EDGE * kept, (size.SLICES * size.STATE + 8) * n
+    ids = (2 * work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
+    whole = runs + most(states, ids)  # states follow when the ids are numbered and gone
+    return {"bytes_on_disk": whole, "peak_disk": whole / w + runs / _slices()}
+
+
+def _in_slices(work: Work, shared: Term, kept: Term, moved: Term) -> Effort:
+    """The rows of all runs are sorted again as they are cut, and then sent, filtered and solved in turn."""
+    n = work.symbols[0]
+    in_turn = work.per("fold", kept) + work.per("solve", least(n, kept))
+    return Effort(shared + work.per("sort", kept), in_turn, kept, in_turn, moved, size.EDGE * kept)
 
 
 def two_pass_plan(work: Work) -> Plan:
     """A forest of the light rows, sent to all workers as a filter of the others."""
-    n, _, w = work.symbols
+    n, m, w = work.symbols
     mark = 1 + (work.id_bytes if work.dictionary else 0)  # bytes a vertex of the filter
-    moved = (w - 1) * (work.edge * (1 + size.RESIDUE) * n + mark * n + size.POSITION * n)
+    copies = mark * n + size.POSITION * n
+    moved = (w - 1) * (work.edge * (1 + size.RESIDUE) * n + copies)
     peak = _peak(work, least(size.BUFFER, size.LIGHT / w) * n)
-    return work.plan("two-pass", bytes_moved=moved, peak_memory=peak, reads=2, fits=peak.value <= task_limit(work))
+    light = least(m, size.LIGHT * n).named("l", "rows")
+    sent, in_turn = _tree(work, light / w)
+    passed = work.numbering(m) + work.per("fold", m)
+    shared = work.per("read", 3 * m, ids=True) + _folding(work, light) + passed
+    in_turn, received = in_turn + 2 * n, work.edge * in_turn / 2 + (w - 1) * copies
+    effort = Effort(shared, _merging(work, 2 * sent + 2 * n), in_turn, _merging(work, in_turn), received)
+    quantities = {"bytes_moved": moved, "peak_memory": peak}
+    if work.dictionary:
+        quantities |= {"bytes_on_disk": w * work.id_bytes * n, "peak_disk": work.id_bytes * n}
+    return work.plan("two-pass", quantities, effort=effort, reads=2, fits=peak.value <= task_limit(work))
 
 
 def shuffle_plan(work: Work) -> Plan:
@@ -88,13 +155,18 @@ def shuffle_plan(work: Work) -> Plan:
     groups = least(groups_of(work.usable, w, m), Term(work.partitions, "P")).named("groups", "groups")
     kept = least(m, most(groups, m / b) * n).named("kept", "rows")  # a batch keeps its forest, a row a vertex at most
     known = least(n, 2 * m / groups).named("k", "vertices")
-    asked = (work.id_bytes + size.NUMBERING) * groups * known if work.dictionary else 0
-    moved = (w - 1) / w * ((1 + size.TAKEN) * size.EDGE * kept + size.PASSED * n + asked)
+    numbered = (groups * distinct(n, 2 * m / groups)).named("numbered", "ids")
+    taken = round(min(1.5, size.TAKEN_IDS * work.columns / size.UNIT), 2) if work.dictionary else size.TAKEN
+    asked = ((1 + taken) * work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
+    moved = (w - 1) / w * ((1 + taken) * size.EDGE * kept + size.PASSED * n + asked)
     reading = work.reading + size.BATCH * least(b, m) + work.dictionary * known
-    solving = size.SLICE_VERTEX * n + least(budget.RUN_FIXED, size.EDGE * m)
-    peak = size.BASE + most(reading.named("reading"), solving.named("solving"))
+    solving = _solving(work, kept)
+    peak = size.BASE + most(reading.named("reading"), solving)
+    shared = work.per("read", 2 * m, ids=True) + work.numbering(m + 3 * numbered) + work.per("solve", m)
+    effort = _in_slices(work, shared + work.per("sort", kept), kept, moved)
+    quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, kept, numbered)}
     fits = solving.value <= slice_memory(work.memory_limit)
-    return work.plan("shuffle", bytes_moved=moved, peak_memory=peak, rounds=size.SLICES, fits=fits)
+    return work.plan("shuffle", quantities, effort=effort, rounds=size.SLICES, fits=fits)
 
 
 def device_vertices(usable: int) -> int:
@@ -179,20 +251,22 @@ def stream_plan(work: Work) -> Plan:
     (n, m, _), limits = work.symbols, _limits(work)
     if work.n_vertices > limits.most_vertices:
         limits = _limits(work, "memory")
-    return work.plan("stream", peak_memory=limits.used(n, m), fits=work.n_vertices <= limits.most_vertices)
+    return work.plan("stream", {"peak_memory": limits.used(n, m)}, fits=work.n_vertices <= limits.most_vertices)
 
 
 def spill_plan(work: Work) -> Plan:
     """One process with its rows in runs on disk."""
     (n, m, _), limits = work.symbols, _limits(work, "disk")
     fits, on_disk = work.n_vertices <= limits.most_vertices, limits.runs().on_disk(n, m)
-    return work.plan("spill", peak_memory=limits.used(n, m), bytes_on_disk=on_disk, fits=fits)
+    return work.plan(
+        "spill", {"peak_memory": limits.used(n, m), "bytes_on_disk": on_disk, "peak_disk": on_disk}, fits=fits
+    )
 
 
 def components_plan(work: Work) -> Plan:
     """One process that unites the ends of the rows."""
     (n, m, _), limits = work.symbols, _limits(work, sets=True)
-    return work.plan("components", peak_memory=limits.used(n, m), fits=work.n_vertices <= limits.most_vertices)
+    return work.plan("components", {"peak_memory": limits.used(n, m)}, fits=work.n_vertices <= limits.most_vertices)
 
 
 def clusters_plan(work: Work) -> Plan:
@@ -201,21 +275,53 @@ def clusters_plan(work: Work) -> Plan:
     cut = limits.used_for_cut(work.symbols[0]).named("cutting")
     peak = most(fold.formulas["peak_memory"].named("folding"), cut)
     fits = fold.fits and limits.needed_for_cut(work.n_vertices, 1, in_memory=True) <= work.memory_limit
-    return work.plan("clusters", peak_memory=peak, fits=fits)
+    return work.plan("clusters", {"peak_memory": peak}, fits=fits)
 
 
 def _limits(work: Work, store: budget.Store = "buffer", *, sets: bool = False) -> budget.Budget:
     return budget.Budget(Term(work.memory_limit, "M"), 8, work.dictionary, store, sets)
 
 
+_OF_FOREST = {
+    **{"peak_memory": "memory", "peak_disk": "a disk", "bytes_on_disk": "disk", "bytes_moved": "moved"},
+    **{"rows_in_turn": "rows", "seconds": "time", "cpu_seconds": "CPU time"},
+}
+
+
 def labels_plan(work: Work) -> Plan:
-    """Components of a Dask frame: the forest of all partitions, then rounds of contraction among owners."""
+    """Components of a Dask frame: the forest of all partitions, then rounds of contraction among owners.
+
+    Owners share the ids, sorted, in files of their workers. Blocks of the forest's rows send their k different ids to
+    these; numbers, offers and hooks of the rounds return (:mod:`dfmst._drive.cluster.components`).
+    """
     forest = automatic_plan(work)
-    n, _, w = work.symbols
-    shares = owners_of(work.usable, w, n, Term(work.partitions, "P")).named("owners", "tasks")
-    labelling = (size.BASE + size.LABELLED * n / shares).named("labelling")
-    peak = most(forest.formulas["peak_memory"].named("forest"), labelling)
-    return work.plan("labels", peak_memory=peak, reads=forest.reads, rounds=forest.rounds, fits=forest.fits)
+    n, m, w = work.symbols
+    owners = owners_of(work.usable, w, n, Term(work.partitions, "P")).named("owners", "tasks")
+    known, width = (
+        (owners * distinct(n, 2 * n / owners)).named("k", "ids in blocks"),
+        max(size.SPARSE_ID, work.id_bytes),
+    )
+    text = 4 * (width - size.SPARSE_ID)
+    labelling = (size.BASE + (size.LABELLED + text) * n / owners).named("labelling")
+    found = {name: forest.formulas[name] for name in _OF_FOREST if name in forest.formulas}
+    found = {name: term.named(f"{_OF_FOREST[name]} of forest", term.unit) for name, term in found.items()}
+    ids, tables = (width * n).named("ids of owners"), ((2 * width + size.LABEL) * known).named("blocks")
+    on_disk = most(found.get("bytes_on_disk", 0), ids + tables + (size.LABEL * n).named("labels"))
+    sent = (w - 1) / w * ((width + size.LABEL + size.OFFERED) * known + size.HOOKED * n)
+    quantities = {
+        "peak_memory": most(found["peak_memory"], labelling),
+        "bytes_moved": found["bytes_moved"] + sent,
+        "bytes_on_disk": on_disk,
+        "peak_disk": most(found.get("peak_disk", 0), least(1, 2 / w) * on_disk),
+    }
+    if "seconds" in found:
+        labels = work.per("sort", size.LABEL_SORTS * known) + work.numbering(2 * known)
+        seconds = 2 * size.BEGIN * w + work.per("read", m, ids=True) + labels
+        shared = (seconds / w + sent / (w * work.rates.term("network"))).named("labels of all", "s")
+        quantities |= {"rows_in_turn": (found["rows_in_turn"] + n / owners).of("rows")}
+        quantities |= {"seconds": (found["seconds"] + shared).of("s")}
+        quantities |= {"cpu_seconds": (found["cpu_seconds"] + seconds).of("s")}
+    return work.plan("labels", quantities, reads=forest.reads + 2, rounds=forest.rounds, fits=forest.fits)
 
 
 PLANS: dict[str, Callable[[Work], Plan]] = {
@@ -263,6 +369,10 @@ def _choose(work: Work, rereadable: bool) -> tuple[str, str]:
 
 
 def plan_of(work: Work, strategy: str) -> Plan:
-    """Return the plan of a strategy."""
+    """Return the plan of a strategy; components and clusters of several workers are labels of a Dask frame."""
+    if strategy in STREAMS and work.workers > 1:
+        if strategy not in ("components", "clusters"):
+            raise ValueError(f"strategy {strategy!r} is one process, and workers is {work.workers}")
+        strategy = "labels"
     plan = PLANS[strategy](work)
     return add_gpus(work, plan) if work.device else plan

@@ -27,7 +27,7 @@ from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import common_type
-from dfmst.errors import machine_fault, missing_columns
+from dfmst.errors import FormatError, machine_fault, missing_columns
 from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
@@ -39,7 +39,8 @@ from dfmst.formats.columnar import (
     parquet_footer,
     refuse_unreadable,
 )
-from dfmst.formats.files import existing_path, open_native, problem
+from dfmst.formats.detect import format_of_file
+from dfmst.formats.files import GraphFile, existing_path, open_native, problem
 from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
@@ -247,7 +248,12 @@ class SourceFile:
     @classmethod
     def of_path(cls, path: Path) -> SourceFile:
         """Read a file's state and footer."""
-        stamp, metadata, footer = file_stamp(existing_path(path)), parquet_footer(path), ""
+        stamp, footer = file_stamp(existing_path(path)), ""
+        try:
+            metadata = parquet_footer(path)
+        except FormatError:
+            format_of_file(GraphFile(path))  # raises if the format has a fix of its own
+            raise
         if not isinstance(path, Address):
             with path.open("rb") as stream:
                 stream.seek(max(0, stamp[0] - 8))
@@ -263,11 +269,12 @@ class SourceFile:
         return sum(self.groups)
 
     @contextmanager
-    def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
-        """Open it."""
+    def open(self, columns: int = 0) -> Iterator[pyarrow.parquet.ParquetFile]:
+        """Open it, to read a number of columns."""
         try:
             self._check_unchanged()
-            with open_native(self.path) as file, open_buffered(file, as_texts=self.as_texts) as parquet:
+            far = columns if isinstance(self.path, Address) else 0
+            with open_native(self.path) as file, open_buffered(file, far, as_texts=self.as_texts) as parquet:
                 yield parquet
             self._check_unchanged()
         except FileNotFoundError as error:
@@ -306,7 +313,7 @@ class SourceFile:
 
     def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of row groups, at most `rows` at a time; fewer if texts are long."""
-        with self.open() as parquet:
+        with self.open(len(names)) as parquet:
             size = batch_rows(parquet.metadata, groups, rows, names)
             batches = parquet.iter_batches(
                 batch_size=size, row_groups=list(groups), columns=list(names), use_threads=has_threads()

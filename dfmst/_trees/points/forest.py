@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from inspect import signature
+from typing import Any, TypedDict, Unpack
 
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.types import Array, Columns, Frame, FrameT
@@ -11,6 +12,7 @@ from dfmst._trees.points.metrics import Box, Measured, measure
 from dfmst._trees.points.read import Points, read_points, read_series
 from dfmst._trees.points.spanning import complete_pairs, given_pairs, nearest_pairs, spanning_pairs, words_of
 from dfmst._trees.points.tree import distances
+from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for more
@@ -146,18 +148,20 @@ def points_forest(
     return (frame, edges is None) if exact else frame
 
 
-def euclidean_forest(
-    points: Frame,
-    columns: Columns | None = None,
-    *,
-    ids: Columns | None = None,
-    k: int | None = None,
-    min_samples: int | None = None,
-    box: Box | None = None,
-    edges: Frame = None,
-    return_exact: bool = False,
-    threads: int | None = None,
-) -> Any:
+class PointOptions(TypedDict, total=False):
+    """Options of :func:`points_forest` for any metric."""
+
+    ids: Columns | None
+    k: int | None
+    min_samples: int | None
+    box: Box | None
+    edges: Frame
+    return_exact: bool
+    threads: int | None
+
+
+@with_options("memory", PointOptions, defined=signature(points_forest).parameters)
+def euclidean_forest(points: Frame, columns: Columns | None = None, **options: Unpack[PointOptions]) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
 
     The parameters, the result and the errors are those of :func:`points_forest`.
@@ -168,18 +172,7 @@ def euclidean_forest(
     >>> dfmst.euclidean_forest([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]).to_pydict()
     {'source': [0, 1], 'target': [1, 2], 'distance': [5.0, 1.0]}
     """
-    return points_forest(
-        points,
-        columns,
-        metric="euclidean",
-        ids=ids,
-        k=k,
-        min_samples=min_samples,
-        box=box,
-        edges=edges,
-        return_exact=return_exact,
-        threads=threads,
-    )
+    return points_forest(points, columns, metric="euclidean", **options)
 
 
 def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:

@@ -60,6 +60,23 @@ def test_staying_tasks_are_left_where_they_are():
     assert key != graph.add("piece", (0, 2), operator.getitem, [1, 2], 0, stays=True).key
 
 
+def test_columns_that_arrive_go_to_the_disk_of_their_worker(client):
+    """Not to the directory for temporary files of the system, which may be in memory."""
+
+    def place(dask_worker):
+        from threading import Thread
+
+        from dfmst._drive.cluster.devices import local_directory
+
+        found: list[Path] = []
+        thread = Thread(target=lambda: found.append(local_directory().path))  # as no task does it
+        thread.start()
+        thread.join()
+        return found[0].is_relative_to(dask_worker.local_directory)
+
+    assert all(client.run(place).values()), changed("Worker._instances")
+
+
 def test_a_dask_without_one_of_the_names_is_refused_with_its_version():
     program = "import dask.dataframe, dask._task_spec as spec; del spec.List; import dfmst.dask"
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False)

@@ -363,6 +363,13 @@ def test_plan(folder):
     ).stdout
     assert text.startswith("two-pass: fits (8 edges a vertex or more")
     assert "60.4 MB  (W - 1) · (25.2 · n" in text
+    size = ("plan", "--n-vertices", 10**7, "--n-edges", 10**8, "--partitions", 99, "--memory-limit", "1GB")
+    text = run(*size, "--strategy", "shuffle", "--disk-limit", "1GB", "--rate", "read", 5e5, code=1).stdout
+    assert "of disk\n" in text
+    assert "500,000 rows/s" in text
+    assert run(*size, "--strategy", "components").stdout.split("\n")[2] == "1 process of M = 1 GB"
+    assert "'walk' is not one of 'read'" in run(*size, "--rate", "walk", 1, code=2).stderr
+    assert "spill is one process" in run(*size, "--strategy", "spill", "--workers", 2, code=2).stderr
     found = json.loads(run("plan", "edges", "-s", "a", "-t", "b", "--json").stdout)
     assert (found["n_edges"], found["partitions"], found["n_vertices"]) == (2000, 6, 300)
     assert "give --n-vertices and --n-edges" in run("plan", code=2).stderr

@@ -113,12 +113,76 @@ def test_long_partitions_are_read_in_pieces():
     assert (plan.strategy, plan.fits) == ("shuffle", True)
     short = dfmst.plan(**sizes, partitions=120, memory_limit="800MB")
     assert short.peak_memory < plan.peak_memory < 0.95 * 800_000_000
-    assert not dfmst.plan(**sizes, partitions=2, memory_limit="800MB").fits  # rows are gathered from whole partitions
+    # Rows are gathered from whole partitions: the largest decides, not the mean.
+    large: tuple[dict[str, Any], ...] = ({"partitions": 2}, {"partitions": 120, "largest_partition": 6_000_000})
+    for whole in large:
+        assert not dfmst.plan(**sizes, **whole, memory_limit="800MB").fits
 
 
-@pytest.mark.parametrize("change", [{"n_vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
-def test_wrong_arguments(change):
-    with pytest.raises(ValueError, match=r"must be at least 1|unknown strategy"):
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle", "labels"])
+@pytest.mark.parametrize("id_bytes", [4, 30])
+def test_a_plan_that_does_not_fit_shows_what_is_too_much(strategy, id_bytes):
+    """No term is capped by the limit: that of the merge in slices was, and could not fail."""
+    fitting = set()
+    for memory in range(250, 6000, 150):
+        options: dict[str, Any] = {"workers": 4, "memory_limit": memory * 10**6, "id_bytes": id_bytes}
+        plan = dfmst.plan(6_000_000, 24_000_000, partitions=200, strategy=strategy, **options)
+        fitting.add(plan.fits)
+        assert plan.peak_memory <= plan.memory_limit if plan.fits else plan.peak_memory > plan.usable_memory
+        assert plan.fits == ("memory of a process decides" not in repr(plan))
+    assert fitting == {True, False}
+
+
+def test_the_disk_decides():
+    graph: dict[str, Any] = {"n_vertices": 3_500_000_000, "n_edges": 128_000_000_000, "partitions": 16_000}
+    graph |= {"workers": 64, "memory_limit": "64GiB", "strategy": "shuffle"}
+    plan = dfmst.plan(**graph, disk_limit="300GB")
+    assert dfmst.plan(**graph, disk_limit="500GB").fits
+    assert not plan.fits
+    assert plan.bytes_on_disk / 64 < 300e9 < plan.peak_disk
+    assert "on disk of a worker decides: 434 GB do not fit\n\non disk of a worker " in repr(plan)
+    assert dfmst.plan(3_500_000_000, 10**10, memory_limit="64GiB", strategy="spill", disk_limit="1TB").fits is True
+
+
+def test_rows_solved_in_turn_decide_a_run_of_many_workers():
+    graph: dict[str, Any] = {"n_vertices": 10**8, "n_edges": 10**9, "partitions": 1000, "memory_limit": "3GB"}
+    few, many = (dfmst.plan(**graph, strategy="shuffle", workers=workers) for workers in (2, 64))
+    assert few.rows_in_turn == many.rows_in_turn == 10**9
+    assert few.seconds / 32 < many.seconds < few.seconds
+    fast = dfmst.plan(**graph, strategy="shuffle", workers=64, rates={"network": 1e12, "disk": 1e12})
+    assert "rows solved in turn take most of the time" in repr(fast)
+    slow = dfmst.plan(**graph, strategy="shuffle", workers=64, rates={"network": 1e6})
+    assert "bytes between workers take most of the time: 9" in repr(slow)
+    assert slow.seconds == pytest.approx(slow.bytes_moved / 1e6, rel=0.1)
+
+
+def test_components_of_several_workers_are_labels_of_a_dask_frame():
+    graph: dict[str, Any] = {"n_vertices": 10**6, "n_edges": 10**7, "partitions": 20, "id_bytes": 20}
+    labels = dfmst.plan(**graph, workers=4, strategy="components")
+    assert (
+        labels
+        == dfmst.plan(**graph, workers=4, strategy="labels")
+        == dfmst.plan(**graph, workers=4, strategy="clusters")
+    )
+    assert labels.bytes_moved > dfmst.plan(**graph, workers=4).bytes_moved
+    assert labels.formulas["bytes_on_disk"].parts["ids of owners"].value == 20 * 10**6
+    assert "1 process of M" in repr(dfmst.plan(**graph, strategy="components"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_vertices": 0}, "must be at least 1"),
+        ({"workers": 0}, "must be at least 1"),
+        ({"strategy": "fast"}, "unknown strategy"),
+        ({"strategy": "spill", "workers": 2}, "'spill' is one process, and workers is 2"),
+        ({"disk_limit": "much"}, "disk_limit is 'much'"),
+        ({"rates": {"walk": 1}}, "unknown rate 'walk'; known: 'read', 'number'"),
+        ({"rates": {"read": 0}}, "rate 'read' is 0; it must be more than 0"),
+    ],
+)
+def test_wrong_arguments(change, message):
+    with pytest.raises(ValueError, match=message):
         dfmst.plan(**{"n_vertices": 1, "n_edges": 1, **change})
 
 
@@ -136,6 +200,10 @@ def test_files_say_their_size(tmp_path):
     assert prediction == dfmst.plan(50, 2000, partitions=2, workers=2, memory_limit=3 << 30)
     files = [str(tmp_path / "0.parquet")]
     assert dfmst.plan(70, files=files, source="a", target="b") == dfmst.plan(70, 1000, partitions=1)
+    frame.iloc[:5].to_parquet(tmp_path / "1.parquet")
+    assert dfmst.plan(files=tmp_path, source="a", target="b") == dfmst.plan(
+        50, 1005, partitions=2, largest_partition=1000
+    )
     with pytest.raises(dfmst.ColumnNotFoundError, match="has no columns 'source' and 'target'"):
         dfmst.plan(files=files)
     with pytest.raises(TypeError, match="needs n_vertices and n_edges, or files"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import pytest
 
 import dfmst
-from dfmst._fold.terms import Term, least, most
+from dfmst._fold.terms import Term, distinct, least, most
 
 N, W = Term(7, "n"), Term(2, "W")
 GRAPH: dict[str, Any] = {"n_vertices": 8_410_000, "n_edges": 90_000_000, "partitions": 48}
 PLANS = [
     dfmst.plan(**GRAPH, strategy=strategy, id_bytes=id_bytes, memory_limit=memory, **workers)
-    for strategy in ("merge", "two-pass", "shuffle")
+    for strategy in ("merge", "two-pass", "shuffle", "labels")
     for id_bytes in (4, 8, 25)
     for memory in ("600MB", "16GiB")
     for workers in ({"workers": 1}, {"workers": 5}, {"gpus": 3, "gpu_memory_limit": "4GB"})
@@ -46,6 +47,8 @@ PLANS += [
         (most(N, W) * W, "max(n, W) · W", 14),
         (least(N, N), "n", 7),
         (0.5 * (N + W).named("g") + W, "0.5 · g + W", 6.5),
+        (0 * N / W, "0", 0),
+        (distinct(N, 2 * W), "n · (1 - exp(-1 · 2 · W / n))", 7 * (1 - math.exp(-4 / 7))),
     ],
 )
 def test_a_term_prints_what_it_evaluates(term: Term, text: str, value: float) -> None:
@@ -64,14 +67,17 @@ def evaluate(term: Term, names: dict[str, float]) -> float:
     """The value of the text, with the values of the parts' texts."""
     text = re.sub(r"(\d[\d,]*) MB", lambda match: f"({match[1].replace(',', '')} * 10 ** 6)", term.text)
     values = {name: evaluate(part, names) for name, part in term.parts.items()} | names
-    return float(eval(text.replace("·", "*").replace("^", "**"), {"min": min, "max": max}, values))
+    for name in sorted((name for name in values if " " in name), key=len, reverse=True):
+        text = text.replace(name, str(values[name]))
+    known: dict[str, object] = {"min": min, "max": max, "exp": math.exp, **values}
+    return float(eval(text.replace("·", "*").replace("^", "**"), known))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.strategy)
 def test_each_formula_of_a_plan_prints_what_it_evaluates(plan: dfmst.Plan) -> None:
     names = {"n": plan.n_vertices, "m": plan.n_edges, "P": plan.partitions, "W": plan.workers, "M": plan.memory_limit}
     for quantity, term in plan.formulas.items():
-        assert getattr(plan, quantity) == int(term.value)
+        assert getattr(plan, quantity) == (term.value if term.unit == "s" else int(term.value))
         for one in (term, *term.parts.values()):
             assert evaluate(one, {**names, "limit": plan.gpu_memory_limit}) == pytest.approx(one.value, rel=0.03)
 
