@@ -67,13 +67,9 @@ class ForestAccessor(Generic[FrameT]):
             weight: Columns | None = ...,
             **options: Unpack[DrivenOptions],
         ) -> FrameT: ...
-        def maximum(  # noqa: D102
-            self,
-            source: Columns = ...,
-            target: Columns = ...,
-            weight: Columns | None = ...,
-            **options: Unpack[DrivenOptions],
-        ) -> FrameT: ...
+
+        maximum = minimum
+
         def spanning(  # noqa: D102
             self, source: Columns = ..., target: Columns = ..., **options: Unpack[DrivenOptions]
         ) -> FrameT: ...

@@ -125,7 +125,7 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    return deliver(lambda: fold(edges, source, target, weight, **options), edges, output, options)
+    return deliver(lambda: find(edges, Request.of(source, target, weight, **options)), edges, output, options)
 
 
 @_of_stream(StreamOptions)
@@ -152,7 +152,9 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
-    return deliver(lambda: fold(edges, source, target, weight, maximum=True, **options), edges, output, options)
+    return deliver(
+        lambda: find(edges, Request.of(source, target, weight, maximum=True, **options)), edges, output, options
+    )
 
 
 @_of_stream(StreamOptions)

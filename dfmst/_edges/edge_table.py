@@ -120,6 +120,10 @@ class Input:
         rows = self.to_frame_memory(rows)
         return rows if self.kept is None else self.kept[rows]
 
+    def frame_row(self, engine: Engine, row: int) -> int:
+        """Return the row of the frame for a row of the table, which is in the memory of the engine."""
+        return int(self.frame_rows(engine.from_host(np.array([row])))[0])
+
     def to_frame_memory(self, column: Array) -> Array:
         """Copy a column back to the frame's memory."""
         return column if self.moved_by is None else self.moved_by.to_host(column)

@@ -8,6 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
+from dfmst._common.arguments import plural
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.composed import compose_both
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
@@ -58,8 +59,7 @@ class Certificate:
         if self.first_violation:
             return printable(f"not the forest: {self.first_violation.message}")
         weight = "" if self.total_weight is None else f", total weight {self.total_weight}"
-        rows, trees = (_counted(self.rows, "row"), _counted(self.components, "component"))
-        return f"verified: {rows}, {trees}{weight}"
+        return f"verified: {plural(self.rows, 'row')}, {plural(self.components, 'component')}{weight}"
 
 
 @with_options("memory", Verifying, "edges", "forest")
@@ -162,7 +162,7 @@ def _verified(
         moved = replace(input, table=move_table(runner, input.table))
         violation = _certified(runner, moved, runner.from_host(rows), describe)
     if violation is not None and violation.kind != "not-a-row":
-        violation = replace(violation, row=_frame_row(reader, input, violation.row))
+        violation = replace(violation, row=input.frame_row(reader, violation.row))
     unsummed = weight is None or columns.has_joint_weight
     total = None if unsummed else total_weight(sum_column(claimed.column(weight)))
     trees = _components(reader, input, None if violation else len(claimed))
@@ -191,17 +191,12 @@ def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[in
     return certify_rows(engine, input.table, rows[~kept[rows]], describe)
 
 
-def _frame_row(engine: Engine, input: Input, row: int) -> int:
-    """Return the row of the frame for a row of its table."""
-    return int(input.frame_rows(engine.from_host(np.array([row])))[0])
-
-
 def _describer(engine: Engine, view: View, input: Input, columns: EdgeColumns) -> Callable[[int], str]:
     """Return a function that names a row of the table by its row, ids and weight in the frame."""
     ends = [list(parts) for parts in zip(*columns.end_parts, strict=True)]
 
     def describe(row: int) -> str:
-        at = _frame_row(engine, input, row)
+        at = input.frame_row(engine, row)
         ids, weight = (
             [" ".join(view.text(name, at) for name in parts) for parts in key] for key in (ends, [columns.weights])
         )
@@ -219,7 +214,3 @@ def _components(engine: Engine, input: Input, forest: int | None) -> int:
     label = component_labels(engine, table)
     roots = int((label == engine.xp.arange(table.vertices, dtype=np.uint32)).sum())
     return roots - (table.vertices - present)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -6,11 +6,6 @@ ends: the cycle property. With a total order the forest is unique, so that this 
 The path's heaviest edge is found in the linked trees of :mod:`dfmst._engines.primitives.kruskal_tree`. For most
 edges the last two links below the root suffice, since they bound the answer from above. Most of these need not even
 the links: an edge that is heavier than the rank by which both its ends had joined the giant component is settled.
-
-References
-----------
-Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
-King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
 """
 
 from __future__ import annotations
@@ -72,14 +67,21 @@ def certify_rows(
     trees = build_kruskal_tree(engine, ranked.ends, table.vertices, contract=True)
     if trees.cycle is not None:
         return describe_cycle(ranked, trees.cycle, table.maximum, describe)
-    outside = gather_edges(engine, table.edges(), _doubtful(engine, table, ranked, trees), None, table.flip)
-    first = engine.xp.full(1, _NO_ROW, np.uint32)
-    engine.launch("find_lighter", len(outside), *outside, trees.top, trees.link, ranked.key, ranked.row, first)
-    row = int(first[0])
-    if row == _NO_ROW:
+    row = first_lighter(engine, table, _doubtful(engine, table, ranked, trees), ranked, trees)
+    if row is None:
         return None
     edge = gather_edges(engine, table.edges(), engine.xp.full(1, row, np.uint32), None, table.flip)
     return describe_left_out(engine, edge, ranked, trees, table.maximum, describe)
+
+
+def first_lighter(
+    engine: Engine, table: EdgeTable, rows: Array, ranked: RankedForest, trees: KruskalTree
+) -> int | None:
+    """Return the first of these rows that comes before an edge of the forest's path between its ends."""
+    edges = gather_edges(engine, table.edges(), rows, None, table.flip)
+    first = engine.xp.full(1, _NO_ROW, np.uint32)
+    engine.launch("find_lighter", len(edges), *edges, trees.top, trees.link, ranked.key, ranked.row, first)
+    return None if int(first[0]) == _NO_ROW else int(first[0])
 
 
 def _invalid_rows(table: EdgeTable, rows: Array, describe: Callable[[int], str]) -> Violation | None:

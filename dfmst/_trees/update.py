@@ -33,14 +33,13 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
 from dfmst._trees.layers import edge_layers, without
+from dfmst._trees.optimality import first_lighter
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve, solve_frame
 from dfmst.errors import InvalidEdgesError, missing_column
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance, without_provenance
-
-_NO_ROW = int(np.iinfo(np.uint32).max)
 
 
 @with_options("memory", Solving, "forest", "new_edges")
@@ -260,7 +259,7 @@ def rows_after_removal(
     if not certain:
         row = _first_uncertain(engine, table, old, flags, rows, chosen, depth)
         if row is not None:
-            return _uncertain(int(input.frame_rows(engine.from_host(np.array([row])))[0]))
+            return _uncertain(input.frame_row(engine, row))
     return input.frame_rows(rows)
 
 
@@ -273,13 +272,10 @@ def _first_uncertain(
     reserve = table.part(0, old)
     uncertain, found = None, 0
     for layer in edge_layers(engine, reserve, algorithm):
-        away = layer[flags[layer]].astype(np.uint32)
-        first = engine.xp.full(1, _NO_ROW, np.uint32)
-        edges = gather_edges(engine, table.edges(), away, None, table.flip)
-        engine.launch("find_lighter", len(edges), *edges, trees.top, trees.link, forest.key, forest.row, first)
-        if int(first[0]) == _NO_ROW:
+        row = first_lighter(engine, table, layer[flags[layer]].astype(np.uint32), forest, trees)
+        if row is None:
             return None
-        uncertain, found = int(first[0]) if uncertain is None else uncertain, found + 1
+        uncertain, found = row if uncertain is None else uncertain, found + 1
     return None if depth is not None and found < depth else uncertain
 
 

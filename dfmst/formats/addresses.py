@@ -147,7 +147,7 @@ class Address(_Path):
 
     def open(self, *_: Any, **__: Any) -> Any:
         """Open it for reading, with a buffer."""
-        return io.BufferedReader(self.native(), BUFFER)
+        return io.BufferedReader(_Bytes(self), BUFFER)
 
     def stamp(self) -> tuple[int, str]:
         """Return size and version (etag); one of them changes if the file is replaced."""
@@ -208,7 +208,7 @@ class Address(_Path):
             if self.stat().st_size != file.stat().st_size:
                 raise OSError("it has another size than the file that was sent")
         except OSError as error:
-            raise OutputError(f"cannot write {self}: {self._shown(error)}", _HINT, option=(_HINT, _WORDS)) from None
+            raise OutputError(f"cannot write {self}: {self.shown(error)}", _HINT, option=(_HINT, _WORDS)) from None
 
     def _send(self, file: Path) -> None:
         """Write the bytes of a local file; a stream of PyArrow that is deleted after a fault completes its object."""
@@ -234,15 +234,39 @@ class Address(_Path):
         except FileNotFoundError:
             raise
         except OSError as error:
-            message = f"{self}: cannot be reached ({self._shown(error)})"
+            message = f"{self}: cannot be reached ({self.shown(error)})"
             raise DfmstError(message, _HINT, option=(_HINT, _WORDS)) from None
 
-    def _shown(self, error: BaseException) -> str:
+    def shown(self, error: BaseException) -> str:
         """Return the first line of an error without credentials."""
         text = str(error).partition("\n")[0]
         for secret in self._secrets:
             text = text.replace(secret, "…")
         return text
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes of an object; an error of its store names it."""
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._file = address, address.native()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, buffer: Any) -> int:
+        with self._address.reached():
+            return int(self._file.readinto(buffer))
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:

@@ -226,10 +226,11 @@ def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[
 
 
 class TableSize(NamedTuple):
-    """Rows of a table, and an upper bound of its vertices or ``None``."""
+    """Rows of a table, an upper bound of its vertices or ``None``, and the rows of its largest file."""
 
     rows: int
     vertices: int | None
+    largest: int
 
 
 def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
@@ -243,9 +244,9 @@ def parquet_size(
     files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
 ) -> TableSize:
     """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
-    rows, largest, bounded = 0, -1, True
+    rows, largest, bounded, counts = 0, -1, True, [0]
     for path, groups in files:
-        footer = parquet_footer(path)
+        footer, before = parquet_footer(path), rows
         if footer.num_rows:
             bounded &= _check_ends(path, footer, ends)
         places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
@@ -260,7 +261,8 @@ def parquet_size(
                     known = found is not None and found.has_min_max and isinstance(found.min, int)
                     bounded &= known and found.min >= 0
                     largest = max(largest, found.max if known else 0)
-    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None)
+        counts.append(rows - before)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
 
 
 def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:

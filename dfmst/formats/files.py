@@ -279,8 +279,20 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
     except (pa.ArrowException, OSError, EOFError, ValueError, MemoryError) as error:
         if not _asks_too_much(error) and (fault := machine_fault(error)) is not None:
             raise fault from error
+        if (lost := no_answer(path, error)) is not None:
+            raise lost from None
         reason = str(error).partition("\n")[0] or "it asks for more memory than there is"
         raise problem(path_of(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
+
+
+_NO_ANSWER = re.compile("AWS Error|Azure|google::cloud|the server|the connection|[Tt]imed? ?out")
+
+
+def no_answer(path: str | os.PathLike[str], error: BaseException) -> FormatError | None:
+    """Return the error for a store that fails while an object is read; ``None``: the object is damaged."""
+    if not isinstance(path, Address) or not _NO_ANSWER.search(str(error)):
+        return None
+    return problem(path, f"the store does not answer ({path.shown(error)})", hint="check the network, and run it again")
 
 
 _MUCH = 1 << 30  # bytes; batches are far smaller

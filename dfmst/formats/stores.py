@@ -128,6 +128,7 @@ class _Store(NamedTuple):
                 with suppress(OSError, ValueError):  # a later request says why
                     chosen["region"] = fs.resolve_s3_region(bucket)
             retries = fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
+            chosen = {"request_timeout": _REQUEST, "connect_timeout": _CONNECT, **chosen}
             chosen |= {"retry_strategy": retries, "allow_delayed_open": True}  # small objects take one request
         try:
             return getattr(fs, self.kind)(**chosen)
@@ -163,6 +164,7 @@ def _yes(value: Any) -> bool:
     return str(value).lower() in ("true", "1", "yes")
 
 
+_REQUEST, _CONNECT = 30.0, 10.0  # seconds; PyArrow's three and one are too few for stores that are busy
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")  # variables that name a region
 _S3 = _Store(
     "S3FileSystem",

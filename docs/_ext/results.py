@@ -18,8 +18,8 @@ from sphinx.errors import ExtensionError
 __all__ = ["setup"]
 
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Blocks that install, benchmark, or need GPUs are not run, and a page whose GPUs no build has.
-LEFT_OUT = re.compile(r"\bpip install\b|\bbench[/ ]|^sphinx-build|^dfmst forest .* --gpus\b", re.MULTILINE)
+#: Blocks that install, benchmark, or need GPUs or a bucket are not run, and a page whose GPUs no build has: tests do.
+LEFT_OUT = re.compile(r"\bpip install\b|\bbench[/ ]|^sphinx-build|^dfmst forest .* --gpus\b|s3://lake", re.MULTILINE)
 WITHOUT_RESULTS = {"guides/gpus"}
 _RUN = Path(__file__).with_name("run_page.py")
 _RAW = "``````{raw} html\n%s\n``````\n"

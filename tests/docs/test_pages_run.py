@@ -1,6 +1,7 @@
-"""README, first page and the page about GPUs as written: each runs by itself, in a fresh process and an empty folder.
+"""Pages as written: each runs by itself, in a fresh process and an empty folder.
 
-The build of the documentation runs the other pages so, and shows their results: ``test_site.py``.
+These are README, the first page, and guides that need GPUs or a bucket. The build of the documentation runs the other
+pages so, and shows their results: ``test_site.py``.
 
 Blocks of Python and of the shell run in order, and nothing is supplied to them but a bucket, `s3://lake`, to those that
 name it. Blocks that install, that start workers with a GPU, and that run this repository's benchmarks are left out. The
@@ -57,9 +58,9 @@ def name_of(page: Path) -> str:
 
 WITH_BLOCKS = [page for page in PAGES if blocks(page) and "pages" not in page.parts]
 RUNS = [
-    pytest.param(page, id=name_of(page), marks=[] if page.name != "gpus.md" else pytest.mark.slow)
+    pytest.param(page, id=name_of(page), marks=[] if page.name in ("README.md", "start.md") else pytest.mark.slow)
     for page in WITH_BLOCKS
-    if page.name in ("README.md", "start.md", "gpus.md")
+    if page.name in ("README.md", "start.md", "gpus.md") or any("s3://lake" in text for *_, text in blocks(page))
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 import dfmst
 from dfmst._common.options import REFUSED, WORLDS, reason
 from dfmst._trees import request
+from dfmst._trees.points.forest import PointOptions
 from dfmst._trees.request import DEFINED
 
 pytest.importorskip("dask.dataframe")
@@ -49,10 +50,11 @@ def test_the_table_has_every_option_that_a_version_lacks_and_no_other() -> None:
 def test_typed_dictionaries_say_what_the_definition_says() -> None:
     kinds = [each for each in vars(request).values() if isinstance(each, type) and hasattr(each, "__total__")]
     assert len(kinds) > 5
-    for kind in kinds:
+    of_points = inspect.signature(dfmst.points_forest).parameters
+    for kind, defined in [*((kind, DEFINED) for kind in kinds), (PointOptions, of_points)]:
         for name, annotation in kind.__annotations__.items():
             declared = annotation.__forward_arg__
-            assert declared in (DEFINED[name].annotation, DEFINED[name].annotation.removesuffix(" | None")) or (
+            assert declared in (defined[name].annotation, defined[name].annotation.removesuffix(" | None")) or (
                 name == "progress"
             )
 
@@ -62,6 +64,7 @@ def test_a_signature_shows_options_with_types_and_defaults(function: Any) -> Non
     threads = inspect.signature(function).parameters["threads"]
     assert (threads.kind, threads.default, threads.annotation) == (threads.KEYWORD_ONLY, None, "int | None")
     assert "options" not in inspect.signature(function).parameters
+    assert "return_trace" not in list(inspect.signature(function).parameters)[:-1]
 
 
 @pytest.mark.parametrize(

@@ -161,24 +161,9 @@ def overflowing(card):
     records, counters = [np.zeros(2 * capacity, np.uint64) for _ in range(2)], np.zeros(8, np.uint32)
     flags, last = np.zeros(-(-edges // 64), np.uint64), 2**64 - 1
     lists = (best[:vertices], records[0], capacity, counters[:1])
-    engine.launch(
-        "take_edges",
-        threads_for(edges, "TAKEN_EACH"),
-        source,
-        target,
-        1,
-        weight,
-        0,
-        edges,
-        last,
-        last,
-        0,
-        0,
-        0,
-        None,
-        None,
-        *lists,
-    )
+    side = last, last, 0, 0, 0, None, None
+    threads = threads_for(edges, "TAKEN_EACH")
+    engine.launch("take_edges", threads, source, target, 1, weight, 0, edges, *side, *lists)
     listed = int(counters[0])
     columns = (parent, best, vertices, flags, len(flags), counters)
     engine.launch("finish_records", capacity, counters[6:], *records, capacity, weight, 0, 0, *columns)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,8 @@ def test_file_systems_of_pyarrow_and_datasets_are_read(store: Store, both: Both,
     for options in ({"filesystem": store.filesystem}, {"filesystem": pa.fs.SubTreeFileSystem(name, store.filesystem)}):
         edges = "." if isinstance(options["filesystem"], pa.fs.SubTreeFileSystem) else name
         assert dfmst.stream.minimum_spanning_forest(edges, **options).equals(expected)
+    sizes = {"files": name, "filesystem": store.filesystem}, {"files": both.address, "storage_options": store.options}
+    assert {str(dfmst.plan(**one)) for one in sizes} == {str(dfmst.plan(files=both.folder))}
     dataset = pa.dataset.dataset(name, filesystem=store.filesystem)
     saved = tmp_path / "saved"
     assert dfmst.stream.minimum_spanning_forest(dataset, checkpoint=saved).equals(expected)
@@ -157,6 +162,11 @@ def test_a_cluster_reads_and_writes_objects(store: Store, both: Both, client: An
     assert pickle.loads(pickle.dumps(address)).exists()
 
 
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
 def test_other_schemes(store: Store, both: Both, tmp_path: Path) -> None:
     fsspec = pytest.importorskip("fsspec")
     expected = dfmst.stream.minimum_spanning_forest(str(both.folder))
@@ -164,6 +174,16 @@ def test_other_schemes(store: Store, both: Both, tmp_path: Path) -> None:
     names = [f"part-{number:03}.parquet" for number in range(3)]
     page = f"http://127.0.0.1:{store.port}/{both.address[5:]}"
     assert dfmst.stream.minimum_spanning_forest([f"{page}/{name}?secret=x" for name in names]).equals(expected)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(both.folder)))  # it has no ranges
+    with server, ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever)
+        pages = [f"http://127.0.0.1:{server.server_port}/{name}" for name in names]
+        assert dfmst.stream.minimum_spanning_forest(pages).equals(expected)
+        with pytest.raises(dfmst.errors.MissingFileError, match=r"/none\.parquet: no such graph file"):
+            dfmst.read_edges(f"http://127.0.0.1:{server.server_port}/none.parquet?key=secret")
+        with pytest.raises(dfmst.errors.OutputError, match="read only"):
+            dfmst.formats.write_edges(expected, pages[0])
+        server.shutdown()
     memory = fsspec.filesystem("memory")
     memory.put(str(both.folder), "/bucket/parts", recursive=True)
     for edges, options in (("memory://bucket/parts", {}), ("/bucket/parts", {"filesystem": memory})):

@@ -39,6 +39,7 @@ class Store:
             region="us-east-1",
             endpoint_override=f"127.0.0.1:{port}",
             scheme="http",
+            request_timeout=_PATIENCE,
             allow_bucket_creation=True,
         )
 
@@ -69,7 +70,10 @@ class Store:
 
     def upload(self, source: Path, target: str) -> str:
         """Copy a file, or a directory, to a key; return its address."""
-        pa.fs.copy_files(str(source), target, pa.fs.LocalFileSystem(), self.filesystem)
+        for path in source.iterdir() if source.is_dir() else [source]:  # PyArrow's copy_files hides errors
+            key = f"{target}/{path.name}" if source.is_dir() else target
+            with self.filesystem.open_output_stream(key, compression=None) as file:
+                file.write(path.read_bytes())
         return f"s3://{target}"
 
     def keys(self, bucket: str) -> list[str]:

@@ -123,7 +123,7 @@ def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[
         # Twice the rows is a loose bound, so a sample of the rows is read if the bound does not fit.
         vertices = min(vertices, estimate_vertices(files, columns))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
-    work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device)
+    work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device, largest=size.largest)
     plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)
     return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 

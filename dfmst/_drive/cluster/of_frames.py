@@ -280,14 +280,14 @@ def plan(
     parts = frame_parts(edges, list(dict.fromkeys((source, target)))).edges
     if all(hasattr(part, "groups") for part in parts):
         groups = [(part.path, part.groups) for part in parts]
-        vertices, rows, id_bytes = size_of_groups(groups, EdgeColumns(source, target), n_vertices, None)
+        vertices, rows, id_bytes, largest = size_of_groups(groups, EdgeColumns(source, target), n_vertices, None)
     else:
-        vertices, rows, id_bytes = _counted(edges, source, target, n_vertices)
+        (vertices, rows, id_bytes), largest = _counted(edges, source, target, n_vertices), None
     cluster = resources()
     workers = cluster.workers if workers is None else workers
     limit = cluster.memory if memory_limit is None else memory_limit
     options: dict[str, Any] = {"workers": workers, "memory_limit": limit, "strategy": strategy, "id_bytes": id_bytes}
-    return plan_of_sizes(vertices, rows, partitions=edges.npartitions, **options)
+    return plan_of_sizes(vertices, rows, partitions=edges.npartitions, largest_partition=largest or None, **options)
 
 
 def _counted(edges: Any, source: Any, target: Any, vertices: int | None) -> tuple[int, int, int]:

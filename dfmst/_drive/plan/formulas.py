@@ -184,7 +184,9 @@ class Work:
     def partition(self) -> Term:
         """Rows of the largest partition."""
         mean = self.symbols[1] / Term(self.partitions, "P")
-        return most(mean, self.largest).named("p", "rows") if self.largest > mean.value else mean
+        if self.largest <= mean.value:
+            return mean
+        return most(mean, Term(self.largest, f"{self.largest:_}")).named("p", "rows")
 
     @property
     def share(self) -> Term:
@@ -200,10 +202,9 @@ class Work:
 
     @property
     def reading(self) -> Term:
-        """Bytes to read a partition: the file and its columns; of a piece also the columns sent and those checked."""
-        rows, columns = self.partition, 2 * self.columns  # in the file and in memory
-        row = columns + self.edge + CHECKED
-        return row * rows if rows.value <= PIECE else most(row * Term(PIECE, "2^19"), columns * rows)
+        """Bytes to read a piece of a partition: the file and its columns, the columns sent and those checked."""
+        row = 2 * self.columns + self.edge + CHECKED
+        return row * least(self.partition, Term(PIECE, "2^19"))
 
     def per(self, rate: str, rows: Number, *, ids: bool = False) -> Term:
         """Seconds that a core takes for a number of rows; `ids`: longer ones take longer."""

@@ -28,6 +28,7 @@ from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
 from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
 from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
+from dfmst.formats.stores import Access
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all
@@ -58,6 +59,8 @@ def plan(
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
     protocol: Literal["tcp", "ucx"] = "tcp",
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
 ) -> Plan:
     """Predict memory, disk, traffic and least time of a forest on a cluster or in a stream, with all formulas.
 
@@ -94,6 +97,8 @@ def plan(
     protocol
         How workers with GPUs send columns to each other: ``"tcp"`` through both hosts, over PCIe; ``"ucx"`` from GPU to
         GPU, over NVLink if there is one.
+    storage_options, filesystem
+        How addresses of `files` are opened, as for :func:`dfmst.stream.minimum_spanning_forest`.
 
     Returns
     -------
@@ -130,7 +135,7 @@ def plan(
       sending                             0.483 s  (24 · merged in turn / 2 + (W - 1) · (n + 4 · n)) / network
       network                 120,000,000 bytes/s  1.2e+08
     peak memory of a process               590 MB  230 MB + max(folding, merging)
-      folding                              264 MB  max(max(100 · 2^19, 48 · m / P) + 24 · b, 40 · b + 52 · n)
+      folding                              264 MB  max(100 · min(m / P, 2^19) + 24 · b, 40 · b + 52 · n)
       b                            4,000,000 rows  min(4, 4 / W) · n
       merging                              360 MB  64 · min(2 · n, m) + 52 · n
       limit                               3.22 GB  2.77 GB for tasks
@@ -140,13 +145,13 @@ def plan(
       sent                         2,000,000 rows  min(n, l / W)
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
-    paths = paths_of_dataset(files) or paths_of(files, "files")
+    paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
     if paths:
         listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
         groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
-        n_vertices, n_edges, found = size_of_groups(groups, columns, n_vertices, n_edges)
+        n_vertices, n_edges, found, largest = size_of_groups(groups, columns, n_vertices, n_edges)
         if partitions is None:
-            partitions, largest_partition = len(groups), largest_partition or largest_of(groups)
+            partitions, largest_partition = len(groups), largest_partition or largest
         id_bytes = found if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
         raise TypeError("plan() needs n_vertices and n_edges, or files")
@@ -173,22 +178,17 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False))
 
 
-def largest_of(groups: RowGroups) -> int:
-    """Return the rows of the largest of Parquet files, from their footers."""
-    return max((sum(rows for *_, rows in _row_groups([group])) for group in groups), default=0)
-
-
 def size_of_groups(
     groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None
-) -> tuple[int, int, int]:
-    """Return vertices and rows of Parquet files, if they are not given, and the bytes of an id."""
+) -> tuple[int, int, int, int]:
+    """Return vertices and rows of Parquet files, if they are not given, the bytes of an id, and the largest's rows."""
     size = parquet_size(groups, columns.plain_ends)
     edges = max(size.rows, 1) if edges is None else edges
     dense = size.vertices is not None and size.vertices < 2 * size.rows
     if vertices is None:
         known = size.vertices if dense else None
         vertices = max(1, min(2 * size.rows, estimate_vertices(groups, columns))) if known is None else known
-    return vertices, edges, id_bytes_of(groups, columns, dense)
+    return vertices, edges, id_bytes_of(groups, columns, dense), size.largest
 
 
 def estimate_vertices(files: RowGroups, columns: EdgeColumns) -> int:

@@ -305,14 +305,14 @@ def labels_plan(work: Work) -> Plan:
     labelling = (size.BASE + (size.LABELLED + text) * n / owners).named("labelling")
     found = {name: forest.formulas[name] for name in _OF_FOREST if name in forest.formulas}
     found = {name: term.named(f"{_OF_FOREST[name]} of forest", term.unit) for name, term in found.items()}
-    ids, tables = (width * n).named("ids of owners"), ((2 * width + size.LABEL) * known).named("blocks")
-    on_disk = most(found.get("bytes_on_disk", 0), ids + tables + (size.LABEL * n).named("labels"))
+    ids, tables = (width * n).named("ids of owners"), ((width + size.LABEL) * known).named("blocks")
+    on_disk = most(found.get("bytes_on_disk", 0), ids + tables + (2 * size.LABEL * n).named("edges and labels"))
     sent = (w - 1) / w * ((width + size.LABEL + size.OFFERED) * known + size.HOOKED * n)
     quantities = {
         "peak_memory": most(found["peak_memory"], labelling),
         "bytes_moved": found["bytes_moved"] + sent,
         "bytes_on_disk": on_disk,
-        "peak_disk": most(found.get("peak_disk", 0), least(1, 2 / w) * on_disk),
+        "peak_disk": most(found.get("peak_disk", 0), least(1, 1.5 / w) * on_disk),
     }
     if "seconds" in found:
         labels = work.per("sort", size.LABEL_SORTS * known) + work.numbering(2 * known)

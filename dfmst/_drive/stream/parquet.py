@@ -6,11 +6,12 @@ import glob
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -21,17 +22,16 @@ import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
-from dfmst._drive.stream.batches import Batch, Locators
+from dfmst._drive.stream.batches import Batch, Locators, T
 from dfmst._drive.stream.id_kinds import IdKinds
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
-from dfmst._edges.unify import common_type
+from dfmst._edges.unify import CommonSchema, common_type
 from dfmst.errors import FormatError, machine_fault, missing_columns
 from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
-    columns_of_dataset,
     common_columns,
     dictionary_bytes,
     open_buffered,
@@ -40,7 +40,7 @@ from dfmst.formats.columnar import (
     refuse_unreadable,
 )
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import GraphFile, existing_path, open_native, problem
+from dfmst.formats.files import GraphFile, existing_path, no_answer, open_native, problem
 from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
@@ -70,18 +70,22 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
 class ParquetSource:
     """Files that are read as one table, in the order given."""
 
-    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = (), dataset: Any = None) -> None:
+    def __init__(
+        self, paths: Sequence[Path], folders: Sequence[Path] = (), given: tuple[pa.Schema, list[Any]] | None = None
+    ) -> None:
         self.files: list[SourceFile] = []
         first = 0
-        for file in _files_of(paths):
+        for file in _map(SourceFile.of_path, paths, paths):
             self.files.append(replace(file, first=first))
             first += file.rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
-        self.columns, self.constants = common_columns(sources, folders)
-        self._types = ""  # those that are not in the files
-        if dataset is not None:
-            self.columns, self.constants = columns_of_dataset(dataset, paths)
-            self._types = dataset.schema.to_string(show_schema_metadata=False)
+        self._types = ""  # those that a dataset gives
+        if given is None:
+            self.columns, self.constants = common_columns(sources, folders)
+        else:
+            self._types = given[0].to_string(show_schema_metadata=False)
+            self.columns = CommonSchema([("the dataset", given[0])])
+            self.constants = dict(zip(paths, given[1], strict=True))
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema
         self._read = self.columns  # types of batches
@@ -90,15 +94,18 @@ class ParquetSource:
     def of_dataset(cls, dataset: Any, paths: Sequence[Path]) -> Self | None:
         """Open the files of a dataset; ``None`` if it has only some of their rows, or casts values as no file does."""
         try:
-            source = cls(paths, dataset=dataset)
+            parts = list(dataset.get_fragments())
         except ValueError:  # it has a filter
             return None
-        fields = [field for file in source.files for field in file.schema if field.name in dataset.schema.names]
-        kinds = [(field.type, dataset.schema.field(field.name).type) for field in fields]
-        exact = all(own == kind or common_type(own, kind) == kind for own, kind in kinds)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            groups = list(pool.map(attrgetter("num_row_groups"), dataset.get_fragments()))
-        return source if exact and groups == [len(file.groups) for file in source.files] else None
+        if len(parts) != len(paths):  # several of one file
+            return None
+        partition = import_module("pyarrow.dataset").get_partition_keys
+        source = cls(paths, given=(dataset.schema, [partition(part.partition_expression) for part in parts]))
+        kinds = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
+        fields = {(field.type, kinds.get(field.name, field.type)) for file in source.files for field in file.schema}
+        exact = all(own == kind or common_type(own, kind) == kind for own, kind in fields)
+        groups = list(_map(attrgetter("num_row_groups"), parts, paths)) if exact else []
+        return source if groups == [len(file.groups) for file in source.files] else None
 
     @property
     def rows(self) -> int:
@@ -213,13 +220,13 @@ def _is_encoded(field: pa.Field) -> bool:
     return bool(pa.types.is_dictionary(field.type))
 
 
-def _files_of(paths: Sequence[Path]) -> Iterator[SourceFile]:
-    """Read the states and footers of files; those of several objects at the same time, as each waits for its store."""
+def _map(read: Callable[[Any], T], items: Sequence[Any], paths: Sequence[Path]) -> Iterator[T]:
+    """Read footers of files; those of several objects at the same time, as each waits for its store."""
     if len(paths) == 1 or not isinstance(paths[0], Address):
-        yield from map(SourceFile.of_path, paths)
+        yield from map(read, items)
         return
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(SourceFile.of_path, paths)
+        yield from pool.map(read, items)
 
 
 def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -326,6 +333,8 @@ class SourceFile:
             except (pa.ArrowException, OSError) as error:
                 if (fault := machine_fault(error)) is not None:
                     raise fault from error
+                if (lost := no_answer(self.path, error)) is not None:
+                    raise lost from None
                 group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
                 reason = str(error).partition("\n")[0]
                 message = f"row group {group} cannot be read ({reason})"

@@ -44,12 +44,22 @@ template <typename W> DEVICE bool precedes(u64 a, u64 b, const W* weight, u64 fl
   return mine < theirs || (mine == theirs && a < b);
 }
 
-// Offers an edge to the component at one of its ends.
+// Offers an edge to the component at one of its ends. Leading bits of a 64-bit key decide by one minimum, as whole keys
+// of 32 bits do. If those of two records are equal, the minimum may have kept the wrong one: the other one is offered
+// again by its whole key. So a thread that displaces the lightest record brings it back.
 template <typename W> DEVICE void offer_record(u64* best, u64 word, const W* weight, u64 flip, u32 shift) {
   u64 seen = load(best);
   if constexpr (sizeof(W) == 4) {
     if (word < seen) atomic_min(best, word);
   } else {
+    const u32 leading = (u32)(word >> 32);
+    if (seen == ~0ull || leading < (u32)(seen >> 32)) {
+      seen = fetch_min(best, word);
+      if (seen == ~0ull || leading != (u32)(seen >> 32)) return;
+      if (word < seen) word = seen;
+    }
+    if (leading != (u32)(seen >> 32)) return;
+    seen = load(best);
     while (precedes(word, seen, weight, flip, shift)) {
       const u64 found = compare_swap(best, seen, word);
       if (found == seen) return;
@@ -229,8 +239,9 @@ STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, co
       if (i < cleared) other[i] = ~0ull;
       if (i < edges) join_record(i, edges, records, mine, cleared ? nullptr : other, parent, flags);
     });
-    // Of a short list each thread takes one record: no thread would wait for several, one after the other.
-    if (edges <= team.size())
+    // Of a short list a thread takes one record: it waits for none of the others. In a longer one the first records of
+    // each thread spare hubs most of the later ones' atomics.
+    if (OFFERED_EACH * edges <= team.size())
       team.each(edges, [=](u64 i) {
         offer_some<1>(i, edges, records, weight, flip, shift, parent, other, next, next_length);
       });

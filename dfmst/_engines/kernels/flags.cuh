@@ -52,12 +52,16 @@ STEPS_OF(V, compact_flags, (u32* met, const u64* flags, u64 words, u64* sums, V*
   });
   team.each(parts, [=](u64 i) { of_part[i] = sum_up(i, sums, groups); });
   team.each(wholes, [=](u64 i) { of_whole[i] = sum_up(i, of_part, parts); });
-  team.each(groups, [=](u64 i) {
-    const u64 end = (i + 1) * LISTED < words ? (i + 1) * LISTED : words;
-    u64 at = sums[i] + of_part[i / SUMMED];
-    for (u64 whole = 0; whole < i / (SUMMED * SUMMED); ++whole) at += of_whole[whole];
-    for (u64 word = i * LISTED; word < end; ++word)
-      for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
+  // A thread lists one of 64 flags of each word: those of a warp write side by side.
+  team.each(groups * 64, [=](u64 i) {
+    const u64 group = i / 64, flag = i % 64, end = (group + 1) * LISTED < words ? (group + 1) * LISTED : words;
+    u64 at = sums[group] + of_part[group / SUMMED];
+    for (u64 whole = 0; whole < group / (SUMMED * SUMMED); ++whole) at += of_whole[whole];
+    for (u64 word = group * LISTED; word < end; ++word) {
+      const u64 here = flags[word];
+      if (here >> flag & 1) positions[at + count_ones(here & ((1ull << flag) - 1))] = (V)(word * 64 + flag);
+      at += count_ones(here);
+    }
   });
 }
 

@@ -84,6 +84,7 @@ struct none;
 template <typename T> DEVICE T load(const T* p) { return *(const volatile T*)p; }
 template <typename T> DEVICE void store(T* p, T value) { *(volatile T*)p = value; }
 template <typename T> DEVICE void atomic_min(T* p, T value) { atomicMin(p, value); }
+template <typename T> DEVICE T fetch_min(T* p, T value) { return atomicMin(p, value); }
 template <typename T> DEVICE void atomic_max(T* p, T value) { atomicMax(p, value); }
 template <typename T> DEVICE void atomic_or(T* p, T value) { atomicOr(p, value); }
 template <typename T> DEVICE T atomic_add(T* p, T value) { return atomicAdd(p, value); }
@@ -219,6 +220,11 @@ template <typename T> DEVICE void atomic_min(T* p, T value) {
     if (found == seen) return;
     seen = found;
   }
+}
+template <typename T> DEVICE T fetch_min(T* p, T value) {
+  T seen = load(p);
+  for (T found; value < seen && (found = compare_swap(p, seen, value)) != seen;) seen = found;
+  return seen;
 }
 template <typename T> DEVICE void atomic_max(T* p, T value) {
   for (T seen = load(p); value > seen;) {

@@ -85,7 +85,7 @@ def compact_at_once(engine: Engine, flags: Array, total: int, barrier: Array) ->
     parts = -(-groups // named["SUMMED"])
     sums = engine.xp.empty(groups + parts + -(-parts // named["SUMMED"]), np.uint64)
     positions: Array = engine.lasting().xp.empty(total, np.uint64)
-    engine.launch("compact_flags", groups, barrier, flags, len(flags), sums, positions)
+    engine.launch("compact_flags", 64 * groups, barrier, flags, len(flags), sums, positions)
     return positions
 
 

@@ -151,10 +151,10 @@ def test_size_from_footers(tmp_path):
         table = pa.table({"u": [0, 3], "v": [1, 7 + number], "w": [1.0, 2.0]})
         pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
     parts = [FileRows(tmp_path / f"{number}.parquet") for number in range(2)]
-    assert size_of_parts(parts, ("u", "v")) == TableSize(4, 8)  # at most two vertices a row
+    assert size_of_parts(parts, ("u", "v")) == TableSize(4, 8, 2)  # at most two vertices a row
     assert size_of_parts([*parts, object()], ("u", "v")) is None
     pyarrow.parquet.write_table(pa.table({"u": ["a"], "v": ["b"]}), tmp_path / "text.parquet")
-    assert size_of_parts([FileRows(tmp_path / "text.parquet")], ("u", "v")) == TableSize(1, None)
+    assert size_of_parts([FileRows(tmp_path / "text.parquet")], ("u", "v")) == TableSize(1, None, 1)
 
 
 def test_partitions_are_read_in_the_task_where_they_are_independent(tmp_path):

@@ -109,8 +109,7 @@ def differences(name: str) -> list[str]:
     run = PLANNED["runs"][name]
     planned, found = dfmst.plan(**run["plan"]), []
     for quantity, (attribute, unit, allowed) in QUANTITIES.items():
-        # One of two workers may label most vertices.
-        allowed = 1.6 if name.startswith("labels:") else allowed
+        allowed = 1.5 if name.startswith("labels:") else allowed
         expected, measured = getattr(planned, attribute) / unit, run["measured"][quantity]
         if not expected / allowed <= measured <= expected * allowed:
             found.append(f"{name}: {quantity} is {measured}, planned {expected:.1f}")
