@@ -78,15 +78,18 @@ def test_keys_outside_of_the_sample(where, width, maximum):
 
 
 @on_both
-@pytest.mark.parametrize("dtype", ["float32", "int64"])  # of which the lower side has a narrow span
-def test_single_rounds_of_lists_that_have_grown(where, dtype, monkeypatch):
-    """Launches are prepared for the lists and the side: a few light edges leave a long list of heavy ones."""
+@pytest.mark.parametrize(("light", "vertices"), [(0.05, 10_000), (2.0, 1500)], ids=["longer", "shorter"])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_single_rounds_of_two_lists(where, dtype, light, vertices, monkeypatch):
+    """Launches are prepared for the lists and the side: of int64, only the lighter side has a narrow span."""
     monkeypatch.setattr("dfmst.algorithms.filter_boruvka._TOGETHER", 0)
-    rng, rows, vertices = np.random.default_rng(4), 40_000, 10_000
+    rng, rows = np.random.default_rng(4), 40_000
     source, target = rng.integers(0, vertices, (2, rows), np.uint32)
-    weight = (rng.random(rows) ** 8 * 2.0**50).astype(dtype)
+    weight = rng.integers(0, 1 << 16, rows)
+    weight[rng.random(rows) > 0.1] += rng.integers(1, 4) << 48
+    weight = weight.astype(dtype)
     expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
-    found = forest_of(engine_at(where), FilterBoruvka(0.05), source, target, weight, vertices)
+    found = forest_of(engine_at(where), FilterBoruvka(light), source, target, weight, vertices)
     assert found.tolist() == expected
 
 
