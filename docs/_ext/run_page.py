@@ -88,8 +88,8 @@ def render(value: Any) -> str:
         return "".join(map(render, value))
     if (table := table_of(value)) is not None:
         return as_table(*table)
-    if isinstance(value, Path):
-        return as_page(value.read_text(encoding="utf-8")) if value.suffix == ".html" else ""
+    if isinstance(value, (str, Path)) and len(str(value)) < 200 and Path(value).exists():  # an output
+        return as_page(Path(value).read_text(encoding="utf-8")) if Path(value).suffix == ".html" else ""
     if hasattr(value, "html") and hasattr(value, "save"):
         return as_page(value.html)
     text = ADDRESS.sub("", repr(value.to_pylist() if hasattr(value, "to_pylist") else value))
