@@ -163,7 +163,8 @@ def plan(
     check_choice(protocol, ("tcp", "ucx"), f"protocol is {protocol!r}; it must be 'tcp' or 'ucx'")
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
     disk = 0 if disk_limit is None else parse_memory(disk_limit, "disk_limit", auto=False)
-    more: dict[str, Any] = {"largest": largest_partition or 0, "disk_limit": disk, "rates": Rates.of({} if rates is None else rates)}
+    speeds = Rates.of({} if rates is None else rates)
+    more: dict[str, Any] = {"largest": largest_partition or 0, "disk_limit": disk, "rates": speeds}
     work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"), **more)
     return automatic_plan(work) if strategy == "auto" else plan_of(work, strategy)
 
