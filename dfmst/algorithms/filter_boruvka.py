@@ -179,7 +179,7 @@ _NAMED = constants_of("filter_boruvka")  # places of the counters, and sizes
 
 def threads_for(length: int, each: str) -> int:
     """Return the number of threads that take so many edges `each`, a constant of the kernels' text."""
-    return _NAMED["TILE"] * -(-length // (_NAMED["TILE"] * _NAMED[each]))
+    return _NAMED["WARP"] * -(-length // (_NAMED["WARP"] * _NAMED[each]))
 
 
 class Side(NamedTuple):

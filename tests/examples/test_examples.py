@@ -98,7 +98,8 @@ def test_every_script_is_listed():
 def test_a_script_names_what_is_not_installed(name, monkeypatch):
     text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
     for missing in re.findall(r"^    (?:import|from) (\w+)", text.partition("try:")[2].partition("except")[0], re.M):
-        monkeypatch.setitem(sys.modules, missing, None)
+        for module in [missing, *(module for module in sys.modules if module.startswith(f"{missing}."))]:
+            monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(SystemExit, match=f"{missing}.*: pip install .*"):
             runpy.run_path(str(EXAMPLES / f"{name}.py"))
         monkeypatch.undo()

@@ -156,7 +156,7 @@ template <typename W> DEVICE void propose_weight(u64* best, u64 place, const W* 
 
 // The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever
 // replaces a parent by one of its ancestors.
-DEVICE u32 root(u32* parent, u32 vertex) {
+FETCHER u32 root(u32* parent, u32 vertex) {
   u32 up = load(&parent[vertex]);
   while (up != vertex) {
     const u32 above = load(&parent[up]);

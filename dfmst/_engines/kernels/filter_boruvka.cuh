@@ -17,7 +17,7 @@ enum WorklistCounter : u64 {
 };
 
 enum : u64 {
-  TILE = 32,         // threads side by side, which take edges side by side
+  WARP = 32,         // threads are launched by multiples of it
   TAKEN_EACH = 8,    // edges of a table that a thread takes
   OFFERED_EACH = 4,  // records of a long list that a thread takes
   SUMS = 8192,       // threads that count the flags of the chosen edges
@@ -47,19 +47,21 @@ template <typename W> DEVICE bool precedes(u64 a, u64 b, const W* weight, u64 fl
 // Offers an edge to the component at one of its ends. Leading bits of a 64-bit key decide by one minimum, as whole keys
 // of 32 bits do. If those of two records are equal, the minimum may have kept the wrong one: the other one is offered
 // again by its whole key. So a thread that displaces the lightest record brings it back.
-template <typename W> DEVICE void offer_record(u64* best, u64 word, const W* weight, u64 flip, u32 shift) {
+template <typename W> FETCHER void offer_record(u64* best, u64 word, const W* weight, u64 flip, u32 shift) {
   u64 seen = load(best);
   if constexpr (sizeof(W) == 4) {
     if (word < seen) atomic_min(best, word);
   } else {
     const u32 leading = (u32)(word >> 32);
-    if (seen == ~0ull || leading < (u32)(seen >> 32)) {
+    if (ONE_STEP_MINIMUM && (seen == ~0ull || leading < (u32)(seen >> 32))) {
       seen = fetch_min(best, word);
       if (seen == ~0ull || leading != (u32)(seen >> 32)) return;
       if (word < seen) word = seen;
     }
-    if (leading != (u32)(seen >> 32)) return;
-    seen = load(best);
+    if (ONE_STEP_MINIMUM) {
+      if (leading != (u32)(seen >> 32)) return;
+      seen = load(best);
+    }
     while (precedes(word, seen, weight, flip, shift)) {
       const u64 found = compare_swap(best, seen, word);
       if (found == seen) return;
@@ -75,7 +77,7 @@ DEVICE u64 first_of_tile(u64 i, u32 each) { return i / TILE * TILE * each + i % 
 // Lists the edges on one side of a threshold in the total order (key, row) whose ends have different parents, and
 // offers them. `parent` is flat (null: every vertex is its own). `giant` (or null) flags the vertices of one component:
 // it decides most edges without leaving the cache. An id is `stride` words of 32 bits. A full list takes no more
-// records, but `length` goes on counting. `count` is a multiple of TILE: a warp takes TAKEN_EACH tiles with one atomic.
+// records, but `length` goes on counting. `count` is a multiple of WARP: a warp takes TAKEN_EACH tiles with one atomic.
 KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip, u64 edges,
                           u64 threshold_key, u64 threshold_row, u32 above, u64 low, u32 shift, const u32* parent,
                           const u64* giant, u64* best, u64* records, u64 capacity, u32* length)) {

@@ -111,6 +111,10 @@ struct Team {
   }
 };
 
+enum : u64 {
+  TILE = 32,            // threads side by side, which take edges side by side
+  ONE_STEP_MINIMUM = 1  // a minimum is one instruction
+};
 DEVICE u32 lowest_bit(u64 word) { return __ffsll((i64)word) - 1; }
 DEVICE u32 count_ones(u64 word) { return __popcll(word); }
 DEVICE u64 high_half(u64 a, u64 b) { return __umul64hi(a, b); }
@@ -235,6 +239,10 @@ template <typename T> DEVICE void atomic_max(T* p, T value) {
 }
 template <typename T> DEVICE void atomic_or(T* p, T value) { __atomic_fetch_or(p, value, __ATOMIC_RELAXED); }
 template <typename T> DEVICE T atomic_add(T* p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
+enum : u64 {
+  TILE = 1,             // a thread takes neighbors, which share lines of its cache
+  ONE_STEP_MINIMUM = 0  // a minimum swaps until it holds
+};
 DEVICE u32 lowest_bit(u64 word) { return (u32)__builtin_ctzll(word); }
 DEVICE u32 count_ones(u64 word) { return (u32)__builtin_popcountll(word); }
 DEVICE u64 high_half(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }  // of the product
