@@ -94,7 +94,7 @@ def select_engine(
 
     Algorithms for more threads do more work, which only pays if that many run at once.
     """
-    if not isinstance(name, str) or name != "auto":  # others may not compare
+    if type(name) is not str or name != "auto":  # others may not compare
         check_choice(name, ("auto", "cpu", "cuda"), f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'")
     threads = None if threads is None else whole_number("threads", threads)
     if threads is not None and threads < 1:
