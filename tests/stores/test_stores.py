@@ -125,6 +125,9 @@ def test_every_command_reads_and_writes_objects(store: Store, both: Both, tmp_pa
         "linkage": [],
         "dedupe": ["-k", "source"],
         "newick": [],
+        "points": ["-c", "weight", "-c", "payload"],
+        "neighbors": ["-c", "weight", "-c", "payload", "-k", "2"],
+        "hdbscan": [],
         "report": [],
         "plan": [],
     }
