@@ -187,7 +187,10 @@ class Address(_Path):
     def remove_files(self) -> None:
         """Remove all files under the directory."""
         with self.reached():
-            self.filesystem.delete_dir(self.key)
+            if len(self.parts) > 1:
+                self.filesystem.delete_dir(self.key)
+            else:  # of a bucket, which stays
+                self.filesystem.delete_dir_contents(self.key, accept_root_dir=True)
 
     def check_store(self) -> None:
         """Raise if its bucket, or its container, does not exist."""

@@ -145,15 +145,20 @@ def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
+def atomic_directory(
+    target: str | os.PathLike[str], token: str | None = None, note: Path | None = None
+) -> Iterator[Path]:
     """Yield a temporary directory next to the target, and rename it to the target at the end.
 
     With a token, several processes fill the same temporary directory, which its name contains. Objects cannot be
-    renamed: a directory of them is complete if it holds the object ``_SUCCESS``.
+    renamed: a directory of them is complete if it holds the object ``_SUCCESS``. Until then a local file, the `note`,
+    says that its objects are of this run, which may remove them.
     """
-    check_directory(target, resumes=token is not None)
+    check_directory(target, note=note)
     place = path_of(target)
     if isinstance(place, Address):
+        if note is not None:
+            note.touch()
         try:
             yield place
             with _uploaded(place / COMPLETE, False):
@@ -161,6 +166,9 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
         except BaseException:
             place.remove_files()
             raise
+        finally:
+            if note is not None:
+                note.unlink(missing_ok=True)
         return
     final = Path(os.path.realpath(target))
     before = final.stat() if final.exists() else None
@@ -220,15 +228,15 @@ def _check_outside(path: Path, other: Path) -> None:
 
 
 def check_directory(
-    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, resumes: bool = False
+    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, note: Path | None = None
 ) -> None:
     """Raise if a directory cannot be created at a path: it exists and is not empty, or its parent is missing.
 
-    A run that resumes finds the objects that it has written, if they are not complete.
+    A run that resumes finds the objects that it has written, if they are not complete, and if the `note` says so.
     """
     path = path_of(target)
     _check_parent(path)
-    left = resumes and isinstance(path, Address) and not (path / COMPLETE).exists()
+    left = note is not None and note.exists() and isinstance(path, Address) and not (path / COMPLETE).exists()
     if not left and path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
     for other in map(path_of, inputs):

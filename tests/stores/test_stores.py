@@ -17,6 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 import dfmst
+from dfmst._drive.cluster.files import _note
+from dfmst._trees.request import Request
 from dfmst.cli import main
 from tests.stores.conftest import Both
 from tests.support.object_store import KEY, SECRET, Store
@@ -146,7 +148,7 @@ def test_every_command_reads_and_writes_objects(store: Store, both: Both, tmp_pa
     assert {"old.parquet", "updated.parquet"} <= set(store.keys(both.bucket))
 
 
-def test_a_cluster_reads_and_writes_objects(store: Store, both: Both, client: Any) -> None:
+def test_a_cluster_reads_and_writes_objects(store: Store, both: Both, client: Any, tmp_path: Path) -> None:
     import dfmst.dask
 
     options: dict[str, Any] = {"storage_options": store.options}
@@ -161,6 +163,19 @@ def test_a_cluster_reads_and_writes_objects(store: Store, both: Both, client: An
         assert f"{name}/_SUCCESS" in store.keys(both.bucket)
     with pytest.raises(dfmst.errors.OutputError, match="it exists"):
         dfmst.dask.forest_of_files(both.address, f"{bucket}/forest", client=client, **options)
+    saved = tmp_path / "saved"
+    store.filesystem.delete_file(f"{both.bucket}/forest/_SUCCESS")
+    with pytest.raises(dfmst.errors.OutputError, match="it exists"):  # objects of others
+        dfmst.dask.forest_of_files(both.address, f"{bucket}/forest", client=client, checkpoint=saved, **options)
+    before = store.keys(both.bucket)
+    note = _note(forest.path, Request.of("source", "target", "weight", checkpoint=saved))
+    assert note is not None
+    note.parent.mkdir(exist_ok=True, mode=0o700)
+    note.touch()  # as if that run had been killed
+    forest = dfmst.dask.forest_of_files(both.address, f"{bucket}/forest", client=client, checkpoint=saved, **options)
+    assert forest.frame.replace_schema_metadata().equals(rows)
+    assert set(before) | {"forest/_SUCCESS"} == set(store.keys(both.bucket))
+    assert not note.exists()
     address = forest.path
     assert pickle.loads(pickle.dumps(address)).exists()
 

@@ -169,7 +169,7 @@ def _write_forest(
         request.limits.on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
-    with atomic_directory(output, token) as folder:
+    with atomic_directory(output, token, _note(output, request)) as folder:
         for name in names:  # not in the tasks: a late one must not make the directory again after a failure
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
         run = secrets.token_hex(6)  # Dask keeps no results of these tasks: each run looks at the files
@@ -187,6 +187,12 @@ def _write_forest(
         for path in [path for path, _ in files_under(folder) if path not in wanted]:
             path.unlink(missing_ok=True)
     return sum(rows), moved, peak
+
+
+def _note(output: Path, request: Request) -> Path | None:
+    """Return the file next to checkpoints that says that a run has written objects into `output`."""
+    checkpoint = request.limits.checkpoint
+    return None if checkpoint is None else Path(checkpoint) / f"output-{tokenize(str(output))}"
 
 
 def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], columns: EdgeColumns) -> FrameParts:
@@ -317,7 +323,7 @@ def forest_of_files(
     check_request(request)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
-    check_directory(output, paths, resumes=request.limits.checkpoint is not None)
+    check_directory(output, paths, note=_note(output, request))
     _parts(_files(paths)[:1], paths, request.columns)  # raises before a cluster is started if a column is absent
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
