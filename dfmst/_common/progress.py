@@ -114,7 +114,7 @@ def peak_memory() -> int | None:
     return int(peak if sys.platform == "darwin" else 1024 * peak)
 
 
-def release_memory() -> None:
+def trim_memory() -> None:
     """Give freed memory back to the system: Arrow and the C library keep it for later, and other processes wait."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()

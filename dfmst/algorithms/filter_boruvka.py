@@ -178,7 +178,7 @@ _NAMED = constants_of("filter_boruvka")  # places of the counters, and sizes
 
 
 def threads_for(length: int, each: str) -> int:
-    """Return the number of threads that take so many edges `each`, a constant of the kernels' text."""
+    """Return the number of threads for a list; `each` names the constant of the kernels: edges that a thread takes."""
     return _NAMED["WARP"] * -(-length // (_NAMED["WARP"] * _NAMED[each]))
 
 

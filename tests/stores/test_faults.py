@@ -1,4 +1,4 @@
-"""Stores that fail: what is asked again, what is an error, and what is left behind."""
+"""Stores that fail: requests that are sent again, errors, and objects that remain."""
 
 from __future__ import annotations
 

@@ -163,6 +163,7 @@ def test_a_cluster_reads_and_writes_objects(store: Store, both: Both, client: An
         assert f"{name}/_SUCCESS" in store.keys(both.bucket)
     with pytest.raises(dfmst.errors.OutputError, match="it exists"):
         dfmst.dask.forest_of_files(both.address, f"{bucket}/forest", client=client, **options)
+    assert forest.path is not None
     saved = tmp_path / "saved"
     store.filesystem.delete_file(f"{both.bucket}/forest/_SUCCESS")
     with pytest.raises(dfmst.errors.OutputError, match="it exists"):  # objects of others

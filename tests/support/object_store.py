@@ -195,7 +195,7 @@ main(sys.argv[2:])
 
 @contextmanager
 def running_store(many: int = 0) -> Iterator[Store]:
-    """Start the server and the proxy, and stop both at the end; the bucket `many` has so many empty objects."""
+    """Start the server and the proxy, and stop both at the end; `many` empty objects make a long list."""
     port = _free_port()
     command = [sys.executable, "-W", "ignore", "-c", _SERVER, str(many), "-H", "127.0.0.1", "-p", str(port)]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

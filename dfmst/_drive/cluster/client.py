@@ -19,7 +19,7 @@ from typing import Any
 
 import dask
 
-from dfmst._common.progress import Tell, machine_memory, peak_memory, release_memory
+from dfmst._common.progress import Tell, machine_memory, peak_memory, trim_memory
 from dfmst._drive.cluster.dask_internals import bytes_sent, show_progress
 from dfmst._drive.cluster.devices import worker_device_bytes
 from dfmst._engines import processors, select_engine
@@ -149,7 +149,7 @@ def _watch(
                 looks, least = 0, used or math.inf
             looks += bool(paused)
             if looks == _RELEASE:
-                client.run(release_memory, workers=list(paused), on_error="ignore")
+                client.run(trim_memory, workers=list(paused), on_error="ignore")
             elif looks == _STUCK:
                 faults.append(_too_full(paused, client.processing(), about))
                 client.cancel(futures, force=True)

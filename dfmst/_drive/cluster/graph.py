@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 from dask.tokenize import tokenize
 
-from dfmst._common.progress import release_memory
+from dfmst._common.progress import trim_memory
 from dfmst._common.types import Frame
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
 from dfmst._drive.cluster.tables import checked_edges, host_table
@@ -153,7 +153,7 @@ def released(task: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return task(*arguments)
     finally:
-        release_memory()
+        trim_memory()
 
 
 def _edge_tables(table: Frame) -> list[pa.Table]:

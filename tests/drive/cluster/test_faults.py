@@ -85,7 +85,7 @@ class Phases(SchedulerPlugin):  # type: ignore[misc]
 
 
 def phase_of(key: Any) -> str:
-    """Return the name of a task: of its key, or with others that stay where they are of its number."""
+    """Return the name of a task: of its key, or of its number if it stays on the worker of its input."""
     if not isinstance(key, tuple):
         return ""
     name = str(key[0])
