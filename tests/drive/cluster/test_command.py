@@ -90,8 +90,8 @@ def stopped():
 
     def stop(output: str, **options: Any) -> None:
         @contextmanager
-        def ending(target, token):
-            with atomic_directory(target, token) as folder:
+        def ending(target, token, note):
+            with atomic_directory(target, token, note) as folder:
                 yield folder
                 shutil.copytree(folder, f"{folder}.kept")
                 raise Stopped
