@@ -91,7 +91,7 @@ class ForestAccessor(Generic[FrameT]):
 
         Rows and vertices are counted unless the options have them.
         """
-        from dfmst._common.dispatch import driver_of
+        from dfmst._common.options import driver_of
         from dfmst._edges.frames import open_frame
 
         driver = driver_of(self._frame)

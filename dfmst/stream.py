@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Vertices
 from dfmst._drive.stream.deliver import deliver
-from dfmst._drive.stream.forest import find, verify
+from dfmst._drive.stream.forest import find, find_rows, verify
 from dfmst._drive.stream.label import label
 from dfmst._drive.stream.labels import Labels
 from dfmst._drive.stream.linked import linked_rows
@@ -125,7 +125,7 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    return deliver(lambda: find(edges, Request.of(source, target, weight, **options)), edges, output, options)
+    return deliver(partial(find_rows, edges, Request.of(source, target, weight, **options)), edges, output, options)
 
 
 @_of_stream(StreamOptions)
@@ -152,9 +152,8 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
-    return deliver(
-        lambda: find(edges, Request.of(source, target, weight, maximum=True, **options)), edges, output, options
-    )
+    request = Request.of(source, target, weight, maximum=True, **options)
+    return deliver(partial(find_rows, edges, request), edges, output, options)
 
 
 @_of_stream(StreamOptions)

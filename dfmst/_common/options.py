@@ -1,4 +1,4 @@
-"""Options that a public function has for some kinds of data only: the one table, for errors and for the reference.
+"""Kinds of data: dispatch of public functions on them, and the table of options that some of them lack.
 
 A function of :mod:`dfmst` may have versions for streams and for Dask frames. An option of one version that another one
 lacks has an entry here, with the reason; a test compares the entries with the signatures.
@@ -6,11 +6,14 @@ lacks has an entry here, with the reason; a test compares the entries with the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
-from dfmst.errors import did_you_mean
+from dfmst.errors import UnsupportedFrameError, did_you_mean
 
 #: Kinds of data, and their names in an error.
 WORLDS = {"memory": "frame in memory", "gpu": "frame on a GPU", "stream": "stream", "dask": "Dask frame"}
@@ -111,3 +114,47 @@ def unknown_option(world: str, function: str, option: str, known: Iterable[str])
         return TypeError(refusal(world, function, option))
     meant = did_you_mean(option, tuple(known))
     return TypeError(f"{function}() got an unexpected keyword argument {option!r}" + (f"; {meant}" if meant else ""))
+
+
+class Driver(NamedTuple):
+    """A dataframe library, and the module of dfmst that has functions of the same names for its frames."""
+
+    library: str
+    world: str
+    module: str
+
+
+#: A new backend is one line.
+DRIVERS = (Driver("dask.dataframe", "dask", "dfmst.dask"),)
+
+
+def driver_of(*frames: object) -> Driver | None:
+    """Return the driver of one of these frames; ``None`` if they are other objects."""
+    for driver in DRIVERS:
+        library = sys.modules.get(driver.library)  # a frame of it exists only if it is imported
+        if library is not None:
+            kind = getattr(library, "DataFrame", ())  # it may be half imported by another thread
+            if any(isinstance(frame, kind) for frame in frames):
+                return driver
+    return None
+
+
+def version_for(
+    function: Callable[..., object], frames: tuple[str, ...], values: Sequence[object], named: dict[str, object]
+) -> Callable[..., Any] | None:
+    """Return the version of a public function for a call with a driver's frame in one of these arguments.
+
+    It is the driver's function of the same name, with the options of the call; ``None`` for other frames.
+    """
+    given = values[: len(frames)]
+    if len(given) < len(frames):
+        given = [*given, *(named[name] for name in frames if name in named)]
+    driver = driver_of(*given)
+    if driver is None:
+        return None
+    name, module = function.__name__, import_module(driver.module)
+    if name not in module.__all__:
+        message = f"dfmst.{name} takes no {WORLDS[driver.world]}"
+        raise UnsupportedFrameError(message, "pass the frame in memory: edges.compute()")
+    version = getattr(module, name)
+    return partial(version, **without_defaults(driver.world, function, version, named))

@@ -15,8 +15,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from dfmst._common.deferred import nw
-from dfmst._common.dispatch import driver_of
-from dfmst._common.options import WORLDS
+from dfmst._common.options import WORLDS, driver_of
 from dfmst._common.types import Frame
 from dfmst._edges.device_frame import device_view, open_device_frame
 from dfmst._edges.host_frame import AsUser, FrameView, is_plain_pandas, is_plain_polars

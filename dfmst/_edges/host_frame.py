@@ -76,8 +76,8 @@ class FrameView:
             return pandas_column(name, native[name]) if stored is None else stored
         if self.composed and name in self.composed:
             return self.composed[name]
-        if isinstance(native, _ARROW) and name in self.places:
-            return native.column(self.places[name])
+        if isinstance(native, _ARROW) and type(name) is str and native.schema.get_field_index(name) >= 0:
+            return native.column(name)
         if is_plain_polars(native) and type(name) is str:
             series = native.get_column(name, default=None)
             if series is not None:

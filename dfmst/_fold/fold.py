@@ -1,7 +1,7 @@
 """Folds: the forest of any number of rows, in bounded memory.
 
 The forest of A and B is the forest of (the forest of A) and B. Rows arrive in ascending order of their locators. After
-the first solve, rows that the forest beats (:mod:`dfmst._engines.primitives.cycle_filter`) are dropped as they arrive.
+the first solve, rows that the forest beats (:mod:`dfmst._engines.primitives.kruskal_tree`) are dropped as they arrive.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import DTypeLike
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable, flip_bits
 from dfmst._engines import Engine
-from dfmst._engines.primitives.cycle_filter import CycleFilter
 from dfmst._engines.primitives.edges import Edges, gather_keys
 from dfmst._engines.primitives.flags import compact
+from dfmst._engines.primitives.kruskal_tree import CycleFilter
 from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import RowBuffer, Rows
 from dfmst._fold.runs import GRAIN, Order, Run, new_run, read_pieces, write_sorted

@@ -22,9 +22,9 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import crossing_flags, flatten
-from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact, flag_words
+from dfmst._engines.primitives.kruskal_tree import CycleFilter, FilterTables
 from dfmst._fold.buffer import RowBuffer, Rows
 from dfmst._fold.runs import Run
 from dfmst.algorithms._shared_steps import Level, scan_light
@@ -209,7 +209,7 @@ class LevelMarks:
     """Cycle filter of a forest that is found slice by slice: the slice in which a vertex joined the giant component.
 
     A later row whose ends both joined it by some slice, and that is at least as heavy as that slice's heaviest row,
-    closes a cycle of earlier rows (:mod:`dfmst._engines.primitives.cycle_filter`). One byte a vertex.
+    closes a cycle of earlier rows (:mod:`dfmst._engines.primitives.kruskal_tree`). One byte a vertex.
     """
 
     def __init__(self, engine: Engine, vertices: int) -> None:

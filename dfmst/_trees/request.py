@@ -13,8 +13,7 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 from dfmst._common.arguments import check_choice, whole_number
-from dfmst._common.dispatch import version_for
-from dfmst._common.options import unknown_option
+from dfmst._common.options import unknown_option, version_for
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
@@ -155,8 +154,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for argument in ("checkpoint", "spill_dir"):
-            if scheme_of(getattr(self, argument)) is not None:
-                object.__setattr__(self, argument, local_folder(getattr(self, argument), argument))
+            folder = getattr(self, argument)
+            if folder is not None and scheme_of(folder) is not None:
+                object.__setattr__(self, argument, local_folder(folder, argument))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -65,13 +64,6 @@ def common_columns(
         for path, each in values.items()
     }
     return common, typed
-
-
-def columns_of_dataset(dataset: Any, paths: Sequence[Path]) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
-    """Return the same of a dataset, whose files these are; raise ValueError if it has a filter."""
-    parts = [part.partition_expression for part in dataset.get_fragments()]
-    values = map(import_module("pyarrow.dataset").get_partition_keys, parts)
-    return CommonSchema([("the dataset", dataset.schema)]), dict(zip(paths, values, strict=True))
 
 
 def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:

@@ -144,7 +144,7 @@ def test_other_forms(library, form, kind):
 @pytest.mark.parametrize("rows", [200, 900])
 def test_struts(library, rows, monkeypatch):
     # To the end, without the finish in one process: as on a GPU.
-    monkeypatch.setattr("dfmst.algorithms.frame_rounds._FEW", 0)
+    monkeypatch.setattr("dfmst.algorithms.frame_forest._FEW", 0)
     table = multigraph(seed=rows, vertices=150, rows=rows)
     forest, trace = solve(frame_of(library, table), form="bsp", return_trace=True)
     assert rows_in(forest) == expected(table)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine, CudaEngine
-from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables, joined_levels
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
+from dfmst._engines.primitives.kruskal_tree import CycleFilter, FilterTables, joined_levels
 from dfmst.arrays import forest_rows
 
 

@@ -181,14 +181,11 @@ def _host_edges(engine: Engine, view: View, columns: EdgeColumns, first: int = 0
     ends = [name for pair in columns.end_parts for name in pair] if rows else []
     read = {name: _ids(name, view.column(name), types.get(name)) for name in ends}
     read |= {name: _weights(name, _plain_column(view, name), types.get(name)) for name in weights}
-
-    def column(name: Any) -> Any:
-        return read[name] if name in read else view.column(name)
-
+    read |= {name: view.column(name) for name in columns.read_names if name not in read}
     if columns.joint:
-        checked = check_joint(engine, columns, column, rows)
+        checked = check_joint(engine, columns, read.__getitem__, rows)
     else:
-        checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
+        checked = check_columns(engine, HOST, read.__getitem__, rows, columns.names, columns.invalid)
     ids, values, position = checked.ids, checked.weights.values, checked.kept
     raw = [weight_column(name, read[name]).values if columns.keyed else values for name in weights]
     kind = ", ".join(_kind(name, read[name], column) for name, column in zip(weights, raw, strict=True)) or "none"

@@ -46,9 +46,9 @@ from dfmst._drive.plan.plan import kinds_of
 from dfmst._edges.encode import are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
-from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
+from dfmst._engines.primitives.kruskal_tree import CycleFilter, FilterTables
 from dfmst._fold.checkpoint import Codec, checked_table, record_of, with_record
 from dfmst.algorithms import Algorithm
 from dfmst.formats.provenance import is_count, read_record
@@ -188,7 +188,7 @@ def add_two_passes(
 @register_for_gpus
 @dataclass(frozen=True)
 class BroadcastFilter:
-    """A cycle filter (:class:`dfmst._engines.primitives.cycle_filter.CycleFilter`) for all workers.
+    """A cycle filter (:class:`dfmst._engines.primitives.kruskal_tree.CycleFilter`) for all workers.
 
     The last two vertices stand for ends that the forest does not reach.
     """

@@ -1,10 +1,10 @@
-"""Batches: rows of a source as another thread reads them, and how their columns are checked."""
+"""Batches: rows of a source as another thread reads them, the types of their ids, and numbers of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
@@ -13,21 +13,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, ColumnName
-from dfmst._edges.device_frame import DEVICE
-from dfmst._edges.edge_table import HOST, CheckedColumns
+from dfmst._edges.arrow_values import arrow_column, plain_ids, plain_views
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
+from dfmst._edges.unify import native_type
 from dfmst._edges.view import View
-from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
-from dfmst._engines import Engine, current_place, host_engine
-from dfmst._fold.budget import Budget
+from dfmst._engines import current_place
 from dfmst._fold.buffer import Rows
-from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Run
-from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 
 T = TypeVar("T")
 
@@ -82,99 +77,6 @@ class Batch(NamedTuple):
         """Yield all rows, `rows` at a time."""
         for begin in range(0, self.rows, rows):
             yield self.part(begin, min(begin + rows, self.rows))
-
-
-def ignore_progress(done: int, total: int | None) -> None:
-    """Default progress callback: do nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A run of a stream: the request, the limits in bytes, and where the run works."""
-
-    request: Request
-    engine: Engine
-    memory: int
-    gpu_memory: int = 0  # if the engine is a GPU
-    progress: Callable[[int, int | None], None] = ignore_progress  # called with rows done and all rows (None: unknown)
-    spill: SpillDirectory | None = None  # for rows that do not fit the limit
-    checkpoint: Checkpoint | None = None
-    sets: bool = False  # whether only components are wanted
-    dictionaries: int = 0  # bytes that a row group has at most
-
-    @property
-    def columns(self) -> EdgeColumns:
-        """The columns of the edges."""
-        return self.request.columns
-
-    @property
-    def names(self) -> list[Any]:
-        """The columns to read."""
-        return self.columns.read_names
-
-    @property
-    def budget(self) -> Budget:
-        """The budget of a run on the host."""
-        return Budget(self.memory, sets=self.sets, dictionaries=self.dictionaries)
-
-
-def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
-    """Check a batch's ids and weights, which are in the type of those before."""
-    columns = job.columns
-    if columns.joint and batch.frame.on_device:
-        raise on_gpu(columns)
-    if batch.readable_on_device(columns.names[:2], columns.weight) and not job.engine.on_host:
-        engine, readers = job.engine, DEVICE
-    else:
-        engine, readers, batch = host_engine(job.engine), HOST, batch.on_host(job.names)
-
-    def column(name: ColumnName) -> Any:
-        return weights.read(name, batch) if name in columns.weights else batch.column(name)
-
-    with batch.located_errors():
-        if columns.joint:
-            return check_joint(engine, columns, column, batch.rows)
-        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid)
-
-
-class WeightTypes:
-    """The types of a source's weights: those of the first batch, to which later batches are cast.
-
-    `kinds` are by column, widened to types that kernels read; empty before the first batch.
-    """
-
-    def __init__(self, kinds: Mapping[Any, pa.DataType] | None = None) -> None:
-        self.kinds: dict[Any, pa.DataType] = dict(kinds or {})
-        self._places = dict.fromkeys(self.kinds, "the forest")
-
-    def read(self, name: ColumnName, batch: Batch) -> Any:
-        """Return the weights of a batch in the type of the first."""
-        column = batch.column(name)
-        stored = getattr(column, "dtype", None)
-        if stored is not None and (stored.kind == "O" or (stored.kind == "f" and stored.itemsize > 8)):
-            raise _wide(name, stored)  # ranks of Python's objects and of long floats would differ between batches
-        kind = weight_type(column)
-        if name not in self.kinds:
-            if pa.types.is_null(kind):
-                return column
-            self.kinds[name], self._places[name] = kind, batch.place
-        first = self.kinds[name]
-        try:
-            return weights_as(name, column, first)
-        except pa.ArrowException as error:
-            if kind == first:
-                raise _wide(name, column.type) from error
-            message = (
-                f"column {name!r} holds {kind} weights that {first}, its type in {self._places[name]}, does not hold"
-            )
-            raise InvalidEdgesError(message, "give the column one type everywhere") from error
-
-
-def _wide(name: ColumnName, kind: object) -> InvalidEdgesError:
-    message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
-    return InvalidEdgesError(
-        message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"
-    )
 
 
 _PIECE = 1 << 18
@@ -256,3 +158,90 @@ def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
         stopped.set()
         free.release()
         thread.join()
+
+
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # in the words of all libraries
+
+
+@dataclass
+class IdKinds:
+    """Types of id columns, in the order in which they came, and a frame without rows of the user's kind."""
+
+    types: dict[Any, None] = field(default_factory=dict)  # of the frames' library
+    view: View | None = None  # None: the source is files
+
+    def note(self, view: View, names: Sequence[ColumnName]) -> None:
+        """Note the types of another frame."""
+        if self.view is None:
+            self.view = view.part(0, 0)
+        for name in names:
+            self.types[native_type(view.series(name))] = None
+
+    def arrow(self, encoded: pa.DataType | None) -> pa.DataType:
+        """Return the Arrow type of ids in a result; `encoded` is that of a dictionary."""
+        kinds = [kind for kind in self.types if isinstance(kind, pa.DataType) and not pa.types.is_null(kind)]
+        if len(kinds) == 1:
+            kind = kinds[0]
+            if pa.types.is_dictionary(kind) and kind.index_type.bit_width < 32:  # a piece may have more than 127 ids
+                return pa.dictionary(pa.int32(), kind.value_type)
+            return kind
+        names = {str(kind).lower().removesuffix("[pyarrow]") for kind in self.types} & _INTEGERS
+        if names and (encoded is None or pa.types.is_integer(encoded)):  # a frame without rows may have another type
+            unsigned = "uint64" in names and encoded != pa.int64()  # ids below 0 are signed in the dictionary, too
+            return getattr(pa, names.pop() if len(names) == 1 else "uint64" if unsigned else "int64")()
+        return pa.uint32() if encoded is None else encoded
+
+    def cast(self, ids: pa.Array, kind: pa.DataType) -> pa.Array:
+        """Cast ids to the type of their columns."""
+        if pa.types.is_dictionary(kind):
+            return ids.cast(kind.value_type).dictionary_encode().cast(kind)
+        if pa.types.is_run_end_encoded(kind):
+            return pc.run_end_encode(ids.cast(kind.value_type), kind.run_end_type)
+        if isinstance(kind, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(kind, ids.cast(kind.storage_type))
+        return ids.cast(kind)
+
+    def plain_type(self, name: ColumnName) -> pa.DataType:
+        """Return the Arrow type of a column without an encoding; null if the frames' library does not say it."""
+        if self.view is None:
+            (kind,) = self.types
+            return plain_views().get(kind, kind)
+        # Arrow takes no rows of views and of runs.
+        return plain_ids(arrow_column(name, self.view.column(name))).type
+
+    def frame(self, table: pa.Table, named: Mapping[object, pa.DataType]) -> Any:
+        """Return a table of ids as the user's kind of frame; `named` are columns of groups that come first, and ids."""
+        view = self.view
+        if view is None:
+            return table
+        if named:
+            return table if view.on_device else self._in_groups(view, table, named)
+        kind: Any = next(iter(self.types)) if len(self.types) == 1 else None
+        if hasattr(kind, "pyarrow_dtype"):  # pandas itself does not cast to all of its Arrow types
+            cast = pa.table({name: self.cast(table[name], kind.pyarrow_dtype) for name in table.column_names})
+            return view.finish(nw.from_native(cast.to_pandas(types_mapper=type(kind)), eager_only=True))
+        native = view.plain().build_arrow(dict(zip(table.column_names, table, strict=True)))
+        if view.on_device:
+            kinds = {name: native[name].dtype if kind is None else kind for name in table.column_names}
+            return view.build({name: native[name].astype(each) for name, each in kinds.items()})
+        if kind is not None and view.library == "pandas":
+            native = native.astype(kind)
+        elif kind is not None and view.library == "polars":
+            native = native.cast(kind)
+        return view.finish(nw.from_native(native, eager_only=True))
+
+    def _in_groups(self, view: View, table: pa.Table, named: Mapping[object, pa.DataType]) -> Any:
+        """Return a table of groups, then ids, in the types of their columns."""
+        native = view.build_arrow({name: table.column(name) for name in table.column_names})
+        frame = nw.from_native(native, eager_only=True)
+        *names, source = named
+        untyped = {name for name in named if pa.types.is_null(self.plain_type(name))}
+        wanted = {str(name): name for name in names} | dict.fromkeys(frame.columns[len(names) :], source)
+        casts = [
+            nw.col(column).cast(view.frame.schema[name])
+            for column, name in wanted.items()
+            if name not in untyped
+            and view.frame.schema[name] not in (nw.Object, nw.Unknown, frame.schema[column])
+            and (view.frame.schema[name] != nw.Categorical or frame.schema[column] == nw.String)
+        ]
+        return nw.to_native(frame.with_columns(*casts))

@@ -1,31 +1,23 @@
-"""A run of a stream: its source and directories are opened, and its result is read or written whole at the end."""
+"""The result of a stream, which is read or written whole at the end."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
-from dataclasses import replace
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.progress import showing
-from dfmst._common.types import DType, Frame
-from dfmst._drive.stream.batches import Job
+from dfmst._common.types import Frame
 from dfmst._drive.stream.parquet import find_files
-from dfmst._drive.stream.sources import EdgeSource, input_names, on_device, open_source
+from dfmst._drive.stream.sources import input_names
 from dfmst._edges.frames import open_frame
-from dfmst._engines import host_engine, select_engine
-from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Checkpoint
-from dfmst._fold.runs import Order, Run
-from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst._trees.result import File
-from dfmst.algorithms.solve import resolve
 from dfmst.formats import check_file
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.stores import Access, Located, located
@@ -51,6 +43,10 @@ class Delivered(ABC):
     @cached_property
     def frame(self) -> Any:
         """The rows: a table of Arrow for files, otherwise a frame of the edges' kind."""
+        return self.take()
+
+    def take(self) -> Any:
+        """Make the rows as :attr:`frame` has them."""
         with self.finished():
             return self._frame()
 
@@ -94,58 +90,8 @@ class Delivered(ABC):
             self.spill.remove()
 
 
-def memory_of(limits: Limits) -> tuple[int, int]:
-    """Return the bytes of this process and of its GPU that a stream may use."""
-    memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
-    return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
-
-
-@contextmanager
-def opened_job(
-    edges: Frame, request: Request, step: str, *, sets: bool = False, once: bool = False
-) -> Iterator[tuple[EdgeSource, Job]]:
-    """Context manager: open the source and the directories of a run; an error gives the directories back."""
-    solver, limits = request.solver, request.limits
-    engine = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
-    resolve(solver.algorithm, engine)
-    memory, gpu_memory = memory_of(limits)
-    with showing(limits.progress, step, memory) as tell:
-        source = open_source(engine, edges, once=once, opened_by=limits.access)
-        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
-            spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
-            if spill is not None:
-                stack.callback(spill.remove)
-            job = Job(request, engine, memory, gpu_memory, tell, spill, sets=sets)
-            if limits.checkpoint is not None:
-                checkpoint = _open_checkpoint(Path(limits.checkpoint), source, job)
-                stack.callback(checkpoint.hold.release)
-                job = replace(job, checkpoint=checkpoint)
-            source.require(request.columns.arguments)
-            names = [] if sets or source.schema is None else source.schema.names
-            rest = [name for name in names if name not in job.names]
-            job = replace(job, dictionaries=max(source.dictionaries(job.names), source.dictionaries(rest)))
-            with job.checkpoint.hold.busy() if job.checkpoint else nullcontext(), engine.guard():
-                yield source, job
-            stack.pop_all()
-
-
-def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
-    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
-    columns = job.columns
-    fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
-    fingerprint |= {"invalid": columns.invalid, "conditions": columns.conditions.words}
-    fingerprint["result"] = "components" if job.sets else "forest"
-
-    def make_run(weight: DType) -> Run:
-        assert job.spill is not None
-        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
-
-    tell = job.request.limits.on_checkpoint
-    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)
-
-
 def deliver(
-    find: Callable[[], Any], edges: Frame, output: str | os.PathLike[str] | None, options: Mapping[str, Any]
+    find: Callable[[], Delivered], edges: Frame, output: str | os.PathLike[str] | None, options: Mapping[str, Any]
 ) -> Any:
     """Find a result of `edges`, and return its frame, or write it and return the path; `options` open addresses."""
     if output is not None:  # before rows are read
@@ -156,6 +102,6 @@ def deliver(
         check_file(output, [*find_files(names), *names])
     with closing(find()) as found:
         if output is None:
-            return found.frame
+            return found.take()
         found.write(output)
         return output

@@ -1,8 +1,8 @@
-"""Batches on their way into the fold: checked, and their ids encoded as vertices."""
+"""Batches on their way into the fold: checked, their weights in one type, and their ids encoded as vertices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from threading import Lock
@@ -11,14 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, Job, WeightTypes, read_batch
+from dfmst._common.types import Array, ColumnName
+from dfmst._drive.stream.batches import Batch
+from dfmst._drive.stream.job import Job
+from dfmst._edges.device_frame import DEVICE
 from dfmst._edges.dictionary import DistinctIds
+from dfmst._edges.edge_table import HOST, CheckedColumns
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
+from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
 from dfmst._edges.vertices import IdColumns
+from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.budget import Budget, gpu_budget, least_id_bytes
 from dfmst._fold.buffer import Rows
+from dfmst.errors import InvalidEdgesError
 
 
 class Position(NamedTuple):
@@ -82,7 +88,7 @@ class RowEncoder:
             batches, self.waiting = chain([self.waiting], batches), None
         for batch in batches:
             for part in batch.parts(self.memory.batch_rows):
-                checked = read_batch(replace(self.job, engine=self.engine), part, self.weights)
+                checked = read_batch(self.engine, self.job.columns, part, self.weights)
                 weight = checked.weights.values
                 self.note_weight(weight.dtype)
                 forced = 0 if checked.forced is None else int(np.count_nonzero(checked.forced))
@@ -125,7 +131,7 @@ class RowEncoder:
         dense = 0 if account.id_bytes else self.encoder.count
         for batch in batches if self.waiting is None else chain([self.waiting], batches):
             for part in batch.parts(account.batch_rows):
-                columns = self._in_place(read_batch(replace(self.job, engine=self.engine), part, self.weights).ids)
+                columns = self._in_place(read_batch(self.engine, self.job.columns, part, self.weights).ids)
                 ids.add(columns.source)
                 ids.add(columns.target)
                 if dense and len(columns.source):
@@ -206,3 +212,60 @@ def _dense_vertices(ids: IdColumns, rows: int) -> int:
     least = min(int(ids.source.min()), int(ids.target.min()))
     largest = max(int(ids.source.max()), int(ids.target.max()))
     return largest + 1 if least >= 0 and largest < _SPARSE * rows else 0
+
+
+def read_batch(engine: Engine, columns: EdgeColumns, batch: Batch, weights: WeightTypes) -> CheckedColumns:
+    """Check a batch's ids and weights, which are in the type of those before."""
+    names = columns.read_names
+    if columns.joint and batch.frame.on_device:
+        raise on_gpu(columns)
+    if batch.readable_on_device(columns.names[:2], columns.weight) and not engine.on_host:
+        readers = DEVICE
+    else:
+        engine, readers, batch = host_engine(engine), HOST, batch.on_host(names)
+    with batch.located_errors():
+        weighted = columns.weights
+        read = {name: weights.read(name, batch) if name in weighted else batch.column(name) for name in names}
+        if columns.joint:
+            return check_joint(engine, columns, read.__getitem__, batch.rows)
+        return check_columns(engine, readers, read.__getitem__, batch.rows, columns.names, columns.invalid)
+
+
+class WeightTypes:
+    """The types of a source's weights: those of the first batch, to which later batches are cast.
+
+    `kinds` are by column, widened to types that kernels read; empty before the first batch.
+    """
+
+    def __init__(self, kinds: Mapping[Any, pa.DataType] | None = None) -> None:
+        self.kinds: dict[Any, pa.DataType] = dict(kinds or {})
+        self._places = dict.fromkeys(self.kinds, "the forest")
+
+    def read(self, name: ColumnName, batch: Batch) -> Any:
+        """Return the weights of a batch in the type of the first."""
+        column = batch.column(name)
+        stored = getattr(column, "dtype", None)
+        if stored is not None and (stored.kind == "O" or (stored.kind == "f" and stored.itemsize > 8)):
+            raise _wide(name, stored)  # ranks of Python's objects and of long floats would differ between batches
+        kind = weight_type(column)
+        if name not in self.kinds:
+            if pa.types.is_null(kind):
+                return column
+            self.kinds[name], self._places[name] = kind, batch.place
+        first = self.kinds[name]
+        try:
+            return weights_as(name, column, first)
+        except pa.ArrowException as error:
+            if kind == first:
+                raise _wide(name, column.type) from error
+            message = (
+                f"column {name!r} holds {kind} weights that {first}, its type in {self._places[name]}, does not hold"
+            )
+            raise InvalidEdgesError(message, "give the column one type everywhere") from error
+
+
+def _wide(name: ColumnName, kind: object) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
+    return InvalidEdgesError(
+        message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"
+    )

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, DType
-from dfmst._drive.stream.batches import Batch, Job, Locators, T, WeightTypes, prefetch, read_batch
-from dfmst._drive.stream.encode_rows import Position, RowEncoder
+from dfmst._drive.stream.batches import Batch, Locators, T, prefetch
+from dfmst._drive.stream.encode_rows import Position, RowEncoder, WeightTypes, read_batch
+from dfmst._drive.stream.job import Job
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.encode import Encoder
@@ -246,7 +247,7 @@ class _ForestPass(Pass):
             return
         known, closing, weights = Locators(forest), [], WeightTypes(self.coder.weights.kinds)
         for batch in self.source.batches(self.job.names, self.memory.batch_rows):
-            checked = read_batch(self.job, batch, weights)
+            checked = read_batch(self.job.engine, self.job.columns, batch, weights)
             kept = np.arange(batch.rows) if checked.kept is None else checked.kept
             rows = kept[checked.forced].astype(np.uint64) + np.uint64(batch.first)
             closing += np.setdiff1d(rows, known.below(batch.first + batch.rows)).tolist()

@@ -14,9 +14,11 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import showing
 from dfmst._common.types import Array, Columns, Frame, PathName
-from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
-from dfmst._drive.stream.deliver import Delivered, memory_of, opened_job
+from dfmst._drive.stream.batches import Locators
+from dfmst._drive.stream.deliver import Delivered
+from dfmst._drive.stream.encode_rows import WeightTypes, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
+from dfmst._drive.stream.job import Job, memory_of, opened_job
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
 from dfmst._drive.stream.sources import EdgeSource, open_parquet
@@ -79,12 +81,18 @@ class StreamRows(Delivered, ForestRows):
         return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
 
-def find(edges: Frame, request: Request) -> Forest:
+def find_rows(edges: Frame, request: Request) -> StreamRows:
     """Find the forest of a stream without reading its rows."""
     with opened_job(edges, request, "folding") as (source, job):
-        folded = fold_source(source, job)
+        return StreamRows(source, job, fold_source(source, job))
+
+
+def find(edges: Frame, request: Request) -> Forest:
+    """Find the forest of a stream, with its counts."""
+    found = find_rows(edges, request)
+    job, folded = found.job, found.folded
     return Forest(
-        StreamRows(source, job, folded),
+        found,
         request.columns,
         "stream",
         rows=len(folded.rows),
@@ -227,7 +235,7 @@ def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> 
     parts: list[tuple[Array, Array, Array]] = []
     weights = WeightTypes()
     for batch in file.batches(job.names, _PIECE):
-        checked = read_batch(job, batch, weights)
+        checked = read_batch(job.engine, job.columns, batch, weights)
         source, target = encoder.encode(checked.ids)
         memory.with_ids(encoder.id_bytes).check(encoder.count)
         parts.append((source.astype(np.uint32), target.astype(np.uint32), checked.weights.values))

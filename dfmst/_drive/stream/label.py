@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
-from dfmst._drive.stream.batches import Job
-from dfmst._drive.stream.deliver import opened_job
 from dfmst._drive.stream.disk_ids import IdRuns, StoredNumbers
 from dfmst._drive.stream.fold_rows import FoldedForest, Pass
-from dfmst._drive.stream.forest import StreamRows, find
+from dfmst._drive.stream.forest import StreamRows, find_rows
+from dfmst._drive.stream.job import Job, opened_job
 from dfmst._drive.stream.labels import Labels, Numbered, Ordered, listed_ids, name_groups, number_vertices
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers
@@ -45,10 +44,9 @@ def label(edges: Frame, request: Request, thresholds: Thresholds | None, vertice
     if thresholds is None:
         with opened_job(edges, request, "joining", sets=True, once=True) as (source, job):
             return _SetsPass(source, job).run(vertices)
-    forest = find(edges, request)
+    forest = find_rows(edges, request)
     try:
-        assert isinstance(forest.store, StreamRows)
-        return _cut(forest.store, thresholds, vertices)
+        return _cut(forest, thresholds, vertices)
     except BaseException:
         forest.close()
         raise

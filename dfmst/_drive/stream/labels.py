@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from dfmst._common.deferred import cached_property, pc
 from dfmst._common.types import Array, Vertices
-from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.batches import IdKinds
 from dfmst._drive.stream.deliver import Delivered
-from dfmst._drive.stream.id_kinds import IdKinds
+from dfmst._drive.stream.job import Job
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.conditions import group_entries, value_codes

@@ -22,8 +22,7 @@ import pyarrow.parquet
 
 from dfmst._common.limits import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
-from dfmst._drive.stream.batches import Batch, Locators, T
-from dfmst._drive.stream.id_kinds import IdKinds
+from dfmst._drive.stream.batches import Batch, IdKinds, Locators, T
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from typing import Any, TypeAlias
@@ -13,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, ColumnName
-from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, prefetch, read_batch
+from dfmst._drive.stream.batches import Batch, Locators, prefetch
+from dfmst._drive.stream.encode_rows import WeightTypes, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used
+from dfmst._drive.stream.job import Job
 from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
@@ -23,10 +24,9 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.unify import cast_exactly
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
 from dfmst._engines import host_engine
-from dfmst._engines.primitives.cycle_filter import CycleFilter
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import compact
-from dfmst._engines.primitives.kruskal_tree import RankedForest, build_kruskal_tree, rank_forest
+from dfmst._engines.primitives.kruskal_tree import CycleFilter, RankedForest, build_kruskal_tree, rank_forest
 from dfmst._fold.budget import AHEAD
 from dfmst._fold.runs import read_pieces
 from dfmst._trees.certificate import Certificate
@@ -111,7 +111,7 @@ class Certifier:
 
     def _check(self, batch: Batch) -> Violation | None:
         """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
-        checked = read_batch(replace(self.job, engine=self.engine), batch, self.weights)
+        checked = read_batch(self.engine, self.job.columns, batch, self.weights)
         if batch.first + batch.rows - self.base > _NUMBERED:
             self.base, self.numbers = batch.first, self._numbers(batch.first)
         place = np.arange(batch.rows, dtype=np.uint32)

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, ColumnName, EndNames
-from dfmst._drive.stream.batches import Batch, Locators
-from dfmst._drive.stream.id_kinds import IdKinds
+from dfmst._drive.stream.batches import Batch, IdKinds, Locators
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import open_device_frame
 from dfmst._edges.frames import as_table, open_frame

@@ -80,7 +80,7 @@ def end_words(source: Array, target: Array) -> tuple[Array, Array, int]:
 def used_vertices(engine: Engine, edges: Any) -> Array:
     """Return one byte a vertex: whether an edge of a table (with ``source``, ``target``, ``vertices``) ends in it."""
     occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
-    engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
+    engine.launch("mark_vertices", len(edges.source), edges.source, edges.target, None, None, occurs)
     return occurs
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from networkx.algorithms.tree.mst import ALGORITHMS, EdgePartition
 
 from dfmst._common.types import Array, ColumnName
-from dfmst.interop.networkx.frame import convert_from_nx, convert_to_nx, from_pandas_edgelist
-from dfmst.interop.networkx.graph import Graph, forest_graph
+from dfmst.interop.networkx.graph import Graph, convert_from_nx, convert_to_nx, forest_graph, from_pandas_edgelist
 
 __all__ = [
     "can_run",

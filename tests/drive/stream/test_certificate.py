@@ -16,8 +16,9 @@ from hypothesis import given, strategies as st
 import dfmst
 from dfmst import stream
 from dfmst._drive.stream import second_pass
-from dfmst._drive.stream.batches import Batch, Job
+from dfmst._drive.stream.batches import Batch
 from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
+from dfmst._drive.stream.job import Job
 from dfmst._drive.stream.parquet import SourceFile
 from dfmst._drive.stream.second_pass import Certifier
 from dfmst._drive.stream.sources import FrameSource, open_source
