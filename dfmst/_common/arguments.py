@@ -86,11 +86,10 @@ def is_several(value: object) -> bool:
 
 
 def yes_or_no(name: str, value: object) -> bool:
-    """Return an argument that must be true or false."""
-    try:
+    """Return an argument that must be true or false, or 1 or 0: the text "false" would be true."""
+    if isinstance(value, (bool, np.bool)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
         return bool(value)
-    except Exception:  # objects may raise anything
-        raise TypeError(f"{name} is {_shown(value)}; it must be True or False") from None
+    raise TypeError(f"{name} is {_shown(value)}; it must be True or False")
 
 
 def check_column_name(argument: str, value: object) -> None:

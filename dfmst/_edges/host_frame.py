@@ -70,12 +70,12 @@ class FrameView:
         native = self.native
         if type(name) is not str:
             check_column_name("column", name)
+        if self.composed and name in self.composed:
+            return self.composed[name]
         if is_plain_pandas(native) and native.columns.nlevels == 1 and name in native.columns:
             # Not through Narwhals, which takes ten times as long for a short column.
             stored = stored_column(native, name)
             return pandas_column(name, native[name]) if stored is None else stored
-        if self.composed and name in self.composed:
-            return self.composed[name]
         if isinstance(native, _ARROW) and type(name) is str and native.schema.get_field_index(name) >= 0:
             return native.column(name)
         if is_plain_polars(native) and type(name) is str:
@@ -186,6 +186,8 @@ class FrameView:
         return replace(self, native=self._take(engine, rows))
 
     def select(self, names: list[Any]) -> FrameView:
+        if self.frame.implementation.is_pandas():  # names need not be texts, which Narwhals expects
+            return replace(self, native=self.native.iloc[:, [self.places[name] for name in names]], composed={})
         return self.of(self.frame.select(names))
 
     def _take(self, engine: Engine | None, rows: Array) -> Any:
@@ -333,8 +335,12 @@ def polars_column(name: object, series: Column) -> Array | pa.Array | pa.Chunked
     """Return a column of polars; not copied if it is a column of numbers."""
     kind = str(series.dtype)
     if kind in ("Int128", "UInt128"):
-        # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
-        return series.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
+        # Arrow has no 128-bit integers; a decimal holds 38 digits of them.
+        decimals = series.cast(sys.modules["polars"].Decimal(38, 0), strict=False)
+        if decimals.null_count() > series.null_count():
+            message = f"column {name!r} holds {kind} values of more than 38 digits"
+            raise InvalidEdgesError(message, "subtract a constant, or cast the column to a shorter type")
+        return decimals.to_arrow()
     if kind == "Object" or (kind in _POLARS_NUMBERS and series.n_chunks() == 1 and not series.null_count()):
         return series.to_numpy()  # takes half as long as Arrow's column, which has a schema
     try:

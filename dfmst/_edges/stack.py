@@ -33,7 +33,7 @@ def stack_frames(named: Sequence[tuple[str, View]]) -> nw.DataFrame[Any] | Any:
 def _stack_on_host(named: Sequence[tuple[str, View]]) -> nw.DataFrame[Any]:
     first = named[0][1].frame
     # Types of Narwhals are less exact than those of the library.
-    types = [[(name, native_type(view.frame[name])) for name in view.frame.columns] for _, view in named]
+    types = [[(name, native_type(view.frame.get_column(name))) for name in view.frame.columns] for _, view in named]
     unlike = any(each != types[0] for each in types)
     if unlike and not first.implementation.is_pandas():
         return _stack_as_arrow(named)
@@ -72,7 +72,7 @@ def _in_exact_types(named: Sequence[tuple[str, View]], types: list[Any]) -> Sequ
     for name, kind in types[0]:
         if all(dict(each).get(name, kind) == kind for each in types):
             continue
-        columns = [decoded(frame[name]) for frame in frames if name in frame.columns]
+        columns = [decoded(frame.get_column(name)) for frame in frames if name in frame.columns]
         wide = _integer_type(columns) if all(column.dtype.is_integer() for column in columns) else None
         exact = iter(columns if wide is None else [column.cast(wide) for column in columns])
         frames = [frame.with_columns(next(exact)) if name in frame.columns else frame for frame in frames]

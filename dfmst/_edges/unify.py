@@ -80,7 +80,9 @@ class CommonSchema:
         self, batch: pa.RecordBatch, name: object, columns: Sequence[ColumnName] | None = None, constants: Any = None
     ) -> pa.RecordBatch:
         """Return a table's batch with these columns (``None``: all) in their common types."""
-        schema = self.columns(columns)
+        schema, constants = self.columns(columns), constants or {}
+        for column in set(constants) & set(batch.schema.names):
+            _check_constant(column, batch.column(column), constants[column], name)
         if batch.schema.names == schema.names and batch.schema.types == schema.types:
             return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         if not batch.num_rows:
@@ -89,8 +91,7 @@ class CommonSchema:
         for field in schema:
             place = batch.schema.get_field_index(field.name)
             if place < 0:
-                value = (constants or {}).get(field.name)
-                arrays.append(pa.repeat(pa.scalar(value, field.type), batch.num_rows))
+                arrays.append(pa.repeat(_constant(field.name, constants.get(field.name), field.type, name), len(batch)))
                 continue
             own = batch.schema.field(place)
             if common_type(own.type, field.type) is None:
@@ -108,6 +109,26 @@ class CommonSchema:
         )
         message = f"column {field.name!r} is {other} in {first} and {field.type} in {name}{reason}"
         return InvalidEdgesError(message, _CAST)
+
+
+def _constant(name: str, value: object, kind: pa.DataType, place: object) -> pa.Scalar:
+    """Return the value that a table's folder gives to a column, in the type of the column."""
+    try:
+        return pa.scalar(value).cast(kind)
+    except pa.ArrowException as error:
+        message = f"column {name!r} is {value!r} by the folder of {place}, and {kind} in other files"
+        raise InvalidEdgesError(message, _CAST) from error
+
+
+def _check_constant(name: str, column: pa.Array, value: object, place: object) -> None:
+    """Raise if a column does not hold the value that the table's folder gives it: either may be meant."""
+    column = plain_ids(column)
+    expected = _constant(name, value, column.type, place)
+    same = column.is_null() if value is None else pc.fill_null(pc.equal(column, expected), False)
+    row = pc.index(same, False).as_py()
+    if row >= 0:
+        message = f"column {name!r} is {column[row].as_py()!r} in {place}, whose folder says {value!r}"
+        raise InvalidEdgesError(message, "rename the column or the folder, so that one of the two values is read")
 
 
 def cast_exactly(column: Column, kind: pa.DataType) -> Any:

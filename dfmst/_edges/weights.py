@@ -121,7 +121,7 @@ def weight_type(column: Column) -> pa.DataType:
     kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
     if not isinstance(kind, pa.DataType):
         zone = getattr(kind, "tz", None)
-        if kind.kind == "V":  # records: a later check refuses them
+        if kind.kind in "Vc":  # records and complex numbers: a later check refuses them
             return pa.null()
         kind = pa.timestamp(kind.unit, str(zone)) if zone else pa.from_numpy_dtype(kind.newbyteorder("="))
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):

@@ -45,8 +45,9 @@ def bottlenecks(
     forest
         The forest, or the whole edge table, which gives the same result.
     pairs
-        Pairs of vertices: a frame with two columns (or with columns named `source` and `target`), an array of shape
-        ``(pairs, 2)``, or a list of pairs. For a forest on a GPU, pairs on the host are copied there.
+        Pairs of vertices: a frame with two columns (or with columns named `source` and `target`, or ``start`` and
+        ``stop``), an array of shape ``(pairs, 2)``, or a list of pairs. For a forest on a GPU, pairs on the host are
+        copied there.
     source, target, weight, algorithm, engine, invalid, threads
         As for :func:`minimum_spanning_forest`; columns of `forest`.
     maximum
@@ -143,7 +144,8 @@ def _ends(pairs: Frame, source: ColumnName, target: ColumnName) -> tuple[list[tu
                 raise InvalidEdgesError(message, "pass a list of pairs, or a frame with two columns", row=place)
         return [("start", [pair[0] for pair in listed]), ("stop", [pair[1] for pair in listed])], None
     view = open_frame(pairs, "pairs")
-    names = (source, target) if source in view.names and target in view.names else tuple(view.names)
+    known = ((source, target), ("start", "stop"))
+    names = next((pair for pair in known if {*pair} <= {*view.names}), tuple(view.names))
     if len(names) != 2:
         message = f"pairs has {len(names)} columns, and not the two columns {source!r} and {target!r}"
         raise InvalidEdgesError(message, "select the two columns of the pairs")

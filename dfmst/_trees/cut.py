@@ -156,7 +156,7 @@ class Thresholds:
         names = [f"{'k' if distance is None else 'd'}{value}".removesuffix(".0") for value in values]
         names = names if several else ["cluster"]
         if len(set(names)) < len(names):
-            raise ValueError(f"the same threshold twice: {', '.join(names)}")
+            raise InvalidEdgesError(f"the same threshold twice: {', '.join(names)}", "leave one of them out")
         named = dict(zip(names, values, strict=True))
         return cls(named if distance is None else {}, {} if distance is None else named, weight, maximum)
 

@@ -132,7 +132,7 @@ def hdbscan(
     )
     limit = real_number("epsilon", epsilon)
     if not limit >= 0:
-        raise ValueError(f"epsilon is {limit:g}; it must not be negative")
+        raise InvalidEdgesError(f"epsilon is {limit:g}; it must not be negative", "leave it out, or pass a distance")
     largest = None if max_cluster_size is None else whole_number("max_cluster_size", max_cluster_size)
     if largest is not None and largest < 1:
         raise ValueError(f"max_cluster_size is {largest}; it must be at least 1, or None for clusters of any size")

@@ -92,7 +92,7 @@ def newick(
     ----------
     Olsen: "Newick's 8:45" tree format standard (1990).
     """
-    merges = _merges(forest)
+    merges = _merges(forest, (source, target))
     if merges is not None:
         return _dendrogram(*merges, names)
     request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **options)
@@ -124,13 +124,17 @@ def newick(
     return edges.view.build({**named, "newick": joined})
 
 
-def _merges(forest: Frame) -> tuple[Array, Array, list[Any]] | None:
+def _merges(forest: Frame, ends: tuple[Any, Any]) -> tuple[Array, Array, list[Any]] | None:
     """Return left, right and distance of a dendrogram's merges; ``None`` for an edge table."""
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
         refuse_masked("forest", forest)
         return forest[:, 0].astype(np.int64), forest[:, 1].astype(np.int64), forest[:, 2].tolist()
-    if not set(_MERGES) <= set(open_frame(forest, "forest").names):
+    known = open_frame(forest, "forest").names
+    if not set(_MERGES) <= set(known):
         return None
+    if all(end in known for end in ends):
+        message = f"forest has the columns {', '.join(_MERGES)} of a dendrogram, and ends {ends[0]!r} and {ends[1]!r}"
+        raise InvalidEdgesError(message, "select the columns of one: of a dendrogram these four, else the edges'")
     view = open_host_frame(forest, "forest")
     left, right = (_clusters(view, name) for name in _MERGES[:2])
     return left, right, _numbers("distance", plain_weights("distance", view.column("distance")))

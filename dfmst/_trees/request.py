@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
-from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.arguments import check_choice, whole_number, yes_or_no
 from dfmst._common.options import unknown_option, version_for
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
@@ -256,6 +256,7 @@ def with_options(
         last = [each for each in own if each.name == "return_trace"]
         shown = given.replace(parameters=[*(each for each in own if each not in last), *options, *last])
         known = frozenset(shown.parameters)
+        flags = frozenset(name for name, each in shown.parameters.items() if type(each.default) is bool)
 
         @wraps(function)
         def call(*values: object, **named: object) -> Any:
@@ -265,6 +266,7 @@ def with_options(
             if not known.issuperset(named):
                 name = next(name for name in named if name not in known)
                 raise unknown_option(world, function.__name__, name, shown.parameters)
+            named |= {name: yes_or_no(name, named[name]) for name in flags.intersection(named)}
             return function(*values, **{**defaults, **named} if defaults else named)
 
         call.__signature__ = shown  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -136,19 +135,18 @@ def _run(job: Job) -> None:
     job.weight = weight_name(job, job.maximum)
     cluster = cluster_option(job)
     _check_driver(job, cluster)
+    job.check_outputs()
     run = Run(job, saved=cluster is not None)  # a cluster saves every finished task
     if cluster is not None:
         check_inputs(job.inputs)
         run.path = job.output
     else:
         run.path = None if page_only else output_path(job)
-        if run.path and job.trace and os.path.realpath(run.path) == os.path.realpath(job.trace):
-            raise click.UsageError("-o and --trace name the same file.")
         with run.step("import"):
-            check_output(run.path, job.to, job.inputs)
-            check_output(job.trace, None, job.inputs)
+            check_output(run.path, job.to, _read_files(job))
+            check_output(job.trace, None, _read_files(job))
             load_libraries()
-    _check_report(job, run.path)
+    _check_report(job)
     find = driver_of(job)
     with run.progress as progress:
         points = None
@@ -189,7 +187,12 @@ def _check_driver(job: Job, option: str | None) -> None:
         raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
 
 
-def _check_report(job: Job, target: Path | None) -> None:
+def _read_files(job: Job) -> list[Path]:
+    """Return the files that are read, which no output may replace."""
+    return [*job.inputs, *filter(None, [job.points])]
+
+
+def _check_report(job: Job) -> None:
     """Raise before any file is read if the report cannot be made."""
     if job.report is None:
         for option in ("--points", "--id", "--coordinates", "--color"):
@@ -199,9 +202,9 @@ def _check_report(job: Job, target: Path | None) -> None:
     if job.by:
         raise click.UsageError("--report is of one forest, and --by makes one of every group.")
     if str(job.report) != "-":
-        check_output(job.report, "csv", job.inputs)  # the rules of any file; the format has no part in them
-    if target is not None and (str(job.report) == "-" or target.resolve() == job.report.resolve()):
-        raise click.UsageError("--report names the file of the page, another one than -o.")
+        check_output(job.report, "csv", _read_files(job))  # the rules of any file; the format has no part in them
+    elif "title" not in vars(job):
+        raise click.UsageError("--report - would mix the page with other output: name a file.")
 
 
 def _write_report(job: Job, forest: Forest, points: Any, summary: dict[str, Any]) -> None:

@@ -33,6 +33,10 @@ Columns: TypeAlias = Mapping[str, str | Sequence[str] | None]
 Summary: TypeAlias = tuple[dict[str, Any], str]
 
 
+#: Parameters that name files to write, and their options.
+_OUTPUTS = {"output": "-o", "trace": "--trace", "report": "--report", "labels": "--labels"}
+
+
 class Job(SimpleNamespace):
     """The options of a command, by name."""
 
@@ -50,11 +54,20 @@ class Job(SimpleNamespace):
             raise click.UsageError(f"--source and --target both name the column {self.source!r}.")
         return self.pick("source", "target", "weight", *more)
 
+    def check_outputs(self) -> None:
+        """Raise if two options name one file, of which the first would be lost."""
+        options: dict[str, str] = {}
+        for name, path in self.pick(*_OUTPUTS).items():
+            if path is not None and options.setdefault(os.path.realpath(path), _OUTPUTS[name]) != _OUTPUTS[name]:
+                first = options[os.path.realpath(path)]
+                raise click.UsageError(f"{first} and {_OUTPUTS[name]} name the same file.")
+
     @contextmanager
     def running(self, *modules: str) -> Iterator[Run]:
         """Check the output and load the libraries, before any file is read; in the end, print the run's figures."""
         run = Run(self)
         run.path = output_path(self)
+        self.check_outputs()
         with run.step("import"):
             check_output(run.path, self.to, self.inputs)
             load_libraries(*modules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from dfmst.cli import options as shared
 from dfmst.cli.console import plural
@@ -122,6 +123,10 @@ def hdbscan(job: Job) -> None:
     named = job.pick("ids", "columns") if job.columns else job.edge_columns()
     ends = (None, None, None) if job.columns else (job.source, job.target, job.weight)
     if job.columns:  # options of edges have defaults
+        source_of = click.get_current_context().get_parameter_source
+        for name in ("source", "target", "weight", "invalid"):
+            if source_of(name) == ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"--{name} is for edges, and -c names the coordinates of points.")
         del job.source, job.target, job.weight, job.invalid
     try:
         job.run(named, "clustering", call("hdbscan", job), _summary)

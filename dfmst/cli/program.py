@@ -71,7 +71,7 @@ class Program(click.Group):
                 raise
             raise click.UsageError(f"{error.format_message()} {suggestion.capitalize()}", ctx) from None
         if command is not None:
-            _refuse_two_columns(click.Context(command, ctx, name), rest)
+            _refuse_two_names(click.Context(command, ctx, name), rest)
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -89,15 +89,20 @@ class Program(click.Group):
             _fail(ctx, error)
 
 
-def _refuse_two_columns(ctx: click.Context, args: list[str]) -> None:
-    """Raise an error if an option for one column names two: click would take the last one."""
+#: What options name that may be given once, by their words in the help.
+_NAMED_ONCE = {"COLUMN": "column", "OUT": "file", "FILE": "file"}
+
+
+def _refuse_two_names(ctx: click.Context, args: list[str]) -> None:
+    """Raise an error if an option for one column or file names two: click would take the last one."""
     given: list[Any] = []
     with suppress(click.UsageError):  # the command reports it
         given = ctx.command.make_parser(ctx).parse_args(list(args))[2]
     for option in given:
         times = given.count(option)
-        if option.metavar == "COLUMN" and not option.multiple and times > 1:
-            raise click.UsageError(f"{option.opts[-1]} is given {times} times, and names one column.", ctx)
+        if option.metavar in _NAMED_ONCE and not option.multiple and times > 1:
+            named = _NAMED_ONCE[option.metavar]
+            raise click.UsageError(f"{option.opts[-1]} is given {times} times, and names one {named}.", ctx)
 
 
 @contextmanager

@@ -74,8 +74,6 @@ def clusters(job: Job) -> None:
     columns = job.edge_columns()
     batches = in_batches(job, columns, in_memory="--report" if job.report else None)
     if job.report is not None:
-        if job.output is not None and job.output.resolve() == job.report.resolve():
-            raise click.UsageError("--report names the file of the page, another one than -o.")
         check_output(job.report, "csv", job.inputs)
     if batches is not None:
         label_stream(

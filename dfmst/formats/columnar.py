@@ -32,7 +32,12 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
     if not file.path.is_dir():
         return pa.RecordBatchReader.from_batches(_source(file)[1], _batches(file))
     files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
-    common, constants = common_columns([_source(each) for each in files], [file.path])
+    sources = [_source(each) for each in files]
+    for path, schema, rows in sources:  # in a file without a named column all its values would be null
+        known = [*schema.names, *_path_values(path, [file.path])]
+        if rows and (missing := missing_columns(file.roles.arguments, known, path)) is not None:
+            raise missing
+    common, constants = common_columns(sources, [file.path])
     batches = (
         common.fit(batch, each.path, constants=constants[each.path]).replace_schema_metadata()
         for each in files
@@ -45,7 +50,10 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
 def common_columns(
     files: Sequence[tuple[Path, pa.Schema, int]], folders: Sequence[Path]
 ) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
-    """Return the common columns of files (path, schema, rows), and the values in each path, such as ``kind=a/``."""
+    """Return the common columns of files (path, schema, rows), and the values in each path, such as ``kind=a/``.
+
+    A column that files have, too, keeps their type; its values must be those of the paths.
+    """
     common = CommonSchema([(path, schema) for path, schema, rows in files if rows] or [each[:2] for each in files])
     values = {path: _path_values(path, folders) for path, *_ in files}
     kinds: dict[str, pa.DataType] = {}
@@ -53,13 +61,13 @@ def common_columns(
         if name not in common.schema.names:
             found = [value for each in values.values() if (value := each.get(name)) is not None]
             integers = all(_INTEGER.fullmatch(value) and -(1 << 31) <= int(value) < 1 << 31 for value in found)
+            integers = integers and len({*map(int, found)}) == len({*found})  # 1 and 01 are two folders
             kinds[name] = pa.int32() if integers and found else pa.string()
     common.append(kinds)
     typed: dict[Path, dict[str, object]] = {
         path: {
-            name: int(value) if value is not None and kinds[name] == pa.int32() else value
+            name: int(value) if value is not None and kinds.get(name) == pa.int32() else value
             for name, value in each.items()
-            if name in kinds
         }
         for path, each in values.items()
     }

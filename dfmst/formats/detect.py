@@ -21,6 +21,7 @@ COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
 WORKBOOKS = (".xlsx", ".xlsm", ".ods")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 
 
 class Format(NamedTuple):
@@ -94,6 +95,8 @@ def format_of_file(file: GraphFile, given: str | None = None) -> str:
         raise file.problem("a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
     if archive:
         raise file.problem(f"a {archive} archive", hint="unpack it first")
+    if given is None and _PAGE.match(head):
+        raise file.problem("a page of HTML", hint="fetch the file itself, perhaps with a login or from another path")
     if head.startswith(UTF_16):
         raise file.problem("text in UTF-16", hint="save the file as UTF-8")
     binary = next((known.name for known in READ if head.startswith(known.magic)), None)

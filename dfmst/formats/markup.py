@@ -12,7 +12,17 @@ from xml.etree import ElementTree
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.node_files import HINTS, LABEL_NAMES, MOST_DIGITS, Edge, Graph, open_nodes, plain_ids, read_number
+from dfmst.formats.node_files import (
+    HINTS,
+    LABEL_NAMES,
+    MOST_DIGITS,
+    Edge,
+    Graph,
+    distinct_nodes,
+    open_nodes,
+    plain_ids,
+    read_number,
+)
 from dfmst.formats.text_rows import exact_real
 
 # Blanks and comments, then a bracket, a text or a word.
@@ -33,14 +43,11 @@ def _read_gml(data: bytes, file: GraphFile) -> Graph:
     graph = _parse(text, file).get("graph")
     if not isinstance(graph, dict):
         raise ValueError("no graph" if graph is None else "not one graph [ ... ]")
-    nodes: dict[Any, dict[str, Any]] = {}
-    for at, node in enumerate(_records(graph, "node")):
-        name = node.get("id")
-        if not isinstance(name, (int, str)):
+    records = _records(graph, "node")
+    for at, node in enumerate(records):
+        if not isinstance(node.get("id"), (int, str)):
             raise ValueError(f"node {at} (from 0) has no id that is a number or a text")
-        if name in nodes:
-            raise ValueError(f"two nodes have the id {name!r}")
-        nodes[name] = node
+    nodes = distinct_nodes((node["id"], node) for node in records)
     edges = [(edge.pop("source", None), edge.pop("target", None), edge) for edge in _records(graph, "edge")]
     return Graph(edges, nodes, numbered=True)
 
@@ -239,13 +246,14 @@ def _read_graphml(data: bytes, file: GraphFile) -> Graph:
     if _tag(root) != "graphml":
         raise ValueError(f"its root is <{_tag(root)[:40]}>, not <graphml>")
     keys = _keys(root)
-    graphs, nodes = 0, dict[str, dict[str, Any]]()
+    graphs, listed = 0, list[tuple[str, dict[str, Any]]]()
     edges: list[tuple[str | None, str | None, dict[str, Any]]] = []
     for part in root.iter():
         tag = _tag(part)
         if tag == "node":
-            labels = {name.lower(): value for name, value in _values(part, keys, f"node {len(nodes)}")}
-            nodes[part.get("id", "")] = {name: value for name, value in labels.items() if name in LABEL_NAMES}
+            labels = {name.lower(): value for name, value in _values(part, keys, f"node {len(listed)}")}
+            node = {name: value for name, value in labels.items() if name in LABEL_NAMES}
+            listed.append((part.get("id", ""), node))
         elif tag == "edge":
             values = list(_values(part, keys, f"edge {len(edges)}"))
             if len(dict(values)) < len(values):
@@ -258,6 +266,7 @@ def _read_graphml(data: bytes, file: GraphFile) -> Graph:
             _check_counts(part, file)
     if not graphs:
         raise ValueError("no graph")
+    nodes = distinct_nodes(listed)
     ids = plain_ids(nodes)
     numbered = [(ids.get(start or "", start), ids.get(end or "", end), values) for start, end, values in edges]
     defaults = {

@@ -97,7 +97,7 @@ def broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> FormatE
 
 
 def _read_node_link(data: bytes, file: GraphFile) -> Graph:
-    graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real)
+    graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real, object_pairs_hook=_json_object)
     if not isinstance(graph, dict):
         raise ValueError("no object")
     lists = {name: graph[name] for name in ("links", "edges") if isinstance(graph.get(name), list)}
@@ -116,14 +116,32 @@ def _read_node_link(data: bytes, file: GraphFile) -> Graph:
     return Graph([(*pair, values) for pair, values in zip(ends, others, strict=True)], _json_nodes(nodes))
 
 
-def _json_nodes(nodes: list[Any]) -> dict[Any, Mapping[str, Any]]:
+def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of two values of one name Python would take the last."""
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        twice = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
+        raise ValueError(f"two values of {twice[:40]!r} in one object")
+    return entries
+
+
+def _json_nodes(nodes: list[Any]) -> dict[Any, dict[str, Any]]:
     """Return the nodes by their ids; if none has an id, by their positions."""
     for at, node in enumerate(nodes):
         if not isinstance(node, dict):
             raise ValueError(f"node {at} (from 0) is not an object")
         if ("id" in node) != ("id" in nodes[0]) or isinstance(node.get("id", 0), (list, dict, NoneType)):
             raise ValueError(f"node {at} (from 0) has no id that is a text or a number")
-    return {node.get("id", at): node for at, node in enumerate(nodes)}
+    return distinct_nodes((node.get("id", at), node) for at, node in enumerate(nodes))
+
+
+def distinct_nodes(nodes: Iterable[tuple[Any, dict[str, Any]]]) -> dict[Any, dict[str, Any]]:
+    """Return nodes by their ids; raise ValueError if two have one id."""
+    found: dict[Any, dict[str, Any]] = {}
+    for name, node in nodes:
+        if found.setdefault(name, node) is not node:
+            raise ValueError(f"two nodes have the id {repr(name)[:40]}")
+    return found
 
 
 open_node_link = partial(open_nodes, "JSON", _read_node_link)

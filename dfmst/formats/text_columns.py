@@ -303,7 +303,7 @@ class Signs(NamedTuple):
 
     plain: bool  # whether all values are whole numbers of at most 15 digits
     odd: bool = False  # whether a number may have a plus, a needless zero or blanks around it
-    quoted: bool = False  # whether a number may be in quotes
+    quoted: bool = False  # whether a number, or the word for a missing one, may be in quotes
 
     @classmethod
     def of(cls, data: bytes, separator: str) -> Self:
@@ -324,7 +324,7 @@ class Signs(NamedTuple):
                     between = (end[:-2] & near[2:]) | (near[:-2] & end[2:])
                     odd = bool((blank[1:-1] & between).any())
             if quotes and not quoted:
-                within = within | (piece[1:-1] == MINUS) | (piece[1:-1] == SPACE) | (piece[1:-1] == tab)
+                within = within | np.isin(piece[1:-1], [MINUS, SPACE, tab, ord("N")])  # "NA" in quotes is a text
                 quoted = bool(((before == QUOTE) & within).any())
             plain = plain and not odd and bool((digit | end).all()) and not _has_run(digit, SAFE_DIGITS + 1)
         return cls(plain, odd, quoted)

@@ -240,7 +240,7 @@ class _Text:
     def _quoted(self, words: pa.Array, kind: pa.DataType) -> pa.Array:
         if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
             return words
-        marks = f'["\r\n{self._separator}]|^$'
+        marks = f'["\r\n{self._separator}]|^(NA)?$|^[#%]'  # a missing value, or a comment, without quotes
         needed = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", marks))
         if not call_arrow("any", needed).as_py():
             return words

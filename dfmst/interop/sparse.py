@@ -13,6 +13,7 @@ from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._engines import Engine, select_engine
+from dfmst._trees.points.read import rounding
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named, places_of
 
@@ -33,8 +34,8 @@ def from_sparse(matrix: SparseMatrix, *, ids: Column = None, symmetric: bool | N
     ids
         The vertices in the matrix's order; ``None``: 0, 1, 2 and so on. For matrices on the host.
     symmetric
-        Whether entries below the diagonal only repeat those above, and are left out. ``None``: if they do, entry
-        by entry.
+        Whether entries below the diagonal only repeat those above, but for rounding, and are left out. ``None``: if
+        they do, entry by entry.
 
     Returns
     -------
@@ -48,7 +49,7 @@ def from_sparse(matrix: SparseMatrix, *, ids: Column = None, symmetric: bool | N
     UnsupportedFrameError
         `matrix` is not a sparse matrix; or it is on a GPU, and `ids` are given or cuDF is missing.
     InvalidEdgesError
-        It is not square, holds no real numbers, or `ids` do not fit it.
+        It is not square, holds no real numbers, or `ids` do not fit it; ``symmetric=True`` of a matrix that is not.
 
     Examples
     --------
@@ -67,8 +68,10 @@ def from_sparse(matrix: SparseMatrix, *, ids: Column = None, symmetric: bool | N
         order = _order(engine, column, row)
         row, column, value = row[order], column[order], value[order]
         if symmetric is None:
-            symmetric = _is_symmetric(engine, row, column, value)
-        if yes_or_no("symmetric", symmetric):
+            symmetric = _is_symmetric(engine, row, column, value, 0.0)
+        elif yes_or_no("symmetric", symmetric):
+            _check_symmetric(engine, row, column, value)
+        if symmetric:
             above = row <= column
             row, column, value = row[above], column[above], value[above]
         if entries.on_device:
@@ -85,8 +88,18 @@ def _order(engine: Engine, *keys: Array) -> Array:
     return order
 
 
-def _is_symmetric(engine: Engine, row: Array, column: Array, value: Array) -> bool:
-    """Whether the entries below the diagonal are those above it."""
+def _check_symmetric(engine: Engine, row: Array, column: Array, value: Array) -> None:
+    """Raise if an entry below the diagonal does not repeat one above, so that an edge would be lost."""
+    finite = engine.xp.isfinite(value) & (row != column)
+    room = rounding(value.dtype) * float(abs(value[finite]).max()) if finite.any() else 0.0
+    if not _is_symmetric(engine, row, column, value, room):
+        below, above = int((row > column).sum()), int((row < column).sum())
+        message = f"symmetric=True, and the {below:,} entries below the diagonal are not the {above:,} above it"
+        raise InvalidEdgesError(message, "leave symmetric= out: all entries are then edges, or make it symmetric first")
+
+
+def _is_symmetric(engine: Engine, row: Array, column: Array, value: Array, room: float) -> bool:
+    """Whether the entries below the diagonal are those above it; floats may differ by `room`."""
     above, below = row < column, row > column
     if int(above.sum()) != int(below.sum()):
         return False
@@ -94,7 +107,9 @@ def _is_symmetric(engine: Engine, row: Array, column: Array, value: Array) -> bo
     first, second = ([part[_order(engine, *parts[::-1])] for part in parts] for parts in ends)
     same = [one == other for one, other in zip(first, second, strict=True)]
     if value.dtype.kind in "fc":
-        same[2] = same[2] | ((first[2] != first[2]) & (second[2] != second[2]))  # NaN equals NaN
+        with np.errstate(invalid="ignore"):
+            near = abs(first[2] - second[2]) <= room
+        same[2] = same[2] | near | ((first[2] != first[2]) & (second[2] != second[2]))  # NaN equals NaN
     return all(bool(equal.all()) for equal in same)
 
 

@@ -261,6 +261,7 @@ def test_inputs_with_other_columns(dfmst, command):
         (["forest", "in.parquet", "-s", "a", "-t", "a"], "--source and --target both name the column 'a'."),
         (["components", "in.parquet", "-t", "source"], "--source and --target both name the column 'source'."),
         (["forest", "in.parquet", "-w", "km", "--weight", "cost"], "--weight is given 2 times, and names one column."),
+        (["forest", "in.parquet", "-o", "a.csv", "-o", "b.csv"], "--output is given 2 times, and names one file."),
         (["prove"], "No such command 'prove'."),
     ],
 )

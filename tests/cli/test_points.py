@@ -150,6 +150,12 @@ def test_newick(dfmst, parquet):
             "--id, --metric and --box are for points; name their coordinates with -c.",
         ),
         (("points", "towns.csv", "--box", "1", "--metric", "cosine"), "is 'cosine'\nHint: leave out --box"),
+        (("points", "towns.csv", "-c", "x", "-c", "x"), "column 'x' is named twice"),
+        (
+            ("hdbscan", "towns.csv", "-c", "x", "-w", "y"),
+            "--weight is for edges, and -c names the coordinates of points.",
+        ),
+        (("hdbscan", "towns.csv", "-c", "x", "--epsilon", "nan"), "Error: epsilon is nan; it must not be negative"),
         (("hdbscan", "towns.csv"), "For points, name the coordinates: -c x -c y"),
         (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
         (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),

@@ -52,7 +52,7 @@ def test_a_page_of_clusters(dfmst, roads):
         assert re.search(rf"\b{name}: {labels.count(name)} ", words)
     dfmst("clusters", roads, "-k", "3", "-k", "4", "--report", "several.html")
     assert "Vertices by k3" in page("several.html")
-    unwritten = [(["--report", "same.csv", "-o", "same.csv"], "another one than -o")]
+    unwritten = [(["--report", "same.csv", "-o", "./same.csv"], "-o and --report name the same file")]
     unwritten += [(["--report", "x.html", "--checkpoint", "saved"], "needs the rows in memory")]
     unwritten += [(["--report", "missing/x.html"], "missing does not exist")]
     for arguments, words in unwritten:
@@ -64,6 +64,8 @@ def test_a_map_from_a_file_of_points(dfmst, roads):
     Path("points.csv").write_text("\n".join(["town,lon,lat", *lines]) + "\n")
     dfmst("report", roads, "-o", "map.html", "--points", "points.csv", "--coordinates", "lon", "lat", "--title", "<Us>")
     assert "The forest on the map" in page("map.html")
+    both = ["--points", "points.csv", "-o", "points.csv"]
+    assert "points.csv is also an input" in dfmst("report", roads, *both, code=2).stderr
     assert "&lt;Us&gt;" in page("map.html")
     result = dfmst("report", roads, "--points", "points.csv", "--coordinates", "lon", "late", code=2)
     assert "did you mean 'lat'?" in result.stderr
@@ -120,7 +122,10 @@ def test_beside_a_cluster(dfmst, roads):
     [
         (["forest", "--points", "p.csv"], "--points is for the picture of a report"),
         (["forest", "--report", "out.html", "--by", "name"], "--report is of one forest"),
-        (["forest", "--report", "same.csv", "-o", "same.csv"], "another one than -o"),
+        (["forest", "--report", "same.csv", "-o", "same.csv"], "-o and --report name the same file"),
+        (["forest", "--trace", "same.csv", "--report", "./same.csv"], "--trace and --report name the same file"),
+        (["linkage", "--labels", "same.csv", "-o", "same.csv"], "-o and --labels name the same file"),
+        (["forest", "--report", "-"], "--report - would mix the page with other output"),
         (["forest", "--report", "missing/out.html"], "missing does not exist"),
         (["report", "-o", "roads.parquet"], "is also an input"),
         (["report", "--points", "none.csv", "--coordinates", "x", "y"], "none.csv: no such file"),

@@ -237,6 +237,11 @@ def test_options() -> None:
         dfmst.minimum_spanning_forest(frame, threads=0)
     with pytest.raises(ValueError, match="invalid is 'ignore'; it must be 'raise' or 'drop'"):
         dfmst.minimum_spanning_forest(frame, invalid="ignore")  # type: ignore[call-overload]
+    for flag in ("false", [0], np.nan, None, 2):
+        with pytest.raises(TypeError, match=r"maximum is .*; it must be True or False"):
+            dfmst.forest.solve(frame, maximum=flag)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="as_scipy is 'no'; it must be True or False"):
+        dfmst.single_linkage(frame, as_scipy="no")  # type: ignore[call-overload]
     with pytest.raises(dfmst.EngineUnavailableError):
         dfmst.minimum_spanning_forest(frame, engine="cuda")
 

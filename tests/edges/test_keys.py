@@ -56,6 +56,13 @@ FRAME = pd.DataFrame(
 )
 
 
+def test_a_column_that_is_named_like_a_key():
+    frame = pd.DataFrame(
+        {"source": [0, 1, 0], "target": [1, 2, 2], "k": [1, 1, 1], "m": [3, 1, 2], "['k', 'm']": [1, 2, 3]}
+    )
+    assert minimum(frame, weight=["k", "m"]).index.tolist() == [1, 2]
+
+
 def test_what_is_missing():
     with pytest.raises(dfmst.InvalidEdgesError, match=re.escape("column \"['a', 'b']\" has 1 null id, in row 2")):
         minimum(FRAME, *IDS, "k")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -106,11 +107,16 @@ def test_a_bound_as_a_numpy_integer() -> None:
         ),
         ([1, "a", None], "mixes values of types int, str, which"),
         ([pd.Period("2024"), None, None], "values"),
+        (np.array([1j, 2, 3]), "column 'weight' holds complex128 values"),
+        (pl.Series([10**38, 1, 2], dtype=pl.Int128), "Int128 values of more than 38 digits"),
     ],
 )
-def test_weights_that_are_no_numbers(weight: list[Any], message: str) -> None:
-    with pytest.raises(dfmst.InvalidEdgesError, match=message):
-        dfmst.minimum_spanning_forest(pd.DataFrame({**ENDS, "weight": pd.Series(weight, dtype=object)}))
+def test_weights_that_are_no_numbers(weight: Any, message: str) -> None:
+    weight = pd.Series(weight, dtype=object) if isinstance(weight, list) else weight
+    frame = (pl if isinstance(weight, pl.Series) else pd).DataFrame({**ENDS, "weight": weight})
+    for find in (dfmst.minimum_spanning_forest, lambda frame: dfmst.stream.minimum_spanning_forest([frame])):
+        with pytest.raises(dfmst.InvalidEdgesError, match=message if weight.dtype != object else None):
+            find(frame)
 
 
 def test_long_integers_as_weights_beside_missing_ones() -> None:

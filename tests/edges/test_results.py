@@ -116,7 +116,14 @@ def test_columns_of_any_type_and_layout(name: str) -> None:
 
 def test_column_names_need_not_be_strings() -> None:
     frame = pd.DataFrame([[0, 1, 3], [1, 2, 1], [0, 2, 2]])
-    assert dfmst.minimum_spanning_forest(frame, 0, 1, 2).index.tolist() == [1, 2]
+    for columns in (range(3), [True, False, "w"], [("a", 1), ("a", 2), ("b", 1)]):
+        frame.columns = pd.Index(columns)
+        for forest in (
+            dfmst.minimum_spanning_forest(frame, *columns),
+            dfmst.update(frame[:1], frame[1:], *columns),
+            dfmst.stream.minimum_spanning_forest([frame[:1], frame[1:]], *columns),
+        ):
+            assert forest.index.tolist() == [1, 2]
 
 
 def test_weights_that_a_float_would_merge_stay_apart() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -275,11 +276,25 @@ def test_values_without_a_common_type(
         find(tmp_path)
 
 
-@pytest.mark.parametrize("find", [of_stream, of_cluster])
+@pytest.mark.parametrize("find", [partial(dfmst.read_edges, weight="weight"), of_stream, of_cluster])
 def test_a_file_lacks_a_column(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
     write_folder(tmp_path, ["a.parquet", "b.parquet"], [HALVES[0], HALVES[1].drop(["weight"])])
     with pytest.raises(dfmst.ColumnNotFoundError, match=r"b\.parquet.*'weight'"):
         find(tmp_path)
+
+
+@FOLDERS
+def test_columns_of_files_and_of_paths(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
+    """The values of a path complete those of files, and contradict none."""
+    names = ["n=01/a.parquet", "n=1/a.parquet"]
+    write_folder(tmp_path / "text", names, [HALVES[0], HALVES[1]])
+    assert find(tmp_path / "text")["n"].to_pylist() == ["01", "1"]
+    named = [half.append_column("n", pa.array([1] * len(half))) for half in HALVES]
+    write_folder(tmp_path / "same", names, [named[0], HALVES[1]])
+    assert find(tmp_path / "same")["n"].to_pylist() == [1, 1]
+    write_folder(tmp_path / "other", ["n=2/a.parquet", names[1]], named)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column 'n' is 1 in .*n=2.a\.parquet, whose folder says '2'"):
+        find(tmp_path / "other")
 
 
 TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.run_end_encoded(pa.int32(), pa.string())]

@@ -134,6 +134,7 @@ NO_TEXT: list[tuple[str, str | bytes, str]] = [
     ("a.csv", "source,target\nRom,Köln\n".encode("latin-1"), ", line 2: bytes that are not UTF-8"),
     ("a.csv", "source,target\n".encode("utf-16"), ": text in UTF-16\nHint: save the file as UTF-8"),
     ("a.txt", ZIP, ": a zip archive\nHint: unpack it first"),
+    *((name, "<!DOCTYPE html>\n<body>404</body>", ": a page of HTML\n") for name in ("a.txt", "a.csv", "a.gr")),
     ("a.xlsx", ZIP, ": a workbook, not a table of text\nHint: save its sheet as CSV, in UTF-8"),
     ("a.txt", f"# note\n{ROWS}7654 oops\n{ROWS}", ", line 7656: not a whole number in column 2"),
     (

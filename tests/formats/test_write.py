@@ -19,14 +19,18 @@ from dfmst.formats.atomic import atomic_directory
 from tests.support.lanes import examples
 
 TABLE = pa.table({"source": [1, 2**53 + 1], "target": [2, 3], "weight": [0.1, -1e300]})
+MARKED = pa.table(
+    {"#note": ["%", ""], "source": ["NA", "1"], "target": ["1", "#2"]}
+)  # comments and nulls but for quotes
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=5)
 rows = st.lists(st.tuples(names, names, st.floats(allow_nan=False), st.none() | names), min_size=1, max_size=20)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows", "feather", "csv", "tsv"])
 def test_round_trip(tmp_path: Path, suffix: str) -> None:
-    write_edges(TABLE, tmp_path / f"e.{suffix}")
-    assert read_edges(tmp_path / f"e.{suffix}") == TABLE
+    for table in (TABLE, MARKED):
+        write_edges(table, tmp_path / f"e.{suffix}")
+        assert read_edges(tmp_path / f"e.{suffix}") == table
     assert [path.name for path in tmp_path.iterdir()] == [f"e.{suffix}"]
 
 

@@ -169,6 +169,12 @@ def test_wrong_matrices():
         "column 'weight' holds float128": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype="g")),
         "ids has 1 missing entries": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=np.ma.masked_equal([0, 1], 1)),
         "holds complex128 values": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype=complex)),
+        "the 1 entries below the diagonal are not the 0 above it": lambda: dfmst.from_sparse(
+            sparse.coo_array([[0, 0], [5.0, 0]]), symmetric=True
+        ),
+        "the 1 entries below the diagonal are not the 1 above it": lambda: dfmst.from_sparse(
+            sparse.coo_array([[0, 1], [2, 0]]), symmetric=True
+        ),
         "shape is": lambda: dfmst.to_sparse(table([(0, 1, 1)]), (2, 3)),
         "entries are numbers of 64 bits": lambda: dfmst.to_sparse(
             pd.DataFrame({"source": [0], "target": [1], "weight": [2**70]})

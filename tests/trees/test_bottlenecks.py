@@ -60,7 +60,13 @@ def test_pairs_of_any_kind():
     frame = pd.DataFrame(pairs, columns=["from", "to"], index=["p", "q"])
     assert dfmst.bottlenecks(ROADS, frame).equals(expected.set_axis(["p", "q"]))
     wide = frame.rename(columns={"from": "source", "to": "target"}).assign(more=0)
-    for same in (np.array(pairs), wide.reset_index(drop=True), pl.DataFrame(pairs, orient="row", schema=["x", "y"])):
+    swapped = pd.DataFrame({"stop": [1, 2], "start": [4, 4]})
+    for same in (
+        np.array(pairs),
+        wide.reset_index(drop=True),
+        swapped,
+        pl.DataFrame(pairs, orient="row", schema=["x", "y"]),
+    ):
         assert dfmst.bottlenecks(ROADS, same).equals(expected)
     forest = dfmst.minimum_spanning_forest(ROADS).reset_index(drop=True)
     assert dfmst.bottlenecks(forest, pairs).equals(expected)

@@ -164,6 +164,7 @@ def test_a_deep_tree():
         ({"left": [0, 0, 4]}, None, "a cluster is merged twice"),
         ({"left": [0.5, 2, 4]}, None, "column 'left' holds"),
         ({"left": [-1, 2, 4]}, None, "the merges are not those of a dendrogram of 4 vertices"),
+        ({"source": 1, "target": 2}, None, "of a dendrogram, and ends 'source' and 'target'"),
     ],
 )
 def test_bad_dendrograms(merges: dict[str, Any], names, message):

@@ -204,7 +204,7 @@ def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], columns: E
     same_folders = all(path.as_posix().endswith(name) for path, name in files)
     written = [name for name in source.schema.names if name in own or not same_folders]
     read = [name for name in source.schema.names if name in {*written, *columns.read_names}]
-    unlike = any(not file.schema.equals(source.schema) for file in source.files)
+    unlike = any(source.constants.values()) or any(not file.schema.equals(source.schema) for file in source.files)
     edges: list[Any] = []
     gathered: list[Any] = []
     for file in source.files:

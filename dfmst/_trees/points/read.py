@@ -246,6 +246,10 @@ def _column_names(view: View, columns: Columns | None, ids: list[object]) -> lis
     names = [name for name in known if name not in ids] if columns is None else columns
     names = list(names) if isinstance(names, (list, tuple)) else [names]
     places = frozenset(known)
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            hint = "name a column for each axis"
+            raise InvalidEdgesError(f"column {name!r} is named twice", hint, option=("columns=", "-c"))
     for name in [*ids, *names]:
         check_column_name("column", name)
         if name not in places:
