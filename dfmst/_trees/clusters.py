@@ -15,9 +15,8 @@ from dfmst._common.arguments import real_number
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Scalar, Vertices
 from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
-from dfmst._trees.constrained import constrained
 from dfmst._trees.cut import Thresholds, cut, in_type
-from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.ordered import OrderedForest, constrained, order_forest
 from dfmst._trees.relabel import with_old_names
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
