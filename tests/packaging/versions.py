@@ -1,8 +1,8 @@
 """Run tests with other versions of all dependencies than the environment that runs this.
 
 `lowest`: the lowest versions that pyproject.toml allows, on the oldest Python, and tests of frames and files. `newest`:
-the newest versions that have wheels, on the newest Python, and all fast tests. Python is taken from the machine, if it
-has that one. dfmst is copied from the environment that runs this: one build serves every Python.
+the newest versions that have wheels, on the newest Python, and the fast tests that depend on them. Python is taken from
+the machine, if it has that one. dfmst is copied from the environment that runs this: one build serves every Python.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ TESTS = (
     "tests/drive/stream/test_rows.py",
     "tests/drive/test_one_forest.py",
 )
+#: Folders whose tests `newest` leaves out. They launch kernels from NumPy's columns, or run code for GPUs on stand-ins,
+#: or look at benchmarks and pages of this repository: no version of Python or of a dependency decides on them.
+WITHOUT = ("bench", "cuda", "docs", "engines/kernels", "engines/primitives", "ptx")
+#: Of the extra `test`: tools and compilers, which those tests and the checks use.
+TOOLS = re.compile(r"import-linter|mypy|nvidia|ruff|.*-stubs|pytest-cov")
 BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<version>[\w.]+)")
 
 
@@ -68,7 +73,9 @@ class Environment:
 
     def pytest(self, *options: str, capture: bool = False) -> subprocess.CompletedProcess[str]:
         """Run tests; a caller's options do not reach them."""
-        variables = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+        # Of a new environment each process would compile all that it imports, if none of them might write bytecode.
+        left_out = ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE")
+        variables = {name: value for name, value in os.environ.items() if name not in left_out}
         run = [self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
         return subprocess.run(run, cwd=ROOT, env=variables, check=False, text=True, capture_output=capture)
 
@@ -121,20 +128,23 @@ def lowest(folder: str) -> int:
 
 
 def newest(folder: str) -> int:
-    """Run all fast tests with the newest versions."""
+    """Run the fast tests that depend on versions with the newest ones."""
     start, environment = time.monotonic(), Environment(newest_python(), folder)
-    wanted = ["--only-binary", ":all:", *requirements("dask", "docs", "networkx", "sklearn", "test")]
+    entries = [entry for entry in requirements("dask", "networkx", "sklearn", "test") if not TOOLS.match(entry)]
+    wanted = ["--only-binary", ":all:", *entries]
     left_out = environment.install(*wanted, check=False) and [
         f"{entry}: {error.strip().splitlines()[-1]}"
-        for entry in wanted[2:]
+        for entry in entries
         if (error := environment.install(*wanted[:2], entry, check=False))
     ]
     environment.copy_dfmst()
     subprocess.run([environment.python, "-VV"], check=True)
     subprocess.run([environment.python, "-m", "pip", "list", "--format", "freeze"], check=True)
-    files = re.findall(r"^ERROR (\S+)", environment.pytest("--co", capture=True).stdout, re.M) if left_out else []
+    options = [f"--ignore=tests/{folder}" for folder in WITHOUT]
+    listed = environment.pytest("--co", *options, capture=True).stdout if left_out else ""
+    files = re.findall(r"^ERROR (\S+)", listed, re.M)
     print(f"installed in {time.monotonic() - start:.0f} s", *left_out, *files, sep="\nleft out: ", flush=True)
-    options = [f"--ignore={file}" for file in files]
+    options += [f"--ignore={file}" for file in files]
     return environment.pytest("-n", "auto", "--dist", "worksteal", *options).returncode
 
 
