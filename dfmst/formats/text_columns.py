@@ -171,21 +171,41 @@ def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.
 
 
 def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) -> None:
-    """Raise if vertices are read as text although a column of them holds only numbers: 1 and 1.0 would be two."""
+    """Raise if vertices are read as text although a column of them holds only numbers: 1 and 1.0 would be two.
+
+    So would 4 and #4 in a row that may be a comment.
+    """
     unclear = {at for at, _, field in layout.named if field.end_point and field.type == pa.string()}
     suspects: dict[int, FormatError] = {}
+    plain, marked = False, None  # whether the first column has numbers, and the error for one with a mark
     for block in blocks() if unclear else ():
         for at in sorted(unclear):
             column = _words(layout.tidied(block), layout, {at: layout.fields[at]})[at]
             words = [word for word in column.unique().to_pylist() if word and word != layout.missing]
-            if not all(map(is_number, words)):
-                unclear.discard(at)
+            numbers = [word for word in words if is_number(word)]
+            plain = plain or (at == 0 and bool(numbers))
+            if len(numbers) < len(words):
+                others = set(words).difference(numbers)
+                if at > 0 or not all(word[0] in "#%" and is_number(word[1:].strip()) for word in others):
+                    unclear.discard(at)
+                marked = marked or (_mark(block, layout) if at in unclear else None)
             elif at not in suspects and not all(map(is_whole, words)):
                 suspects[at] = _refusal(block, layout, at)
         if not unclear:
             return
     for at in sorted(unclear & suspects.keys()):
         raise suspects[at]
+    if 0 in unclear and plain and marked is not None:
+        raise marked
+
+
+def _mark(block: Block, layout: Layout) -> FormatError | None:
+    """Build the error for the first row that begins with a mark, without quotes."""
+    for line, words in split_rows(block, layout):
+        if words[0][:1] in ("#", "%") and not isinstance(words[0], Quoted):
+            hint = f"remove the line, or keep the ids as text with text=[{layout.fields[0].name!r}]"
+            return block.file.problem("a comment, or a row whose first value begins with a mark", line, hint)
+    return None
 
 
 def _refusal(block: Block, layout: Layout, at: int) -> FormatError:

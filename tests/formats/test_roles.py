@@ -83,6 +83,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     # Names
     ("# x, y\n#from,to\n1,2\n", {}, {"source": [1], "target": [2]}),
     ('"#1",2\n#2,3\n', {}, {"source": ["#1", "#2"], "target": ["2", "3"]}),
+    ('a,b\n1,2\n"#2",3\n', {"source": "a", "target": "b"}, {"a": ["1", "#2"], "b": ["2", "3"]}),
     ("# x\n2019,2020\na,b\n", {"by": "2019"}, {"2019": ["a"], "2020": ["b"]}),
     ("email\nann@x\n", {"by": "email"}, {"email": ["ann@x"]}),
 ]
@@ -114,6 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a,b,km,n\n1,2,LH1,5\n", KM, "'km' must hold numbers, and holds 'LH1'\nHint: name a column of numbers, for"),
     ("a,b,km\n1,2,3\n2,3,far\n", KM, "line 3: not a number in column 3 (km), 'far'"),
     ("#1,#2,5\n#2,#3,6\n4,5,6\n", {}, "line 1: a comment, or a row whose first value begins with a mark: '#1,#2,5'"),
+    ("from,to\n1,2\n# 2,3\n4,5\n", {}, "line 3: a comment, or a row whose first value begins with a mark: '# 2,3'"),
     ("a,b\n1.0,2\nNA,3\n", ENDS, "column 1 (a) holds numbers that are not whole, '1.0'"),
     ("src,dst,cost,tag\n1,2,3,x\n", {"source": "source", "target": "target", "weight": "weight"}, "target='dst'"),
     ("a,b,tag\n1,2,x\n", {**ENDS, "weight": "weight"}, "Hint: name your columns with source=, target= and weight="),

@@ -14,17 +14,19 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.progress import showing
 from dfmst._common.types import Array, Columns, Frame, PathName
-from dfmst._drive.stream.batches import Locators
+from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.deliver import Delivered
 from dfmst._drive.stream.encode_rows import WeightTypes, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.job import Job, memory_of, opened_job
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
-from dfmst._drive.stream.sources import EdgeSource, open_parquet
+from dfmst._drive.stream.sources import EdgeSource, open_parquet, other_rows
 from dfmst._edges.encode import Encoder
+from dfmst._edges.frames import open_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
+from dfmst._edges.view import View
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import Budget
@@ -78,7 +80,23 @@ class StreamRows(Delivered, ForestRows):
 
     def _rows(self) -> Any:
         frame = self.source.gather(Locators(self.folded.rows))
-        return gather_rows(self.source, self.folded, self.job) if frame is None else frame
+        if frame is None:
+            return gather_rows(self.source, self.folded, self.job)
+        self._check_same(open_frame(frame))
+        return frame
+
+    def _check_same(self, view: View) -> None:
+        """Raise if the second pass over frames gave other rows than the first, as a query without an order may do."""
+        engine, begin = host_engine(self.job.engine), 0
+        for rows in read_pieces(self.folded.rows) if not view.on_device else ():
+            end = begin + len(rows.source)
+            batch = Batch(view.part(begin, end), begin, "the second pass", begin)
+            checked = read_batch(engine, self.job.columns, batch, WeightTypes(self.folded.weight_types))
+            ends = self.folded.encoder.encode(checked.ids)
+            pairs = zip((*ends, checked.weights.values), (rows.source, rows.target, rows.weight), strict=True)
+            if not all(np.array_equal(again, first) for again, first in pairs):
+                raise other_rows(self.source, "other")
+            begin = end
 
 
 def find_rows(edges: Frame, request: Request) -> StreamRows:

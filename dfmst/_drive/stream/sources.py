@@ -199,12 +199,15 @@ class FrameSource(EdgeSource):
 
     def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
         """Return the rows as one frame with one more column, of integers, and facts about it under a key."""
-        named = []
+        named, total = [], 0
         for number, first, view in self.views():
+            total = first + len(view)
             rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
             named.append((self.called(number), view if rows is None else view.rows(self._engine, rows)))
         if not named:
             self._raise_empty()
+        if total != len(values):
+            raise other_rows(self, "fewer" if total < len(values) else "more")
         whole = named[0][1].of(stack_frames(named))
         values = values if kept is None else values[kept]
         return whole.with_column(name, values.astype(np.int64), key, facts)
@@ -217,8 +220,7 @@ class FrameSource(EdgeSource):
             if locators.any_below(end):
                 yield number, view.rows(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
         if locators.taken != len(locators):
-            message = f"the second pass over {self.argument} gave fewer rows than the first"
-            raise InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
+            raise other_rows(self, "fewer")
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
@@ -239,6 +241,11 @@ class FrameSource(EdgeSource):
 
     def _raise_empty(self) -> NoReturn:
         raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
+
+
+def other_rows(source: EdgeSource, which: str) -> InvalidEdgesError:
+    message = f"the second pass over {getattr(source, 'argument', 'edges')} gave {which} rows than the first"
+    return InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
 
 
 def input_names(edges: object, opened_by: Access | None = None) -> list[Path]:

@@ -147,9 +147,14 @@ def test_a_function_that_returns_an_iterator():
 def test_sources_that_cannot_be_read_twice():
     with pytest.raises(UnsupportedFrameError, match="can be read only once"):
         dfmst.stream.minimum_spanning_forest(iter([edges(3, 3)]))
-    passes = iter([[edges(30, 100)], [edges(30, 10)]])
-    with pytest.raises(InvalidEdgesError, match="fewer rows than the first"):
-        dfmst.stream.minimum_spanning_forest(lambda: next(passes))
+    table = edges(30, 100)
+    for again, which in ((table[:10], "fewer"), (table.take([*range(99, -1, -1)]), "other")):
+        passes = iter([[table], [again]])
+        with pytest.raises(InvalidEdgesError, match=f"{which} rows than the first"):
+            dfmst.stream.minimum_spanning_forest(lambda passes=passes: next(passes))
+    passes = iter([[table], [table, table]])
+    with pytest.raises(InvalidEdgesError, match="the second pass over table gave more rows than the first"):
+        dfmst.stream.linked_rows(lambda: next(passes), "source", keep="first")
 
 
 def _some_groups(dataset):
