@@ -83,6 +83,13 @@ def pytest_configure(config: pytest.Config) -> None:
         use_fast_lane()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a slow test where only those run: to import all takes seconds in each process."""
+    if config.option.markexpr != "slow" or not collection_path.name.startswith("test_"):
+        return None
+    return True if "mark.slow" not in collection_path.read_text(encoding="utf-8") else None
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Do not look for garbage among fifteen thousand tests, neither while they are collected nor while they run."""
