@@ -44,10 +44,7 @@ def test_unweighted(dfmst, roads, rows, picked):
         (["--unweighted", "-w", "weight"], "--unweighted and --weight cannot be combined."),
         (["--unweighted", "--maximum"], "--unweighted and --maximum cannot be combined."),
         (["--strategy", "merge"], "--strategy is for a cluster: give --workers, --scheduler or --gpus, too."),
-        (
-            ["-o", "-", "--json"],
-            "--json and -o - both write to standard output; name a file with -o, or leave it out.",
-        ),
+        (["-o", "-", "--json"], "--json and -o - both write to standard output; name a file with -o, or leave it out."),
     ],
 )
 def test_options_that_exclude_each_other(dfmst, roads, options, message):

@@ -87,11 +87,7 @@ def test_a_process_that_goes_on_keeps_pandas(roads):
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (ValueError("strange\nand more"), "ValueError: strange"),
-        (RuntimeError(), "RuntimeError"),
-    ],
+    ("error", "message"), [(ValueError("strange\nand more"), "ValueError: strange"), (RuntimeError(), "RuntimeError")]
 )
 def test_surprise(dfmst, roads, broken, error, message):
     broken(error)
@@ -106,10 +102,7 @@ def test_surprise(dfmst, roads, broken, error, message):
     [
         (OSError(errno.ENOSPC, "No space left on device"), "no space left on device"),
         (OSError(errno.EIO, "Input/output error", "roads.parquet"), "roads.parquet: input/output error"),
-        (
-            MemoryError(),
-            "out of memory\nHint: leave out columns that you do not need, or use a larger machine",
-        ),
+        (MemoryError(), "out of memory\nHint: leave out columns that you do not need, or use a larger machine"),
     ],
 )
 def test_failure_of_the_machine(dfmst, roads, broken, error, words):

@@ -108,19 +108,9 @@ def test_a_page_runs_by_itself(page: Path, tmp_path: Path, request: pytest.Fixtu
 def test_a_page_imports_and_assigns_what_it_uses(page: Path) -> None:
     """Also in blocks that are left out."""
     text = "".join(text for _, language, text in blocks(page) if language == "python")
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "ruff",
-        "check",
-        "--isolated",
-        "--select",
-        "F821",
-        "--output-format",
-        "concise",
-    ]
-    done = subprocess.run([*command, "-"], input=text, capture_output=True, encoding="utf-8", check=False)
+    command = [sys.executable, "-P", "-m", "ruff", "check", "--isolated", "--select", "F821"]
+    command += ["--output-format", "concise", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

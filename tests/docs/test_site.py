@@ -31,20 +31,8 @@ def test_the_site(tmp_path):
 def built(folder: Path) -> Path:
     for package in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser"):
         pytest.importorskip(package, reason=f"needs the extra docs ({package})")
-    command: list[str | Path] = [
-        sys.executable,
-        "-P",
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-b",
-        "html",
-        DOCS,
-        folder,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    command = [sys.executable, "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"]
+    done = subprocess.run([*command, DOCS, folder], capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     return folder
 

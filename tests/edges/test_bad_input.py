@@ -156,11 +156,7 @@ def test_float_ids() -> None:
 
 @pytest.mark.parametrize(
     ("weight", "kind"),
-    [
-        ([1j, 2j, 3j], "complex128"),
-        (["a", "b", "c"], "large_string"),
-        ([[1], [2], [3]], "list<item: int64>"),
-    ],
+    [([1j, 2j, 3j], "complex128"), (["a", "b", "c"], "large_string"), ([[1], [2], [3]], "list<item: int64>")],
 )
 def test_weights_without_an_order_or_a_sum(weight: Any, kind: str) -> None:
     known = "integers, floats, decimals, booleans, durations, dates or times"

@@ -101,10 +101,7 @@ def test_a_bound_as_a_numpy_integer() -> None:
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (
-            [Decimal("Infinity"), Decimal(1), Decimal(2)],
-            "holds values of type Decimal, which no type of Arrow",
-        ),
+        ([Decimal("Infinity"), Decimal(1), Decimal(2)], "holds values of type Decimal, which no type of Arrow"),
         ([1, "a", None], "mixes values of types int, str, which"),
         ([pd.Period("2024"), None, None], "values"),
         (np.array([1j, 2, 3]), "column 'weight' holds complex128 values"),

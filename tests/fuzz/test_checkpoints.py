@@ -164,8 +164,7 @@ def compute_here(forest: Any) -> pd.DataFrame:
 
 
 def test_clusters(
-    fuzz: Callable[[Callable[[], None]], None],
-    clusters: list[tuple[Callable[[], Any], Path, Any, Files]],
+    fuzz: Callable[[Callable[[], None]], None], clusters: list[tuple[Callable[[], Any], Path, Any, Files]]
 ) -> None:
     others = [files for *_, files in clusters]
 

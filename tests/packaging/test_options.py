@@ -70,14 +70,8 @@ def test_a_signature_shows_options_with_types_and_defaults(function: Any) -> Non
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (
-            lambda **bad: dfmst.minimum_spanning_forest(ROADS, **bad),
-            "minimum_spanning_forest()",
-        ),
-        (
-            lambda **bad: dfmst.maximum_spanning_forest(ROADS, **bad),
-            "maximum_spanning_forest()",
-        ),
+        (lambda **bad: dfmst.minimum_spanning_forest(ROADS, **bad), "minimum_spanning_forest()"),
+        (lambda **bad: dfmst.maximum_spanning_forest(ROADS, **bad), "maximum_spanning_forest()"),
         (lambda **bad: dfmst.stream.fold([pa.table(ROADS)], **bad), "fold()"),
         (lambda **bad: dfmst.dask.spanning_forest(ROADS, **bad), "spanning_forest()"),
     ],

@@ -136,11 +136,7 @@ def test_what_a_certificate_says():
         ({"built": True}, {"keep": "built"}, "the rows to keep (column 'built') form cycles: 1 of them close one, in"),
         ({}, {"keep": "built", "drop": "built"}, "1 rows are to be kept by column 'built' and dropped by 'built'"),
         ({"built": [[1], [2], [1]]}, {"by": "built"}, "by which rows cannot be grouped"),
-        (
-            {"built": np.ones(3, np.longdouble)},
-            {"by": "built"},
-            "column 'built' holds float128 values, which Arrow",
-        ),
+        ({"built": np.ones(3, np.longdouble)}, {"by": "built"}, "column 'built' holds float128 values, which Arrow"),
         ({"built": pd.Series([2**70, 0, 0], dtype=object)}, {"keep": "built"}, "keep and drop take booleans"),
     ],
 )

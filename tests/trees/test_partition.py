@@ -233,11 +233,7 @@ def test_frames_of_vertices():
         ),
         ({"balance": {"p": 1}}, dfmst.InvalidEdgesError, "rows end in vertices that vertices= does not list"),
         ({"balance": "men", "vertices": PEOPLE}, dfmst.ColumnNotFoundError, "'men'"),
-        (
-            {"balance": dict.fromkeys("pqrsxy", 1), "tolerance": 0.2, "n": 5},
-            dfmst.InvalidEdgesError,
-            "no cuts",
-        ),
+        ({"balance": dict.fromkeys("pqrsxy", 1), "tolerance": 0.2, "n": 5}, dfmst.InvalidEdgesError, "no cuts"),
         ({"balance": {"p": 1}, "vertices": PEOPLE}, ValueError, "balance is a mapping, which lists all vertices"),
         ({"balance": dict.fromkeys("pqrsxy", "1")}, dfmst.InvalidEdgesError, "values, not numbers"),
         ({"objective": "even"}, ValueError, "objective must be 'balance' or 'homogeneous', not 'even'"),

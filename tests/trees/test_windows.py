@@ -222,12 +222,7 @@ DATES = pd.to_datetime(["2026-03-01", "2026-03-02", "2026-03-03"])
     ("times", "width", "step", "begins"),
     [
         (DATES, "2D", pd.Timedelta("1D"), [pd.Timestamp(2026, 3, 1), pd.Timestamp(2026, 3, 2)]),
-        (
-            DATES.tz_localize("Europe/Berlin"),
-            dt.timedelta(3),
-            "1W",
-            [pd.Timestamp("2026-02-26", tz="UTC")],
-        ),
+        (DATES.tz_localize("Europe/Berlin"), dt.timedelta(3), "1W", [pd.Timestamp("2026-02-26", tz="UTC")]),
         (DATES.date, "2D", np.timedelta64(1, "D"), [dt.date(2026, 3, 1), dt.date(2026, 3, 2)]),
         (DATES - DATES[0], "1d 12h", "1D", [pd.Timedelta(0), pd.Timedelta("1D")]),
         ([0.25, 0.5, 1.5], 1.0, 0.5, [0.0, 0.5, 1.0]),

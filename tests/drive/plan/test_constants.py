@@ -17,13 +17,7 @@ import dfmst
 from dfmst._drive.cluster.groups import Group, fold
 from dfmst._drive.cluster.shuffle import solve_slice
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
-from dfmst._drive.cluster.shuffle_numbering import (
-    all_statistics,
-    group_statistics,
-    number_group,
-    number_ids,
-    split_ids,
-)
+from dfmst._drive.cluster.shuffle_numbering import all_statistics, group_statistics, number_group, number_ids, split_ids
 from dfmst._drive.plan import formulas
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine

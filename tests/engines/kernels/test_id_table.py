@@ -8,15 +8,7 @@ from hypothesis import given, strategies as st
 
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives import id_table
-from dfmst._engines.primitives.id_table import (
-    PROCESS_KEYS,
-    UNKNOWN,
-    HashKeys,
-    IdTable,
-    IdWords,
-    hash_texts,
-    number_few,
-)
+from dfmst._engines.primitives.id_table import PROCESS_KEYS, UNKNOWN, HashKeys, IdTable, IdWords, hash_texts, number_few
 from tests.support.lanes import examples
 
 INTEGERS = st.integers(0, 2**64 - 1) | st.integers(0, 50) | st.integers(2**64 - 50, 2**64 - 1)

@@ -32,12 +32,7 @@ def elapsed(begin: Event, end: Event) -> float:
     return 1e3 * (end.moment - begin.moment)
 
 
-PROPERTIES = {
-    "name": b"NVIDIA Standin 1",
-    "multiProcessorCount": 1,
-    "totalGlobalMem": 1 << 34,
-    "l2CacheSize": 1 << 20,
-}
+PROPERTIES = {"name": b"NVIDIA Standin 1", "multiProcessorCount": 1, "totalGlobalMem": 1 << 34, "l2CacheSize": 1 << 20}
 
 
 def import_tests() -> None:

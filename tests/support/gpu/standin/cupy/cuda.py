@@ -8,13 +8,7 @@ from types import SimpleNamespace
 
 from tests.support.gpu.standin.cupy import memory as pools, placement
 from tests.support.gpu.standin.cupy.device import MEMORY, OutOfMemoryError, traffic
-from tests.support.gpu.standin.cupy.memory import (
-    MemoryPool,
-    free,
-    get_allocator,
-    set_allocator,
-    using_allocator,
-)
+from tests.support.gpu.standin.cupy.memory import MemoryPool, free, get_allocator, set_allocator, using_allocator
 from tests.support.gpu.standin.cupy.placement import Device, capability, cooperative, granted
 from tests.support.gpu.standin.cupy.streams import Event, Stream, get_current_stream, waits
 
@@ -138,8 +132,7 @@ def occupancyMaxActiveBlocksPerMultiprocessor(func: int, blockSize: int, dynamic
 
 
 driver = SimpleNamespace(
-    CUDADriverError=CUDADriverError,
-    occupancyMaxActiveBlocksPerMultiprocessor=occupancyMaxActiveBlocksPerMultiprocessor,
+    CUDADriverError=CUDADriverError, occupancyMaxActiveBlocksPerMultiprocessor=occupancyMaxActiveBlocksPerMultiprocessor
 )
 compiler = SimpleNamespace(CompileException=CompileException)
 memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)

@@ -19,10 +19,7 @@ class PoolMemoryResource:
     """A pool over it."""
 
     def __init__(
-        self,
-        upstream: object = None,
-        initial_pool_size: int | None = None,
-        maximum_pool_size: int | None = None,
+        self, upstream: object = None, initial_pool_size: int | None = None, maximum_pool_size: int | None = None
     ) -> None:
         self.upstream_mr = upstream
         self._size = initial_pool_size or 0
