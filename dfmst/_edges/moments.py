@@ -93,7 +93,9 @@ class Moments:
             return self._number(argument, value)
         plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
         try:
-            if (tick := ticks(pa.array([plain]).cast(self.kind))[0][0]).is_valid:
+            moment = pa.array([plain])
+            zones = [kind.tz is None for kind in (moment.type, self.kind) if pa.types.is_timestamp(kind)]
+            if len(set(zones)) < 2 and (tick := ticks(moment.cast(self.kind))[0][0]).is_valid:
                 return tick.as_py()
             raise ValueError
         except (pa.ArrowException, TypeError, ValueError) as error:

@@ -261,6 +261,16 @@ def test_a_start():
         (DATES.date, {"width": "1D", "step": "1h"}, "step is '1h', and column 't' holds whole days"),
         ([1, 2, 3], {"width": "1D", "step": 1}, "width is '1D', a span of time, and column 't' holds int64 numbers"),
         (DATES, {"width": "1D", "step": "1D", "start": "soon"}, "start is 'soon', and column 't' holds"),
+        (
+            DATES,
+            {"width": "1D", "step": "1D", "start": pd.Timestamp(0, tz="Asia/Tokyo")},
+            "holds timestamp.* values; pass",
+        ),
+        (
+            DATES.tz_localize("UTC"),
+            {"width": "1D", "step": "1D", "start": pd.Timestamp(0)},
+            "holds timestamp.* values; pass",
+        ),
         ([None, "x", "y"], {"width": 1, "step": 1}, "column 't' holds .*string values, not times"),
         (np.array([1, 2, 2**63], np.uint64), {"width": 1, "step": 1}, "column 't' holds integers beyond 2.63"),
         ([1, None, 3], {"width": 1, "step": 1}, "column 't' has 1 nulls, the first in row 1"),

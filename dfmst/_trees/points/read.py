@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from types import ModuleType
@@ -32,6 +34,9 @@ from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 
 _FARTHEST = 1e150  # the square of a difference is still a number
 _NO_PAIRS = "for other values pass the columns in another order"
+_NAME_BOTH = "name the coordinates with columns=, and the points with ids="
+#: Whether a column may name points by its name; pandas writes its index without one.
+_LIKE_ID = re.compile(r"(?:.*[_ .])?(?:id|fid|gid|uuid|index)|vertex|column_1|unnamed: \d+", re.IGNORECASE).fullmatch
 _MATRIX = 3  # points from which a symmetric matrix of zero diagonal is one of distances
 
 
@@ -83,6 +88,12 @@ def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     for name in named:
         check_column_name("ids", name)
     names = _column_names(view, geometry_name(view.native) if columns is None else columns, named)
+    unclear = next((name for name in names if _LIKE_ID(str(name))), None) if columns is None else None
+    if unclear is not None:
+        message = f"column {unclear!r} may name the points, or be a coordinate"
+        raise InvalidEdgesError(
+            message, _NAME_BOTH, option=("columns=, and the points with ids=", "-c, and the points with --id")
+        )
     if not names:
         hint = "name their columns with columns="
         raise InvalidEdgesError("the points have no coordinates", hint, option=("columns=", "-c"))
@@ -246,14 +257,13 @@ def _column_names(view: View, columns: Columns | None, ids: list[object]) -> lis
     names = [name for name in known if name not in ids] if columns is None else columns
     names = list(names) if isinstance(names, (list, tuple)) else [names]
     places = frozenset(known)
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            hint = "name a column for each axis"
-            raise InvalidEdgesError(f"column {name!r} is named twice", hint, option=("columns=", "-c"))
     for name in [*ids, *names]:
         check_column_name("column", name)
         if name not in places:
-            raise missing_column(name, known, "name the coordinates with columns=, and the points with ids=")
+            raise missing_column(name, known, _NAME_BOTH)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InvalidEdgesError(f"column {twice!r} is named twice", "name a column for each axis")
     return names
 
 

@@ -225,6 +225,8 @@ def test_few_points():
         ),
         (TOWNS.assign(x=1e151), {"columns": "x"}, "column 'x' holds coordinates beyond 1e150"),
         (TOWNS, {"columns": []}, "the points have no coordinates"),
+        (TOWNS, {"columns": ["x", "y", "x"]}, "column 'x' is named twice"),
+        (TOWNS[["x", "y"]].assign(town_id=4), {}, "column 'town_id' may name the points, or be a coordinate"),
         (
             np.array([[0.0, 1], [np.nan, 2]]),
             {},
