@@ -76,7 +76,8 @@ class FrameView:
             # Not through Narwhals, which takes ten times as long for a short column.
             stored = stored_column(native, name)
             return pandas_column(name, native[name]) if stored is None else stored
-        if isinstance(native, _ARROW) and type(name) is str and native.schema.get_field_index(name) >= 0:
+        plain = type(name) is str and name.isprintable()  # Arrow looks up no halves of surrogates
+        if plain and isinstance(native, _ARROW) and native.schema.get_field_index(name) >= 0:
             return native.column(name)
         if is_plain_polars(native) and type(name) is str:
             series = native.get_column(name, default=None)
