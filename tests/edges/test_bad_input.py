@@ -75,10 +75,13 @@ def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) 
         (np.eye(2), "dfmst.from_matrix(edges)"),
         ("roads.csv", "dfmst.read_edges('roads.csv')"),
         (["s3://lake/a"], "dfmst.stream.minimum_spanning_forest(['s3://lake/a'])"),
+        (np.zeros((2, 3)), ""),
+        *((thing, "") for thing in (None, 3, [1, 2], pl.Series([1]), pa.chunked_array([[1]]), pd.Series([1]))),
     ],
 )
 def test_other_objects_are_made_tables(edges: Any, hint: str) -> None:
-    with pytest.raises(dfmst.UnsupportedFrameError, match=re.escape(hint)):
+    message = f"edges is a {type(edges).__name__}, not a frame that dfmst reads\nHint: "
+    with pytest.raises(dfmst.UnsupportedFrameError, match=f"^{re.escape(message)}.*{re.escape(hint)}"):
         dfmst.minimum_spanning_forest(edges)
 
 
@@ -209,16 +212,6 @@ def test_duplicate_column_names() -> None:
     table = pa.table([pa.array([0])] * 3, names=["source", "target", "target"])
     with pytest.raises(dfmst.InvalidEdgesError, match="2 columns named 'target'"):
         dfmst.minimum_spanning_forest(table)
-
-
-SERIES = pl.Series([1, 2]), pa.chunked_array([[1, 2]]), pd.Series([1, 2])
-
-
-@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"source": [1]}, np.zeros((2, 3)), "edges.parquet", *SERIES])
-def test_what_is_not_a_frame(thing: Any) -> None:
-    message = f"edges is a {type(thing).__name__}, not a frame that dfmst reads\nHint: "
-    with pytest.raises(dfmst.UnsupportedFrameError, match=f"^{re.escape(message)}"):
-        dfmst.minimum_spanning_forest(thing)
 
 
 def test_options() -> None:
