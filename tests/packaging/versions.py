@@ -51,12 +51,13 @@ class Environment:
 
     def __init__(self, python: str, folder: str) -> None:
         self.folder, self.python = folder, str(Path(folder) / "venv" / "bin" / "python")
-        subprocess.run([python, "-m", "venv", Path(folder) / "venv"], check=True)
+        self.pip = [sys.executable, "-m", "pip", "--python", self.python]  # a pip of its own takes seconds to install
+        subprocess.run([python, "-m", "venv", "--without-pip", Path(folder) / "venv"], check=True)
 
     def install(self, *requirements: str, check: bool = True) -> str:
         """Install packages; return what pip said if it failed and need not succeed."""
-        pip = [self.python, "-m", "pip", "install", "--quiet", "--no-compile", *requirements]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False)
+        install = [*self.pip, "install", "--quiet", "--no-compile", *requirements]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
         if check and done.returncode:
             raise SystemExit(done.stderr)
         return done.stderr if done.returncode else ""
@@ -110,7 +111,7 @@ def newest_python() -> str:
     named = {int(minor) for minor in re.findall(r"Python :: 3\.(\d+)", " ".join(PROJECT["classifiers"]))}
     for minor in sorted(named - set(range(sys.version_info.minor + 1)), reverse=True):
         for path in (folder / f"python3.{minor}" for folder in folders):
-            works = [str(path), "-c", "import ctypes, ensurepip, ssl, venv"]  # a shim of pyenv may stand for nothing
+            works = [str(path), "-c", "import ctypes, ssl, venv"]  # a shim of pyenv may stand for nothing
             if path.is_file() and not subprocess.run(works, capture_output=True, check=False).returncode:
                 return str(path)
     return sys.executable
@@ -139,7 +140,7 @@ def newest(folder: str) -> int:
     ]
     environment.copy_dfmst()
     subprocess.run([environment.python, "-VV"], check=True)
-    subprocess.run([environment.python, "-m", "pip", "list", "--format", "freeze"], check=True)
+    subprocess.run([*environment.pip, "list", "--format", "freeze"], check=True)
     options = [f"--ignore=tests/{folder}" for folder in WITHOUT]
     listed = environment.pytest("--co", *options, capture=True).stdout if left_out else ""
     files = re.findall(r"^ERROR (\S+)", listed, re.M)
