@@ -266,7 +266,8 @@ def with_options(
             if not known.issuperset(named):
                 name = next(name for name in named if name not in known)
                 raise unknown_option(world, function.__name__, name, shown.parameters)
-            named |= {name: yes_or_no(name, named[name]) for name in flags.intersection(named)}
+            for name in flags.intersection(named) if named else ():
+                named[name] = yes_or_no(name, named[name])
             return function(*values, **{**defaults, **named} if defaults else named)
 
         call.__signature__ = shown  # type: ignore[attr-defined]
