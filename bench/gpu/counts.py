@@ -36,7 +36,7 @@ from support.results import BENCH, parser, read, write
 
 sys.path.append(str(BENCH.parent))  # after the installed dfmst: only for the package `tests`
 
-from support.inside import EUCLID, CudaEngine, EdgeTable, Engine, Trace, spanning_pairs
+from support.inside import EUCLID, CudaEngine, EdgeTable, Engine, PointRounds, Trace, constants_of, spanning_pairs
 
 from dfmst.algorithms import FilterBoruvka, filter_boruvka
 from dfmst.generate import erdos_renyi, rmat, road_grid
@@ -164,12 +164,19 @@ def solve(engine: Engine, graph: Columns) -> int:
     return sum(record["rounds"] for record in trace.records)
 
 
-def join(engine: Engine, points: Any) -> int:
-    """Find the spanning tree of points in the same way; how many rounds it took."""
+def join(engine: Engine, points: Any) -> None:
+    """Find the spanning tree of points in the same way."""
     on_device = engine.from_host(points)
     cupy.reset()
     spanning_pairs(engine, on_device, _NEIGHBORS, 0, EUCLID)
-    return sum(launch[0].startswith("first_ways") for launch in cupy.cuda.launches)
+
+
+def meetings_of_points(engine: Engine, points: Any) -> dict[str, int]:
+    """Rounds, which the device alone counts, and how often all threads wait."""
+    rounds = PointRounds(engine, engine.from_host(points), None, _NEIGHBORS, 0, EUCLID)
+    rounds.run()
+    taken, climbs = max(1, int(rounds.words[1])), -(-rounds.tree.depth // constants_of("kd_tree")["CLIMBED"])
+    return {"rounds": taken, "meetings": 5 + climbs + taken * (8 + climbs)}
 
 
 def _calls(rounds: int) -> dict[str, int]:
@@ -214,7 +221,8 @@ def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
 def counted_points() -> dict[str, Any]:
     """The same of the spanning tree of random points in the plane, without an estimate."""
     counts, (whole, small) = Counts(), (np.random.default_rng(1).random((2, count)) for count in (1 << 17, _POINTS))
-    calls = _calls(join(CudaEngine(cupy), whole))
+    join(CudaEngine(cupy), whole)
+    calls = {**_calls(0), **meetings_of_points(CudaEngine(cupy), whole)}
     with real_ptx(Card(observer=counts)) as engine:
         join(engine, small)
     return {"points": whole.shape[1], "calls": calls, "memory": _memory(counts, _POINTS, "point")}

@@ -9,11 +9,12 @@ from dfmst._edges import host_frame
 from dfmst._edges.edge_table import DeferredChecks, EdgeTable
 from dfmst._edges.vertices import IdColumns, unchecked_vertices
 from dfmst._engines import CpuEngine, CudaEngine, Engine, cpu, select_engine
-from dfmst._engines.kernels import kernel_of, kernels
+from dfmst._engines.kernels import constants_of, kernel_of, kernels
 from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKeys
 from dfmst._engines.primitives.kruskal_tree import contracted_merges, merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
+from dfmst._trees.points.rounds import Rounds as PointRounds
 from dfmst._trees.points.spanning import spanning_pairs
 from dfmst._trees.points.tree import EUCLID
 from dfmst.algorithms.base import Trace
@@ -30,8 +31,10 @@ __all__ = [
     "EdgeTable",
     "Engine",
     "HashKeys",
+    "PointRounds",
     "Trace",
     "by_public_names",
+    "constants_of",
     "contracted_merges",
     "cpu",
     "kernel_of",

@@ -275,6 +275,8 @@ class CudaEngine:
             function = function_of(self._cupy, variant, signature).kernel  # loads the code
             if not signature.in_steps:
                 return _Bound(function, types, max(1, self.threads // BLOCK) * _WAVES, {})
+            if not self.in_steps:  # the threads of one block may always wait for each other
+                return _Bound(function, types, 1, {})
             most_blocks = resident_blocks(self._cupy, variant, signature, self._device)
             return _Bound(function, types, most_blocks, {"enable_cooperative_groups": True})
         except faults_of(self.xp) as error:

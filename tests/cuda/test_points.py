@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import dfmst
+from dfmst._engines.cuda import attributes_of, bound_kernels
 from tests.support.gpu.standin import cudf, cupy
 from tests.support.lanes import examples
 
@@ -68,17 +69,30 @@ def test_ties(points, min_samples, k):
 
 
 def test_many_points():
-    """Copies and launches do not grow with the points: a number a round is read, and no column."""
+    """Launches and copies do not grow with the points: all rounds are one launch, and no column is read."""
     rng = np.random.default_rng(0)
     points = np.concatenate([rng.random((3000, 2)), rng.random((3000, 2)) * 0.01 + 3])
     cupy.cuda.launches.clear()
     both(points, "points_forest")
-    rounds = sum(name.startswith("first_ways") for name, *_ in cupy.cuda.launches)
-    assert rounds <= 13  # components at least halve
-    assert len(cupy.traffic.to_host) <= 4 * rounds + 12
+    assert len(cupy.cuda.launches) <= 9
+    assert len(cupy.traffic.to_host) <= 10  # three of them for the comparison
     few = cudf.DataFrame.from_arrow(pa.table({"x": points[::100, 0]}))
     assert dfmst.knn_edges(few, k=50, return_exact=True)[1]
     assert not dfmst.knn_edges(few, k=1, return_exact=True)[1]
+
+
+def test_a_device_without_cooperative_launches_runs_one_block():
+    cupy.cuda.cooperative[0] = False
+    attributes_of.cache_clear()
+    bound_kernels.cache_clear()
+    try:
+        cupy.cuda.launches.clear()
+        both(np.random.default_rng(3).random((900, 2)), "points_forest")
+        assert {threads for name, _, threads, _ in cupy.cuda.launches if name == "span_points"} == {256}
+    finally:
+        cupy.cuda.cooperative[0] = True
+        attributes_of.cache_clear()
+        bound_kernels.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ LONG = "walks_meet or contention or short_paths or of_a_hub or reach_a_vertex or
 SERVING = "algorithms and int32 or generators or certificates or other_ or two_lists or table_of_ids or survey_of"
 SERVING += " or within_warps"
 #: Kernels of the tree of points on a GPU, which test_points.py runs as PTX.
-OF_POINTS = {"bound_leaves", "join_boxes", "morton_codes", "nearest_points", "take_points"}
+OF_POINTS = {"bound_nodes", "morton_codes", "nearest_points"}
 #: Kernels that only the host launches, though CUDA compiles them.
 ON_HOST = {"count_members", "flag_joined", "flag_picked", "leading_bits"}
 #: Tests of single kernels; those of a GPU; those of this folder that run algorithms.

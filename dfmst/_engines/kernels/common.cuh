@@ -169,15 +169,31 @@ FETCHER u32 root(u32* parent, u32 vertex) {
 }
 
 // Joins the sets of two vertices. The smaller root always stays, so that the outcome, the smallest vertex of each set,
-// does not depend on the order.
-DEVICE void join_sets(u32* parent, u32 u, u32 v) {
+// does not depend on the order. Returns the other root, or ~0 if the sets were one.
+DEVICE u32 join_sets(u32* parent, u32 u, u32 v) {
   u32 a = root(parent, u), b = root(parent, v);
   while (a != b) {
     const u32 high = a < b ? b : a, low = a < b ? a : b;
-    if (compare_swap(&parent[high], high, low) == high) return;
+    if (compare_swap(&parent[high], high, low) == high) return high;
     a = root(parent, high);
     b = root(parent, low);
   }
+  return ~0u;
+}
+
+// Pointer jumping in two steps. The first shortens every path; where two walks meet, a late store may leave a vertex
+// below its root. The second writes only its own vertex and walks the short rest, so that it is exact; it returns the root.
+DEVICE void shorten_path(u32* parent, u64 i, u64 length) {
+  if (i + 16 < length) PREFETCH(&parent[load(&parent[i + 16])]);
+  // Three levels without a branch: few vertices are deeper, and branches on depths are hard to predict.
+  const u32 above = load(&parent[load(&parent[i])]);
+  store(&parent[i], load(&parent[above]) == above ? above : root(parent, above));
+}
+DEVICE u32 flatten_path(u32* parent, u64 i) {
+  u32 top = load(&parent[i]);
+  for (u32 above = load(&parent[top]); above != top; above = load(&parent[top])) top = above;
+  store(&parent[i], top);
+  return top;
 }
 
 // Finds those of up to 32 edges whose ends are in two components, and an ancestor of each of their ends; `kept` returns

@@ -211,3 +211,18 @@ DEVICE void walk_points(const PointTree& tree, const f64* point, u64 node, u64 d
                      first_position(tree.length, leaf + 1, tree.depth), limit, take);
       });
 }
+
+enum : u64 {
+  CLIMBED = 4  // levels that a thread climbs before all threads wait for each other
+};
+
+// body(node) for the nodes above a depth, for each one after both of its halves.
+template <typename Body> DEVICE void climb_tree(Team& team, u64 depth, const Body& body) {
+  for (u64 below = depth, top; below; below = top) {
+    top = below > CLIMBED ? below - CLIMBED : 0;
+    team.each(1ull << top, [=](u64 i) {
+      for (u64 at = below; at-- > top;)
+        for (u64 j = i << (at - top); j < (i + 1) << (at - top); ++j) body((1ull << at) + j);
+    });
+  }
+}

@@ -327,47 +327,68 @@ HOST_KERNEL(sure_neighbors, (const f64* column, const u32* order, u64 length, u6
 
 // ---- a tree from sorted codes: its steps are flat where few threads would do most of the work of split_points ---------
 
+DEVICE f64 of_key(u64 key) { return real_of(key >> 63 ? key ^ 1ull << 63 : ~key); }
+
 // Morton codes: the bits of a point's place in a grid of cubes, axis by axis; all axes have the scale of the longest.
-KERNEL(morton_codes, (const f64* column, u64 length, u64 axes, const f64* low, const f64* high, u64* code)) {
-  const u64 used = axes < 63 ? axes : 63, bits = used > 2 ? 63 / used : 31;
-  f64 extent = 0;
-  for (u64 a = 0; a < used; ++a) extent = high[a] - low[a] > extent ? high[a] - low[a] : extent;
-  const f64 cells = (f64)(1ull << bits), most = cells - 1;
-  u64 word = 0;
-  for (u64 bit = bits; bit--;)
+// `bounds` are two words an axis that are 0: the complement of the least coordinate's key, and the key of the largest.
+STEPS(morton_codes, (u32* met, const f64* column, u64 length, u64 axes, u64 bits, u64* bounds, u64* code)) {
+  Team team = TEAM;
+  const u64 used = axes < 63 ? axes : 63, some = team.size() < length ? team.size() : length;
+  team.each(some, [=](u64 i) {
     for (u64 a = 0; a < used; ++a) {
-      const f64 place = extent > 0 ? (column[a * length + i] - low[a]) / extent * cells : 0;
-      word = word << 1 | ((u64)(place < most ? place : most) >> bit & 1);
+      u64 low = 0, high = 0;
+      for (u64 p = i; p < length; p += some) {
+        const u64 key = ordered(column[a * length + p]);
+        low = ~key > low ? ~key : low;
+        high = key > high ? key : high;
+      }
+      raise(&bounds[2 * a], low);
+      raise(&bounds[2 * a + 1], high);
     }
-  code[i] = word;
-} END
+  });
+  team.each(length, [=](u64 i) {
+    f64 extent = 0;
+    for (u64 a = 0; a < used; ++a) {
+      const f64 across = of_key(bounds[2 * a + 1]) - of_key(~bounds[2 * a]);
+      extent = across > extent ? across : extent;
+    }
+    const f64 cells = (f64)(1ull << bits), most = cells - 1;
+    u64 word = 0;
+    for (u64 bit = bits; bit--;)
+      for (u64 a = 0; a < used; ++a) {
+        const f64 place = extent > 0 ? (column[a * length + i] - of_key(~bounds[2 * a])) / extent * cells : 0;
+        word = word << 1 | ((u64)(place < most ? place : most) >> bit & 1);
+      }
+    code[i] = word;
+  });
+}
 
-// Coordinates of points in another order.
-KERNEL(take_points, (const f64* from, const u32* order, u64 length, u64 axes, f64* column)) {
-  for (u64 a = 0; a < axes; ++a) column[a * length + i] = from[a * length + order[i]];
-} END
-
-KERNEL(bound_leaves, (const f64* column, u64 length, u64 axes, u64 depth, f64* box)) {
-  const u64 node = (1ull << depth) + i, end = first_position(length, node + 1, depth);
-  const u64 begin = first_position(length, node, depth);
-  f64 *const low = box + 2 * node * axes, *const high = low + axes;
-  for (u64 a = 0; a < axes; ++a) bound_points(column + a * length, begin, end, &low[a], &high[a]);
-} END
-
-// Boxes of the nodes at one depth above the leaves. The cut is between the middles of the halves, where they are
-// farthest apart.
-KERNEL(join_boxes, (u64 axes, u64 at, f64* box, u32* axis, f64* cut)) {
-  const u64 node = (1ull << at) + i;
-  const f64 *const lower = box + 4 * node * axes, *const upper = lower + 2 * axes;
-  f64* const mine = box + 2 * node * axes;
-  f64 apart = -1;
-  for (u64 a = 0; a < axes; ++a) {
-    mine[a] = lower[a] < upper[a] ? lower[a] : upper[a];
-    mine[axes + a] = lower[axes + a] > upper[axes + a] ? lower[axes + a] : upper[axes + a];
-    const f64 one = lower[a] / 2 + lower[axes + a] / 2, other = upper[a] / 2 + upper[axes + a] / 2;
-    if (!(other - one > apart)) continue;
-    apart = other - one;
-    axis[node] = (u32)a;
-    cut[node] = one / 2 + other / 2;
-  }
-} END
+// Takes the points in another order, and bounds all nodes. The cut is between the middles of the halves, along the axis
+// where they are farthest apart.
+STEPS(bound_nodes, (u32* met, const f64* from, const u32* order, u64 length, u64 axes, u64 depth, f64* column, f64* box,
+                    u32* axis, f64* cut)) {
+  Team team = TEAM;
+  team.each(length, [=](u64 i) {
+    for (u64 a = 0; a < axes; ++a) column[a * length + i] = from[a * length + order[i]];
+  });
+  team.each(1ull << depth, [=](u64 i) {
+    const u64 leaf = (1ull << depth) + i, end = first_position(length, leaf + 1, depth);
+    const u64 begin = first_position(length, leaf, depth);
+    f64 *const low = box + 2 * leaf * axes, *const high = low + axes;
+    for (u64 a = 0; a < axes; ++a) bound_points(column + a * length, begin, end, &low[a], &high[a]);
+  });
+  climb_tree(team, depth, [=](u64 node) {
+    const f64 *const lower = box + 4 * node * axes, *const upper = lower + 2 * axes;
+    f64* const mine = box + 2 * node * axes;
+    f64 apart = 0;
+    for (u64 a = 0; a < axes; ++a) {
+      mine[a] = lower[a] < upper[a] ? lower[a] : upper[a];
+      mine[axes + a] = lower[axes + a] > upper[axes + a] ? lower[axes + a] : upper[axes + a];
+      const f64 one = lower[a] / 2 + lower[axes + a] / 2, other = upper[a] / 2 + upper[axes + a] / 2;
+      if (a && !(other - one > apart)) continue;
+      apart = other - one;
+      axis[node] = (u32)a;
+      cut[node] = one / 2 + other / 2;
+    }
+  });
+}

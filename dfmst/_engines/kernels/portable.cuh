@@ -6,13 +6,15 @@
 //   STOPPED, STOPPED_AT(j)                                      whether a signal ended the kernel, which must return; the
 //                                                               second one looks for one in each 1,024th turn of a loop
 //   HOST_KERNEL, HOST_KERNEL_OF                                 the same, of a CPU alone
+//   STEPS(name, (u32* met, parameters)) { steps }               as KERNEL, in steps
 //   STEPS_OF(K, name, (u32* met, parameters)) { steps }         as KERNEL_OF, in steps
 //
 // A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
 //
 // A kernel in steps is a sequence of flat ones in one launch: `Team team = TEAM;`, then `team.each(length, body)`
 // for each step, which ends when all threads have ended it. Between the steps every thread runs the same text with the
-// same values. `met`, a word that is 0 before the first launch, counts the threads of a GPU that have come to the end of
+// same values. A thread of a CPU takes `grain` indices of a step at a time: those of the launch, unless the step has its
+// own, `team.each(length, body, grain)`. `met`, a word that is 0 before the first launch, counts the threads of a GPU that have come to the end of
 // a step; all of them must be in flight at once (a cooperative launch).
 #pragma once
 
@@ -50,6 +52,7 @@ struct none;
 #define LINKAGE(P) SECOND(JOIN(JOIN(UNIT_, P), JOIN(_, TYPE)), template <typename P> DEVICE, )
 #define KERNEL(name, parameters) FUNCTION(LINKAGE(none), name, parameters)
 #define KERNEL_OF(P, name, parameters) FUNCTION(LINKAGE(P), JOIN(name, JOIN(_, TYPE)), parameters)
+#define STEPS(name, parameters) HEAD(LINKAGE(none), name, parameters)
 #define STEPS_OF(P, name, parameters) HEAD(LINKAGE(P), JOIN(name, JOIN(_, TYPE)), parameters)
 
 #ifdef __CUDACC_RTC__
@@ -97,7 +100,7 @@ template <typename T> DEVICE T compare_swap(T* p, T expected, T value) { return 
 struct Team {
   u32* met;
   DEVICE_METHOD u64 size() const { return (u64)gridDim.x * blockDim.x; }
-  template <typename Body> DEVICE_METHOD void each(u64 length, Body body) const {
+  template <typename Body> DEVICE_METHOD void each(u64 length, Body body, u64 = 0) const {
     const u64 threads = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += threads) body(i);
     __syncthreads();
@@ -207,8 +210,8 @@ struct Team {
   u64 grain;
   dfmst::Launch launch;
   u64 size() const { return threads; }
-  template <typename Body> void each(u64 length, const Body& body) {
-    if (!launch.stopped()) dfmst::parallel_for(length, threads, grain, body);
+  template <typename Body> void each(u64 length, const Body& body, u64 of_step = 0) {
+    if (!launch.stopped()) dfmst::parallel_for(length, threads, of_step ? of_step : grain, body);
   }
 };
 

@@ -37,20 +37,9 @@ KERNEL(count_members, (const u32* vertex, const u32* leader, u32 first, u64 leng
   if (place < length) atomic_add(&members[place], 1u);
 } END
 
-// Pointer jumping in two launches. The first shortens every path; where two walks meet, a late store may leave a
-// vertex below its root. The second writes only its own vertex and walks the short rest, so that it is exact.
-KERNEL(halve_paths, (u32* parent)) {
-  if (i + 16 < count) PREFETCH(&parent[load(&parent[i + 16])]);
-  // Three levels without a branch: few vertices are deeper, and branches on depths are hard to predict.
-  const u32 above = load(&parent[load(&parent[i])]);
-  store(&parent[i], load(&parent[above]) == above ? above : root(parent, above));
-} END
+KERNEL(halve_paths, (u32* parent)) { shorten_path(parent, i, count); } END
 
-KERNEL(flatten, (u32* parent)) {
-  u32 top = load(&parent[i]);
-  for (u32 above = load(&parent[top]); above != top; above = load(&parent[top])) top = above;
-  store(&parent[i], top);
-} END
+KERNEL(flatten, (u32* parent)) { flatten_path(parent, i); } END
 
 KERNEL(flag_roots, (const u32* parent, u64 vertices, u64* flags)) {
   const u64 length = word_length(i, vertices);

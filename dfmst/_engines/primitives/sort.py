@@ -11,13 +11,15 @@ _LEADING_BITS = 30  # of a wider range: three passes of ten bits, in which few k
 _LONGEST_RUN = 32  # keys with equal leading bits up to which an insertion sort is fast
 
 
-def sort_order(engine: Engine, key: Array) -> Array:
-    """Return the positions of the keys (``uint32`` or ``uint64``) in ascending order, stably."""
+def sort_order(engine: Engine, key: Array, bits: int | None = None) -> Array:
+    """Return the positions of the keys (``uint32`` or ``uint64``) in ascending order, stably.
+
+    With `bits`, keys are known to be below 2 to this power, and to have about that span.
+    """
     order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
         return order
-    low, high = engine.xp.stack([key.min(), key.max()]).tolist()  # one read from a device
-    spread = (high - low).bit_length()
+    low, spread = (0, bits) if bits is not None else _span(engine, key)
     shift = _shift(spread)
     records = engine.xp.empty(len(key), np.uint64)
     engine.launch("pack_records", len(key), key, low, shift, records)
@@ -29,6 +31,12 @@ def sort_order(engine: Engine, key: Array) -> Array:
             records = _sort_by_halves(engine, key, low, spread)
     engine.launch("unpack_records", len(key), records, order)
     return order
+
+
+def _span(engine: Engine, key: Array) -> tuple[int, int]:
+    """Return the least key, and the number of bits that keys above it have."""
+    low, high = engine.xp.stack([key.min(), key.max()]).tolist()  # one read from a device
+    return low, (high - low).bit_length()
 
 
 def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:

@@ -20,7 +20,6 @@ Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclide
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +36,6 @@ from dfmst._trees.points.tree import (
     build_tree,
     distances,
     nearest_points,
-    node_labels,
     sure_neighbors,
 )
 
@@ -45,37 +43,11 @@ _NOWHERE = np.iinfo(np.uint32).max
 _NONE = np.iinfo(np.uint64).max
 HALF = np.uint64(32)
 _INFINITE = int(np.array(np.inf).view(np.uint64))
-_PIECE = 1 << 16  # entries of temporary columns
 
 
 def halves(pairs: Array) -> tuple[Array, Array]:
     """Return the upper and the lower halves of words, ``int64``."""
     return (pairs >> HALF).view(np.int64), (pairs & np.uint64(_NOWHERE)).view(np.int64)
-
-
-def pieces(length: int) -> Iterator[slice]:
-    """Yield spans of entries whose temporary columns stay in the cache, and need no new memory."""
-    for begin in range(0, length, _PIECE):
-        yield slice(begin, begin + _PIECE)
-
-
-def first_in_runs(xp: ModuleType, ordered: Array) -> Array:
-    """Flag the entries that differ from the one before."""
-    first: Array = xp.ones(len(ordered), bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return first
-
-
-class _Ways(NamedTuple):
-    """The lightest edges out of every point and block, as ``point_rounds.cuh`` describes them, in its order."""
-
-    other: Array
-    weight: Array
-    sure: Array
-    reach: Array
-    apart: Array
-    spent: Array
-    lightest: Array
 
 
 class Rounds:
@@ -88,21 +60,12 @@ class Rounds:
     def __init__(
         self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int, space: Space
     ) -> None:
-        self.engine, length, xp = engine, points.shape[1], engine.xp
+        self.engine, length = engine, points.shape[1]
         self.tree = self._build(points, space)
-        self.neighbor, reach = self._nearest(min(max(wanted, min_samples), length - 1), bool(min_samples))
-        self.next = xp.zeros(length, np.uint8)
-        self.label = xp.arange(length, dtype=np.uint32)
-        self.place = xp.empty(length, np.uint32)
-        self.place[self.tree.order] = self.label
+        self.neighbor, self.reach = self._nearest(min(max(wanted, min_samples), length - 1), bool(min_samples))
         self.near_core = self._cores(counts, min_samples) if min_samples else None
-        self.hub = np.arange(0 if counts is None else length)
-        # The depth of nodes that have about as many points as a thread takes at a time: on a GPU a leaf.
-        self.level = max(0, (length // GRAIN).bit_length() - 1) if engine.on_host else self.tree.depth
-        blocks, lightest = 1 << self.level, xp.full(length, _INFINITE, np.uint64)
-        other, sure = xp.full(length, _NOWHERE, np.uint32), xp.zeros(length, np.uint8)
-        apart, spent = xp.full(blocks, -1.0), xp.zeros(blocks, np.uint8)
-        self.ways = _Ways(other, xp.zeros(length), sure, reach, apart, spent, lightest)
+        self.hub = np.arange(0 if counts is None else length, dtype=np.uint32)
+        self.place: Array = engine.xp.empty(length, np.uint32)
 
     def _build(self, points: Array, space: Space) -> PointTree:
         return build_tree(self.engine, points, space)
@@ -135,55 +98,29 @@ class Rounds:
         return distances(self.engine, self.tree.points, *ends, self.tree.space)
 
     def core(self) -> Array | None:
-        """Return the weight below which each point has no edge, ``float64``; ``None``: 0 for all."""
+        """Return the weight below which each point has no edge, ``float64``, after `run`; ``None``: 0 for all."""
         return None if self.near_core is None else self.near_core[self.place]
 
     def run(self, label: Array | None = None) -> Array:
-        """Return the pairs, the smaller number in the upper half of a word; ``uint64``."""
-        if label is not None:
-            self._begin_with(label)
-        xp, length = self.engine.xp, self.tree.length
-        components, pairs = xp.flatnonzero(self.label == xp.arange(length, dtype=np.uint32)), [xp.zeros(0, np.uint64)]
-        chosen = xp.full(length, _NONE, np.uint64)
-        while len(components) > 1:
-            self._choose(chosen)
-            if len(self.hub) and len(pairs) == 1:
-                self._note_hubs()
-            found = xp.sort(chosen[components])  # two components may have chosen the same pair, and one none
-            pairs.append(found[first_in_runs(xp, found) & (found != _NONE)])
-            for piece in pieces(len(pairs[-1])) if self.engine.on_host else (slice(None),):
-                source, target = (self.place[end] for end in halves(pairs[-1][piece]))
-                self.engine.launch("unite", len(source), source, target, None, self.label)
-            flatten(self.engine, self.label)
-            components = components[self.label[components] == components]
-            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
-        return xp.concatenate(pairs)  # type: ignore[no-any-return]
+        """Return the pairs, the smaller number in the upper half of a word; ``uint64``.
 
-    def _begin_with(self, label: Array) -> None:
-        """Join the points of each label; a label is one of its points."""
-        ends = self.place, self.place[label]
-        self.engine.launch("unite", len(label), *ends, None, self.label)
-        flatten(self.engine, self.label)
-
-    def _choose(self, chosen: Array) -> None:
-        """Fill in the pair of every component's lightest edge out."""
-        tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
-        whole = node_labels(self.engine, tree, label)
-        state = *tree, label, whole, self.near_core, *ways
-        near = self.neighbor.reshape(-1), self.neighbor.shape[1], self.next
-        self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
-        self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
-        turn = self.engine.xp.argsort(ways.apart)  # after a light edge, later blocks of its component need no search
-        self.engine.launch("find_ways", blocks, *state, self.level, turn, grain=1)
-        columns = label, tree.order, ways.other, ways.weight, ways.lightest, chosen
-        self.engine.launch("first_ways", tree.length, *columns)
-
-    def _note_hubs(self) -> None:
-        """After the first round, in which every point found its lightest edge."""
-        order, ways = self.tree.order, self.ways
-        core = 0.0 if self.near_core is None else self.near_core
-        at = np.flatnonzero(ways.weight == core)
-        np.minimum.at(self.hub, order[at], order[ways.other[at]])
+        With `label`, points of one label are joined already; a label is one of its points.
+        """
+        empty, tree, length = self.engine.xp.empty, self.tree, self.tree.length
+        # The depth of nodes that have about as many points as a thread takes at a time: on a GPU a leaf.
+        level = max(0, (length // GRAIN).bit_length() - 1) if self.engine.on_host else tree.depth
+        vertices = self.place, empty(length, np.uint32), empty(2 << tree.depth, np.uint32)
+        ways = empty(length, np.uint32), empty(length), empty(length, np.uint8), empty(length, np.uint8)
+        blocks, least = (empty(1 << level), empty(1 << level, np.uint8)), empty(length, np.uint64)
+        chosen, pairs = empty(length, np.uint64), empty(length, np.uint64)
+        self.words: Array = self.engine.xp.zeros(2, np.uint32)  # the barrier's, and the rounds
+        near = self.near_core, self.neighbor.reshape(-1), self.neighbor.shape[1], self.reach, label, level
+        hub = self.hub if len(self.hub) else None
+        turn = empty(1 << level, np.uint64)
+        columns = *tree, *near, *vertices, *ways, *blocks, least, chosen, hub, pairs, turn, self.words[1:]
+        self.engine.launch("span_points", length, self.words, *columns)
+        # No edge joins position 0 to a smaller one, and none the points that were joined before.
+        return pairs[1:] if label is None else pairs[pairs != _NONE]
 
 
 _BLOCK = 1 << 23  # estimates at a time
@@ -290,8 +227,48 @@ def nearest_by_blocks(engine: Engine, points: Array, wanted: int, search: _Searc
     return neighbor, reach
 
 
+class _Ways(NamedTuple):
+    """The lightest edges out of every point, as ``point_rounds.cuh`` describes them."""
+
+    other: Array
+    weight: Array
+    sure: Array
+    reach: Array
+    lightest: Array
+
+
 class BlockRounds(Rounds):
     """Rounds whose searches are products of matrices. The positions of points are their numbers."""
+
+    def run(self, label: Array | None = None) -> Array:
+        """Return the pairs (see :meth:`Rounds.run`)."""
+        length, columns = self.tree.length, (self.reach, np.full(self.tree.length, _INFINITE, np.uint64))
+        self.label, self.place = np.arange(length, dtype=np.uint32), np.arange(length, dtype=np.uint32)
+        self.ways = _Ways(np.full(length, _NOWHERE, np.uint32), np.zeros(length), np.zeros(length, np.uint8), *columns)
+        if label is not None:
+            self._unite(self.place, label)
+        components, pairs = np.flatnonzero(self.label == self.place), [np.zeros(0, np.uint64)]
+        chosen = np.full(length, _NONE, np.uint64)
+        while len(components) > 1:
+            self._choose(chosen)
+            if len(self.hub) and len(pairs) == 1:
+                self._note_hubs()
+            found = np.unique(chosen[components])  # two components may have chosen the same pair, and one none
+            pairs.append(found[found != _NONE])
+            self._unite(*(half.astype(np.uint32) for half in halves(pairs[-1])))
+            components = components[self.label[components] == components]
+            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
+        return np.concatenate(pairs)
+
+    def _unite(self, source: Array, target: Array) -> None:
+        self.engine.launch("unite", len(source), source, target, None, self.label)
+        flatten(self.engine, self.label)
+
+    def _note_hubs(self) -> None:
+        """After the first round, in which every point found its lightest edge."""
+        core = 0.0 if self.near_core is None else self.near_core
+        at = np.flatnonzero(self.ways.weight == core)
+        np.minimum.at(self.hub, at, self.ways.other[at])
 
     def _build(self, points: Array, space: Space) -> PointTree:
         axes, length = points.shape
@@ -321,7 +298,7 @@ class BlockRounds(Rounds):
         np.minimum.at(chosen, label[at], np.minimum(*ends) << np.uint64(32) | np.maximum(*ends))
 
     def _know_ways(self) -> None:
-        """Find the ways out among the nearest points, as kernel ``known_ways`` does."""
+        """Find the ways out among the nearest points, as kernel ``span_points`` does."""
         label, ways = self.label, self.ways
         known = ways.other != _NOWHERE
         known[known] = label[ways.other[known]] != label[known]

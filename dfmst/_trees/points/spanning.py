@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -17,13 +18,14 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.points.metrics import Measured
 from dfmst._trees.points.read import Points, is_array
-from dfmst._trees.points.rounds import HALF, BlockRounds, Rounds, first_in_runs, halves, nearest_by_blocks, pieces
+from dfmst._trees.points.rounds import HALF, BlockRounds, Rounds, halves, nearest_by_blocks
 from dfmst._trees.points.tree import EUCLID, Space, build_tree, distances, nearest_points
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
 
 _HALF_WORD = np.uint32(0xFFFF)
 _MANY_AXES = 20  # above which a tree leaves out hardly any points
+_PIECE = 1 << 16  # entries of temporary columns
 
 
 def spanning_pairs(
@@ -136,6 +138,19 @@ def _span_with_equals(
         np.minimum(*ends) << HALF | np.maximum(*ends),
         core if core is None else core[np.searchsorted(kept, first)],
     )
+
+
+def pieces(length: int) -> Iterator[slice]:
+    """Yield spans of entries whose temporary columns stay in the cache, and need no new memory."""
+    for begin in range(0, length, _PIECE):
+        yield slice(begin, begin + _PIECE)
+
+
+def first_in_runs(xp: ModuleType, ordered: Array) -> Array:
+    """Flag the entries that differ from the one before."""
+    first: Array = xp.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return first
 
 
 def first_of_equals(points: Array) -> Array | None:

@@ -35,6 +35,7 @@ SURE = 9  # most points that are listed by ``sure_neighbors``; the kernels' SLOT
 PLANE = 3  # axes up to which a box is small compared with its distance from most points
 _FEW, _MANY = 8, 32  # points of a leaf, or up to twice as many: up to PLANE axes, and above
 _SCRATCH = 1 << 18  # distances of neighbors at a time
+_CODE = 63  # bits of a code
 _DEVICE_SCRATCH = 1 << 25  # on a GPU: enough to keep it busy
 GRAIN = 128  # positions that one thread takes at a time: points that follow each other look into the same leaves
 
@@ -68,15 +69,15 @@ def build_tree(engine: Engine, points: Array, space: Space = EUCLID) -> PointTre
     """Build the tree of points, ``float64`` of shape ``(axes, length)`` and at least one."""
     xp, (axes, length) = engine.xp, points.shape
     depth = max(0, (length // (_FEW if axes <= PLANE else _MANY)).bit_length() - 1)
-    column, nodes = xp.zeros(axes * length + _LANES), 2 << depth
-    box, axis, cut = xp.zeros((nodes, 2, axes)), xp.zeros(nodes // 2, np.uint32), xp.zeros(nodes // 2)
+    column, nodes = xp.empty(axes * length + _LANES), 2 << depth
+    box, axis, cut = xp.empty((nodes, 2, axes)), xp.empty(nodes // 2, np.uint32), xp.empty(nodes // 2)
     if not engine.on_host:
-        order = _sort_points(engine, points, column)
-        engine.launch("bound_leaves", 1 << depth, column, length, axes, depth, box)
-        for level in reversed(range(depth)):
-            engine.launch("join_boxes", 1 << level, axes, level, box, axis, cut)
+        barrier = xp.zeros(1, np.uint32)
+        order, points = _sort_points(engine, points, barrier), points.reshape(-1)
+        engine.launch("bound_nodes", length, barrier, points, order, length, axes, depth, column, box, axis, cut)
         return PointTree(column, order, length, axes, depth, box, axis, cut, *space)
     column[: axes * length] = points.reshape(-1)
+    column[axes * length :] = 0
     order = np.arange(length, dtype=np.uint32)
     for level in range(depth + 1):
         columns = column, order, length, axes, level, depth, box, axis, cut
@@ -84,24 +85,23 @@ def build_tree(engine: Engine, points: Array, space: Space = EUCLID) -> PointTre
     return PointTree(column, order, length, axes, depth, box, axis, cut, *space)
 
 
-def _sort_points(engine: Engine, points: Array, column: Array) -> Array:
-    """Fill in the coordinates in the order of Morton codes, and return the order.
+def _sort_points(engine: Engine, points: Array, barrier: Array) -> Array:
+    """Return the points in the order of Morton codes.
 
     To sort codes keeps all threads of a GPU busy; the selection of medians leaves the upper levels to a few.
     """
     xp, (axes, length) = engine.xp, points.shape
-    low, high = (xp.stack([getattr(points[axis], end)() for axis in range(axes)]) for end in ("min", "max"))
-    code = xp.empty(length, np.uint64)
-    engine.launch("morton_codes", length, points.reshape(-1), length, axes, low, high, code)
-    order = sort_order(engine, code)
-    engine.launch("take_points", length, points.reshape(-1), order, length, axes, column)
-    return order
+    used = min(axes, _CODE)
+    bits = _CODE // used if used > 2 else _CODE // 2
+    code, bounds = xp.empty(length, np.uint64), xp.zeros(2 * used, np.uint64)
+    engine.launch("morton_codes", length, barrier, points.reshape(-1), length, axes, bits, bounds, code)
+    return sort_order(engine, code, used * bits)
 
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:
     """Find the nearest points of every point, by position in the tree; and the distance of the last one."""
     xp, length, by_leaf = engine.xp, tree.length, engine.on_host and tree.axes <= PLANE
-    neighbor, reach = xp.empty(length * wanted, np.uint32), xp.zeros(length)
+    neighbor, reach = xp.empty(length * wanted, np.uint32), xp.empty(length) if wanted else xp.zeros(length)
     # An index is a leaf, whose points look for neighbors together. On a GPU, and if boxes are large compared with
     # distances, it is a point.
     indices, scratch = (1 << tree.depth, _SCRATCH) if by_leaf else (length, _DEVICE_SCRATCH)
@@ -128,12 +128,3 @@ def sure_neighbors(engine: Engine, tree: PointTree) -> tuple[Array, Array]:
     grain = max(1, (GRAIN << tree.depth) // tree.length)
     engine.launch("sure_neighbors", 1 << tree.depth, *tree, neighbor.reshape(-1), reach, grain=grain)
     return neighbor, reach
-
-
-def node_labels(engine: Engine, tree: PointTree, label: Array) -> Array:
-    """Node -> the label of all its points, or the largest ``uint32`` if they have several."""
-    whole: Array = engine.xp.empty(2 << tree.depth, np.uint32)
-    engine.launch("label_leaves", 1 << tree.depth, label, tree.length, tree.depth, whole)
-    for level in reversed(range(tree.depth)):
-        engine.launch("label_nodes", 1 << level, level, whole)
-    return whole

@@ -7,7 +7,7 @@ import pytest
 
 from dfmst._engines import CpuEngine
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst._trees.points.tree import SURE, Space, build_tree, distances, nearest_points, node_labels, sure_neighbors
+from dfmst._trees.points.tree import SURE, Space, build_tree, distances, nearest_points, sure_neighbors
 from tests.support.columns import each_engine
 
 
@@ -28,15 +28,11 @@ def test_a_tree(engine, axes, count):
     tree = build_tree(engine, points)
     assert sorted(tree.order) == list(range(count))
     np.testing.assert_array_equal(tree.points, points[:, tree.order])
-    label = (np.arange(count) // 40).astype(np.uint32)
-    whole = node_labels(engine, tree, label)
     for depth in range(tree.depth + 1):
         for place in range(1 << depth):
             node, (begin, end) = (1 << depth) + place, (count * at >> depth for at in (place, place + 1))
             inside = tree.points[:, begin:end]
             np.testing.assert_array_equal(tree.box[node], [inside.min(axis=1), inside.max(axis=1)])
-            labels = set(label[begin:end].tolist())
-            assert whole[node] == (labels.pop() if len(labels) == 1 else 2**32 - 1)
     wanted = min(7, count - 1)
     neighbor, reach = nearest_points(engine, tree, wanted)
     np.testing.assert_array_equal(neighbor, nearest_points(engine, tree, min(150, count - 1))[0][:, :wanted])

@@ -30,19 +30,17 @@ struct Cloud {
 
   // The tree of a GPU.
   void sort_codes() {
-    std::vector<u64> code(length);
-    std::vector<f64> from = column, low(axes), high(axes);
+    std::vector<u64> code(length), bounds(2 * axes);
+    const std::vector<f64> from = column;
+    u32 met = 0;
+    launch_morton_codes(length, &met, from.data(), length, axes, 20, bounds.data(), code.data());
+    std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return code[a] < code[b]; });
+    launch_bound_nodes(length, &met, from.data(), order.data(), length, axes, depth, column.data(), box.data(),
+                       axis.data(), cut.data());
     for (u64 a = 0; a < axes; ++a) {
       const auto [least, most] = std::minmax_element(&from[a * length], &from[(a + 1) * length]);
-      low[a] = *least, high[a] = *most;
+      CHECK(box[2 * axes + a] == *least && box[3 * axes + a] == *most);
     }
-    launch_morton_codes(length, from.data(), length, axes, low.data(), high.data(), code.data());
-    std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return code[a] < code[b]; });
-    launch_take_points(length, from.data(), order.data(), length, axes, column.data());
-    launch_bound_leaves(1ull << depth, column.data(), length, axes, depth, box.data());
-    for (u64 at = depth; at--;)
-      launch_join_boxes(1ull << at, axes, at, box.data(), axis.data(), cut.data());
-    for (u64 a = 0; a < axes; ++a) CHECK(box[2 * axes + a] == low[a] && box[3 * axes + a] == high[a]);
   }
 
   f64 distance(u64 p, u64 q) const {
@@ -74,13 +72,11 @@ struct Cloud {
   }
 };
 
-void span(const Cloud& c, u64 wanted, const f64* core) {
-  const u64 n = c.length, infinite = 0x7ff0000000000000ull, level = c.depth > 2 ? c.depth - 2 : 0, blocks = 1ull << level;
-  std::vector<u32> neighbor(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
-  std::vector<f64> distance(n * wanted), weight(n), reach(n), apart(blocks, -1);
+void span(const Cloud& c, u64 wanted, const f64* core, const u32* given = nullptr) {
+  const u64 n = c.length, level = c.depth > 2 ? c.depth - 2 : 0, blocks = 1ull << level;
+  std::vector<u32> neighbor(n * wanted), place(n), label(n), other(n), hub(n), whole(2ull << c.depth);
+  std::vector<f64> distance(n * wanted), weight(n), reach(n), apart(blocks);
   std::vector<u8> sure(n), spent(blocks), next(n);
-  std::vector<i64> turn(blocks);
-  std::iota(turn.rbegin(), turn.rend(), 0);
   launch_nearest_points(n, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                         c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, wanted, 0ull, neighbor.data(), distance.data(), reach.data());
   std::vector<u32> near(n * wanted);
@@ -98,44 +94,27 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   }
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
-  std::vector<u64> place(n);
-  for (u64 p = 0; p < n; ++p) place[c.order[p]] = p;
-  std::set<u64> pairs;
-  while (pairs.size() + 1 < n) {
-    std::vector<u64> lightest(n, infinite), chosen(n, NONE);
-    launch_label_leaves(1ull << c.depth, label.data(), n, c.depth, whole.data());
-    for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
-    launch_known_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                      c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), core, other.data(), weight.data(),
-                      sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbor.data(), wanted,
-                      next.data(), level);
-    launch_gaps_around(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                       c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), lightest.data(), level, apart.data());
-    launch_find_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                     c.axis.data(), c.cut.data(), 2ull, (const f64*)nullptr, label.data(), whole.data(), core, other.data(), weight.data(),
-                     sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), level, turn.data());
-    launch_first_ways(n, label.data(), c.order.data(), other.data(), weight.data(), lightest.data(), chosen.data());
-    std::vector<u32> source, target;
-    for (u64 pair : chosen)
-      if (pair != NONE && pairs.insert(pair).second) {
-        source.push_back((u32)place[pair >> 32]);
-        target.push_back((u32)place[(u32)pair]);
-      }
-    CHECK(!source.empty());
-    launch_unite(u32(), source.size(), source.data(), target.data(), (const u32*)nullptr, label.data());
-    jump(label);
-  }
+  std::vector<u64> lightest(n), chosen(n), pairs(n), turn(blocks);
+  u32 met = 0, more = 0;
+  launch_span_points(n, &met, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(), c.axis.data(),
+                     c.cut.data(), 2ull, (const f64*)nullptr, core, neighbor.data(), wanted, reach.data(), given, level,
+                     place.data(), label.data(), whole.data(), other.data(), weight.data(), sure.data(), next.data(),
+                     apart.data(), spent.data(), lightest.data(), chosen.data(), hub.data(), pairs.data(), turn.data(),
+                     &more);
+  for (u64 p = 0; p < n; ++p) CHECK(place[c.order[p]] == p && label[p] == 0 && hub[p] <= p);
   std::vector<i64> one, other_end;
-  for (u64 pair : pairs) one.push_back((i64)place[pair >> 32]), other_end.push_back((i64)place[(u32)pair]);
-  std::vector<f64> length_of(pairs.size());
-  launch_pair_distances(pairs.size(), c.column.data(), n, c.axes, 2ull, (const f64*)nullptr, one.data(),
+  for (u64 pair : pairs)
+    if (pair != NONE) one.push_back((i64)place[pair >> 32]), other_end.push_back((i64)place[(u32)pair]);
+  CHECK(one.size() + 1 + (given ? n - n / 2 : 0) == n);
+  std::vector<f64> length_of(one.size());
+  launch_pair_distances(one.size(), c.column.data(), n, c.axes, 2ull, (const f64*)nullptr, one.data(),
                         other_end.data(), length_of.data());
   f64 total = 0;
   for (u64 at = 0; at < length_of.size(); ++at) {
     CHECK(length_of[at] == c.distance((u64)one[at], (u64)other_end[at]));
     total += length_of[at];
   }
-  if (!core) CHECK(std::abs(total - c.spanned()) < 1e-6 * (1 + total));
+  if (!core && !given) CHECK(std::abs(total - c.spanned()) < 1e-6 * (1 + total));
 }
 
 void points(u64 length, u32 seed) {
@@ -144,6 +123,9 @@ void points(u64 length, u32 seed) {
     const std::vector<f64> core(length, 2);
     span(cloud, 2, nullptr);
     span(cloud, 2, core.data());
+    std::vector<u32> halves = iota(length);  // each number of the upper half has joined one of the lower half
+    for (u64 p = length / 2; p < length; ++p) halves[p] = (u32)(p - length / 2);
+    span(cloud, 2, nullptr, halves.data());
     span(Cloud(length, axes, seed, true), 2, nullptr);
   }
 }

@@ -36,10 +36,8 @@ class RawKernel:
         self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, cooperative: bool
     ) -> None:
         _check_shape(grid, block)
-        if cooperative != self._kernel.in_steps:
-            raise AssertionError(
-                f"{self.name}: threads that wait for each other need a cooperative launch, others none"
-            )
+        if cooperative != self._kernel.in_steps and (cooperative or grid[0] > 1):
+            raise AssertionError(f"{self.name}: blocks that wait for each other need a cooperative launch, others none")
         if cooperative:
             _check_resident(grid, block)
         count, *arguments = args
