@@ -112,7 +112,8 @@ class Rounds:
         vertices = self.place, empty(length, np.uint32), empty(2 << tree.depth, np.uint32)
         ways = empty(length, np.uint32), empty(length), empty(length, np.uint8), empty(length, np.uint8)
         blocks, least = (empty(1 << level), empty(1 << level, np.uint8)), empty(length, np.uint64)
-        chosen, pairs = empty(length, np.uint64), empty(length, np.uint64)
+        chosen = empty(length, np.uint64)
+        pairs: Array = empty(length, np.uint64)
         self.words: Array = self.engine.xp.zeros(2, np.uint32)  # the barrier's, and the rounds
         near = self.near_core, self.neighbor.reshape(-1), self.neighbor.shape[1], self.reach, label, level
         hub = self.hub if len(self.hub) else None

@@ -22,6 +22,8 @@ KERNEL = re.compile(r"Function properties for (\w+)")
 USAGE = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
 MOST_REGISTERS = 80  # of 65,536 a multiprocessor, so that it holds three blocks of 256 threads
+#: A kernel that needs more: its walks of the tree of points keep coordinates of any norm in registers.
+MORE_REGISTERS = {"span_points": 96}
 ONE_THREAD = "scan_edges"  # of its threads the first scans, and the others wait for nothing that it holds
 #: Generations between others compile one type of each width: the others need as many registers there, or two fewer.
 BETWEEN = {"sm_75", "sm_80", "sm_100"}
@@ -72,7 +74,7 @@ def _check_usage(log: str) -> None:
         assert spilled == ["0", "0"], name
         if name != ONE_THREAD:
             assert stack == "0", name
-            assert count <= MOST_REGISTERS, name
+            assert count <= MORE_REGISTERS.get(name, MOST_REGISTERS), name
 
 
 @pytest.mark.slow
