@@ -76,9 +76,10 @@ class FrameView:
             # Not through Narwhals, which takes ten times as long for a short column.
             stored = stored_column(native, name)
             return pandas_column(name, native[name]) if stored is None else stored
-        plain = type(name) is str and name.isprintable()  # Arrow looks up no halves of surrogates
-        if plain and isinstance(native, _ARROW) and native.schema.get_field_index(name) >= 0:
-            return native.column(name)
+        if isinstance(native, _ARROW) and type(name) is str and name.isprintable():  # it finds no halves of surrogates
+            place = native.schema.get_field_index(name)
+            if place >= 0:
+                return native.column(place)
         if is_plain_polars(native) and type(name) is str:
             series = native.get_column(name, default=None)
             if series is not None:
