@@ -27,8 +27,8 @@ def environment(tmp_path_factory):
     if missing := [tool for tool in ("cc", "nm") if shutil.which(tool) is None]:
         pytest.skip(f"needs {missing[0]}, to build the driver")
     folder = tmp_path_factory.mktemp("cupy")
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--target", str(folder)]
-    done = subprocess.run([*pip, *WHEELS], capture_output=True, text=True, check=False)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--only-binary", ":all:"]
+    done = subprocess.run([*pip, "--target", str(folder), *WHEELS], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"CuPy's wheel cannot be installed: {(done.stderr.strip().splitlines() or ['pip failed'])[-1]}")
     headers = next(folder.rglob("cuda_runtime_api.h")).parent
