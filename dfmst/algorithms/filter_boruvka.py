@@ -26,6 +26,7 @@ Bytes moved, for m edges with ids of I and weights of W bytes, n vertices and l 
 * flags of the rows: 3 m / 8 to clear, count and list them.
 
 Finds and guarded minima, two of each a record and round, use a GPU's second-level cache if 12 n bytes fit in it.
+Finds of offers read its first-level cache, too: no root is hooked in that step.
 ``bench/gpu/speed.py`` measures each step against this; ``bench/gpu/counts.py`` counts without a GPU.
 """
 

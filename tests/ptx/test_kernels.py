@@ -238,3 +238,18 @@ FENCE_FAULTS = {
 @pytest.mark.parametrize("name", FENCE_FAULTS)
 def test_a_fault_of_a_barrier_is_found(name):
     assert not fenced("finish_records_f32", "filter_boruvka_f32", sown(*FENCE_FAULTS[name]))
+
+
+@pytest.mark.parametrize(
+    ("variant", "unit", "expected"),
+    [
+        ("offer_records_f32", "filter_boruvka_f32", True),
+        ("join_records", "filter_boruvka", False),
+        ("unite_u32", "sets_u32", False),
+    ],
+)
+def test_finds_read_the_first_level_cache_if_no_root_is_hooked(variant, unit, expected):
+    """The interpreter has no cache, which would hold a root that another multiprocessor has hooked since."""
+    program = programs(ptx_of(translation_units()[unit], OPTIONS, Card()))[variant]
+    opcodes = [step.instruction.opcode for step in program.code]
+    assert any(opcode[0] == "ld" and "ca" in opcode for opcode in opcodes) == expected

@@ -27,6 +27,7 @@ template <typename T> T swapped(T* p, T value) {
   *p = value;
   return before;
 }
+template <typename T> T __ldca(const T* p) { return *p; }
 template <typename T> T atomicMin(T* p, T value) { return swapped(p, value < *p ? value : *p); }
 template <typename T> T atomicMax(T* p, T value) { return swapped(p, value > *p ? value : *p); }
 template <typename T> T atomicOr(T* p, T value) { return swapped(p, (T)(*p | value)); }

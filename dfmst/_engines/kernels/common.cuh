@@ -155,15 +155,16 @@ template <typename W> DEVICE void propose_weight(u64* best, u64 place, const W* 
 // ---- disjoint sets -------------------------------------------------------------------------------------------------
 
 // The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever
-// replaces a parent by one of its ancestors.
-FETCHER u32 root(u32* parent, u32 vertex) {
-  u32 up = load(&parent[vertex]);
+// replaces a parent by one of its ancestors. In a `settled` step no root is hooked: an older parent is an ancestor, too,
+// and most are in a GPU's first-level cache.
+template <bool settled = false> FETCHER u32 root(u32* parent, u32 vertex) {
+  u32 up = settled ? load_cached(&parent[vertex]) : load(&parent[vertex]);
   while (up != vertex) {
-    const u32 above = load(&parent[up]);
+    const u32 above = settled ? load_cached(&parent[up]) : load(&parent[up]);
     if (above == up) return up;
     store(&parent[vertex], above);
     vertex = above;
-    up = load(&parent[vertex]);
+    up = settled ? load_cached(&parent[vertex]) : load(&parent[vertex]);
   }
   return vertex;
 }

@@ -200,8 +200,8 @@ DEVICE void offer_some(u64 i, u32 edges, const u64* records, const W* weight, u6
   }
   UNROLL for (u32 j = 0; j < EACH; ++j) {
     if (first + j * TILE >= edges) continue;
-    a[j] = root(parent, (u32)(record[j].first >> 32));
-    b[j] = root(parent, (u32)record[j].first);
+    a[j] = root<true>(parent, (u32)(record[j].first >> 32));
+    b[j] = root<true>(parent, (u32)record[j].first);
     PREFETCH(&best[a[j]]);
     PREFETCH(&best[b[j]]);
     if (a[j] != b[j]) kept |= 1u << j;

@@ -85,6 +85,8 @@ struct none;
   for (u64 fork_ = 0; fork_ < (u64)(length); ++fork_) (body)(fork_)
 
 template <typename T> DEVICE T load(const T* p) { return *(const volatile T*)p; }
+// A value that the word has had since the step began, from the first-level cache if that holds it.
+template <typename T> DEVICE T load_cached(const T* p) { return __ldca(p); }
 template <typename T> DEVICE void store(T* p, T value) { *(volatile T*)p = value; }
 template <typename T> DEVICE void atomic_min(T* p, T value) { atomicMin(p, value); }
 template <typename T> DEVICE T fetch_min(T* p, T value) { return atomicMin(p, value); }
@@ -216,6 +218,7 @@ struct Team {
 };
 
 template <typename T> DEVICE T load(const T* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+template <typename T> DEVICE T load_cached(const T* p) { return load(p); }
 template <typename T> DEVICE void store(T* p, T value) { __atomic_store_n(p, value, __ATOMIC_RELAXED); }
 template <typename T> DEVICE T compare_swap(T* p, T expected, T value) {
   __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
