@@ -150,6 +150,8 @@ def _clusters(view: FrameView, name: str) -> Array:
 
 def _numbers(name: ColumnName, weights: Array | pa.Array) -> list[Any]:
     """Weights as numbers that text shows exactly: durations in seconds."""
+    if not len(weights):  # an empty column may have any type
+        return []
     listed: list[Any]
     if isinstance(weights, np.ndarray) or pa.types.is_floating(weights.type):
         listed = (weights if isinstance(weights, np.ndarray) else weight_floats(weights)).tolist()

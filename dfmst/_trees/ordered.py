@@ -173,6 +173,8 @@ def summable(name: ColumnName, weights: Array | pa.Array | DeviceEntries) -> Arr
 
     On a GPU, numbers stay there; decimals, and integers that 64 bits may not hold, go to the host.
     """
+    if not len(weights):  # an empty column may have any type
+        return np.zeros(0, np.int64)
     if isinstance(weights, np.ndarray):
         return weight_floats(weights)
     kind = weights.type

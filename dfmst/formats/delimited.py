@@ -12,7 +12,7 @@ from itertools import islice, zip_longest
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import ANY_NUMBER, is_number
 from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_comment, stream_rows
@@ -70,7 +70,8 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     _check_roles(samples, names, roles, file)
     layout = replace(layout, fields=_fields(names, roles, samples), decimal=roles.decimal, thousands=roles.thousands)
     skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
-    return _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
+    reader = _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
+    return _refusing_header(reader, file) if header else reader
 
 
 open_tsv = partial(open_csv, separator="\t")
@@ -209,6 +210,25 @@ def _check_roles(samples: dict[str, tuple[str, ...]], names: list[str], roles: R
             others = sorted(set(numbers) - roles.named, key=lambda other: other.lower() not in KNOWN_NAMES["weight"])
             hint = "name a column of numbers" + (f", for example {others[0]!r}" if others else "")
             raise file.problem(f"column {name!r} must hold numbers, and holds {column[0][:40]!r}", hint=hint)
+
+
+def _refusing_header(reader: pa.RecordBatchReader, file: GraphFile) -> pa.RecordBatchReader:
+    """Stream the rows; refuse one that repeats the header, as joined files have it: all columns are then text."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in reader:
+            columns = [call_arrow("equal", batch.column(name), pa.scalar(name)) for name in batch.schema.names[:2]]
+            if call_arrow("any", call_arrow("and_kleene", *columns)).as_py():
+                for row in np.flatnonzero(call_arrow("and_kleene", *columns).fill_null(False)).tolist():
+                    if [*batch.slice(row, 1).to_pylist()[0].values()] == batch.schema.names:
+                        message = f"row {rows + row} repeats the header"
+                        raise file.problem(message, hint="join files without their headers, or pass each of them")
+            rows += batch.num_rows
+            yield batch
+
+    is_text = all(kind == pa.string() for kind in reader.schema.types) and len(reader.schema.names) > 1
+    return pa.RecordBatchReader.from_batches(reader.schema, batches()) if is_text else reader
 
 
 def _refusing_twins(

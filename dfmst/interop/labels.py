@@ -58,6 +58,7 @@ def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int 
             message = f"column {name!r} has {places.null_count:,} ids that are not listed"
             raise InvalidEdgesError(message, "list every vertex in ids=")
         return np.asarray(places, np.int64)
+    column = plain_ids(column)
     if not pa.types.is_integer(column.type) or column.null_count:
         message = f"column {name!r} holds {column.type} with {column.null_count:,} nulls; places are whole numbers"
         raise InvalidEdgesError(message, "pass ids=, the vertices in the matrix's order")

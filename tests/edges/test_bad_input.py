@@ -196,6 +196,8 @@ def test_ids_of_different_kinds() -> None:
 
 
 def test_zero_rows_and_only_self_loops_are_fine() -> None:
+    none = pd.DataFrame({"source": [], "target": [], "weight": []}, dtype=str)
+    assert not len(dfmst.rooted(none)) + len(dfmst.steiner_tree(none, terminals=[])) + len(dfmst.newick(none))
     empty = pd.DataFrame({"source": [], "target": [], "weight": []})
     assert dfmst.minimum_spanning_forest(empty).equals(empty)
     assert dfmst.connected_components(empty).columns.tolist() == ["vertex", "component"]

@@ -115,6 +115,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a,b,km,n\n1,2,LH1,5\n", KM, "'km' must hold numbers, and holds 'LH1'\nHint: name a column of numbers, for"),
     ("a,b,km\n1,2,3\n2,3,far\n", KM, "line 3: not a number in column 3 (km), 'far'"),
     ("#1,#2,5\n#2,#3,6\n4,5,6\n", {}, "line 1: a comment, or a row whose first value begins with a mark: '#1,#2,5'"),
+    ("from,to\na,b\nfrom,to\nc,d\n", {}, "row 1 repeats the header"),
     ("from,to\n1,2\n# 2,3\n4,5\n", {}, "line 3: a comment, or a row whose first value begins with a mark: '# 2,3'"),
     ("a,b\n1.0,2\nNA,3\n", ENDS, "column 1 (a) holds numbers that are not whole, '1.0'"),
     ("src,dst,cost,tag\n1,2,3,x\n", {"source": "source", "target": "target", "weight": "weight"}, "target='dst'"),
