@@ -78,15 +78,23 @@ def test_keys_outside_of_the_sample(where, width, maximum):
 
 
 @on_both
-@pytest.mark.parametrize(("light", "vertices"), [(0.05, 10_000), (2.0, 1500)], ids=["longer", "shorter"])
+@pytest.mark.parametrize(
+    ("light", "vertices", "group"),
+    [(0.05, 10_000, 10_000), (2.0, 1500, 1500), (6.0, 1504, 8)],
+    ids=["longer", "shorter", "several rounds"],
+)
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_single_rounds_of_two_lists(where, dtype, light, vertices, monkeypatch):
-    """Launches are prepared for the lists and the side: of int64, only the lighter side has a narrow span."""
+def test_single_rounds_of_two_lists(where, dtype, light, vertices, group, monkeypatch):
+    """Launches are prepared for the lists and the side: of int64, only the lighter side has a narrow span.
+
+    Light edges join groups of 8 vertices, so that the second list has room in the first one's and takes several rounds.
+    """
     monkeypatch.setattr("dfmst.algorithms.filter_boruvka._TOGETHER", 0)
     rng, rows = np.random.default_rng(4), 40_000
     source, target = rng.integers(0, vertices, (2, rows), np.uint32)
-    weight = rng.integers(0, 1 << 16, rows)
-    weight[rng.random(rows) > 0.1] += rng.integers(1, 4) << 48
+    weight, heavy = rng.integers(0, 1 << 16, rows), rng.random(rows) > 0.3
+    weight[heavy] += rng.integers(1, 4) << 48
+    target = np.where(heavy & (rng.random(rows) < 0.1), target, source // group * group + target % group)
     weight = weight.astype(dtype)
     expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
     found = forest_of(engine_at(where), FilterBoruvka(light), source, target, weight, vertices)

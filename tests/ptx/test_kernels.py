@@ -231,6 +231,7 @@ FENCE_FAULTS = {
     "no fence behind": ("__nanosleep(20);\n      __threadfence();", "__nanosleep(20);"),
     "a fence of the block alone": ("__threadfence();", "__threadfence_block();"),
     "a load that the cache answers": ("(before ^ load(met))", "(before ^ *met)"),
+    "no load asks memory": ("return *(const volatile T*)p;", "return *p;"),
     "no pause": ("__nanosleep(20);", ";"),
 }
 

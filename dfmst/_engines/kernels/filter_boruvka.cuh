@@ -21,6 +21,7 @@ enum : u64 {
   TAKEN_EACH = 8,    // edges of a table that a thread takes
   OFFERED_EACH = 4,  // records of a long list that a thread takes
   SUMS = 8192,       // threads that count the flags of the chosen edges
+  SUM_BITS = 20,     // of the flags that one of them counts
   CLEAR_SHARE = 8    // with fewer edges than vertices / 8, minima are cleared at their ends
 };
 
@@ -252,10 +253,11 @@ STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, co
         offer_some<OFFERED_EACH>(i, edges, records, weight, flip, shift, parent, other, next, next_length);
       });
   }
+  static_assert((1ull << 32) / SUMS < 1ull << SUM_BITS, "rows are below 2^32");
   const u64 sums = words < SUMS ? words : SUMS;
   team.each(sums, [=](u64 i) {
     u32 total = 0;
     for (u64 word = i; word < words; word += sums) total += count_ones(flags[word]);
-    reserve<20>(counters + CHOSEN, total);  // below 2^20: 2^32 flags of SUMS threads
+    reserve<SUM_BITS>(counters + CHOSEN, total);
   });
 }
