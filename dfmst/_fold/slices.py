@@ -151,14 +151,30 @@ def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
     """
     if not runs:
         return []
+    columns, order = _in_order(runs)
+    step = max(1, rows // max(run.grain for run in runs) - len(runs))
+    return _cuts(columns, order[step::step])
+
+
+def cuts_at(runs: Sequence[RunIndex], shares: Sequence[float]) -> list[Cut]:
+    """Choose cuts before which about these shares of all rows come."""
+    if not any(len(run.key) for run in runs):
+        return []
+    columns, order = _in_order(runs)
+    rows = np.cumsum(np.array([run.grain for run in runs])[columns[1][order]])
+    return _cuts(columns, order[np.searchsorted(rows, rows[-1] * np.array(shares))])
+
+
+def _in_order(runs: Sequence[RunIndex]) -> tuple[list[Array], Array]:
+    """Keys, numbers and places of all indexes, and their order."""
     key = np.concatenate([run.key for run in runs])
     number = np.repeat(np.arange(len(runs)), [len(run.key) for run in runs])
     place = np.concatenate([np.arange(len(run.key)) * run.grain for run in runs])
-    order = np.lexsort((place, number, key))
-    step = max(1, rows // max(run.grain for run in runs) - len(runs))
-    chosen = order[step::step]
-    columns = (key[chosen].tolist(), number[chosen].tolist(), place[chosen].tolist())
-    return [Cut(*entry) for entry in zip(*columns, strict=True)]
+    return [key, number, place], np.lexsort((place, number, key))
+
+
+def _cuts(columns: list[Array], chosen: Array) -> list[Cut]:
+    return [Cut(*entry) for entry in zip(*(column[chosen].tolist() for column in columns), strict=True)]
 
 
 def cut_runs(runs: Sequence[Run], rows: int) -> Iterator[list[Span]]:
@@ -220,8 +236,8 @@ class LevelMarks:
 
     def mark(self, parent: Array, heaviest: int) -> None:
         """Give the vertices that have joined the component of more than half of them the next level."""
-        root = self._giant(parent)
-        if root is None:
+        root, members = largest_component(self._engine, parent)
+        if 2 * members <= len(parent):
             return
         self._used = min(self._used + 1, _LAST)
         self._limit[self._used] = heaviest
@@ -235,11 +251,14 @@ class LevelMarks:
             return None
         return CycleFilter(self._engine, FilterTables(self._level, self._limit, None, 0))
 
-    def _giant(self, parent: Array) -> int | None:
-        """The root of more than half of the vertices, if any; it stays theirs."""
-        xp = self._engine.xp
-        roots, counts = xp.unique(parent[:: max(1, len(parent) // _SAMPLE)], return_counts=True)
-        root = int(roots[counts.argmax()]) if len(roots) else 0
-        pieces = (parent[begin : begin + _PIECE] for begin in range(0, len(parent), _PIECE))
-        members = sum(int(xp.count_nonzero(piece == root)) for piece in pieces)
-        return root if 2 * members > len(parent) else None
+
+def largest_component(engine: Engine, parent: Array) -> tuple[int, int]:
+    """Return the root that most vertices of a sample have, and the number of all vertices that have it.
+
+    If these are more than half of the vertices, the root stays theirs.
+    """
+    xp = engine.xp
+    roots, counts = xp.unique(parent[:: max(1, len(parent) // _SAMPLE)], return_counts=True)
+    root = int(roots[counts.argmax()]) if len(roots) else 0
+    pieces = (parent[begin : begin + _PIECE] for begin in range(0, len(parent), _PIECE))
+    return root, sum(int(xp.count_nonzero(piece == root)) for piece in pieces)

@@ -22,7 +22,7 @@ from dfmst._drive.plan.formulas import (
     DENSE_ID,
     MOST_OWNERS,
     NUMBERED,
-    SLICES,
+    SLICE_ENDS,
     Work,
     batch_rows,
     fitting_vertices,
@@ -144,4 +144,4 @@ def _shuffle_sizes(
     group = GroupSizes(batch_rows(cluster.memory, cluster.tasks), fits)
     if sliced is not None:
         group = group._replace(memory=fold_room(sliced), vertices=sliced.n_vertices)
-    return ShuffleSizes(group, owners, SLICES, memory)
+    return ShuffleSizes(group, owners, SLICE_ENDS, memory, cluster.workers)

@@ -27,6 +27,10 @@ except ImportError as error:
 #: Prefix of the keys of tasks that stay on the worker of their largest input: the scheduler's settings
 #: (``distributed.scheduler.default-task-durations``) say that they take no time.
 STAYING = "split-shuffle"
+#: The same of tasks that bring other inputs to a worker, and of tasks that then have all inputs there, by their name.
+#: Dask learns how long the tasks of a prefix take, and moves others away from a worker that has long ones.
+ARRIVING = "rechunk-split"
+PLACED = {"ids": "split-stage", "name": "split-taskshuffle", "cut": "split-stage", "giant": "split-stage"}
 
 
 def reference(key: Hashable) -> Any:

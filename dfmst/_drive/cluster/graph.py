@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import UserDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from dask.tokenize import tokenize
 
 from dfmst._common.progress import trim_memory
 from dfmst._common.types import Frame
-from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
+from dfmst._drive.cluster.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference
 from dfmst._drive.cluster.tables import checked_edges, host_table
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.checkpoint import (
@@ -66,15 +66,24 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         *arguments: Any,
         durable: Codec | None = None,
         stays: bool = False,
+        near: Sequence[Any] | None = None,
     ) -> Any:
         """Add a task and return a reference to its result.
 
         The result of a task with a codec (`durable`) gets a checkpoint. A task that `stays` runs on the worker of its
         largest input.
+
+        A task stays in any case if it has arguments `near` it: these are brought to the worker of its first argument
+        before. Dask would weigh this argument, of whose files it counts a sixteenth, against the tasks that wait there.
         """
-        if task not in (getitem, getattr):  # which take no memory
+        key: Hashable = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
+        if near is not None:
+            place = (f"{ARRIVING}-{self.token}", ("near", name, number))
+            self[place] = new_task(place, brought, [arguments[0], *near])
+            key = (f"{PLACED[name]}-{self.token}", (name, number))
+            task, arguments = arrived, (reference(place), task, *arguments)
+        elif task not in (getitem, getattr):  # which take no memory
             task, arguments = released, (task, *arguments)
-        key = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
         file = self.file(name, number)
         if durable and file is not None:
             self._stored[key] = file, durable
@@ -146,6 +155,16 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
     def __dask_tokenize__(self) -> Any:
         """Identify the graph without its data. Graphs of one token may have different checkpoints."""
         return ("dfmst", self.token, None if self._checkpoint is None else str(self._checkpoint), len(self))
+
+
+def brought(_: Any, *values: Any) -> tuple[Any, ...]:
+    """Return results that a task near another one needs (a task)."""
+    return values
+
+
+def arrived(values: tuple[Any, ...], task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a task with the results that were brought to it."""
+    return released(task, *arguments, *values)
 
 
 def released(task: Callable[..., Any], *arguments: Any) -> Any:

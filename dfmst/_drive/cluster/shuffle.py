@@ -1,12 +1,18 @@
 """``strategy="shuffle"``: semi-external Kruskal on the workers' disks, for forests that do not fit one worker.
 
-Every group of partitions becomes sorted runs in its worker's files. The runs are cut into slices of the total order,
-which are solved one after the other: the task of a slice starts from the state of the one before. It reads pieces of
-every group in bounded spans, and holds 4 bytes and a bit a vertex, and a buffer. Reading, sorting and cutting run in
-parallel and take most of the time. Checkpoints hold a table without columns first, whose metadata is the record.
+Every group of partitions becomes sorted runs in its worker's files. Slices of the total order are solved one after the
+other: the task of a slice starts from the state of the one before, and holds 4 bytes and a bit a vertex, and a buffer.
+
+Before a slice is solved, the workers that hold its rows drop in parallel those with both ends in the largest component
+of the slices before, by one bit a vertex. So the rows that are sent and solved in turn grow with the vertices and not
+with the edges. (The roots of all vertices would drop more rows, but cost every worker 32 bits a vertex.) The first
+slices are short, as they make that component. If its bits would cost more bytes than they save, earlier ones are used.
+
+Checkpoints hold a table without columns first, whose metadata is the record.
 
 Dementiev, Sanders, Schultes, Sibeyn: Engineering an external memory minimum spanning tree algorithm. TCS 2004 (the
-semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
+semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009 (the
+filter, and slices that grow).
 """
 
 from __future__ import annotations
@@ -48,15 +54,16 @@ from dfmst._drive.cluster.shuffle_edges import (
 )
 from dfmst._drive.cluster.shuffle_numbering import Numbering, Statistics
 from dfmst._drive.cluster.tables import POSITION_BITS
-from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
+from dfmst._drive.plan.formulas import EDGE, GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine
-from dfmst._engines.primitives.flags import count_set, flag_length, flag_words
+from dfmst._engines.primitives.contract import Inside, find_inside, leaving_flags
+from dfmst._engines.primitives.flags import compact, count_set, flag_length, flag_words
 from dfmst._fold.budget import SHARE, RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Codec, ascends, check, is_below, record_of, with_record
 from dfmst._fold.runs import Run, StoredArray
-from dfmst._fold.slices import Cut, SliceKruskal, cuts_of, read_spans
+from dfmst._fold.slices import SliceKruskal, largest_component, read_spans
 from dfmst.algorithms.base import Trace
 from dfmst.formats.provenance import is_count
 
@@ -66,8 +73,14 @@ class ShuffleSizes(NamedTuple):
 
     group: GroupSizes
     owners: int  # number of tasks that number ids other than dense integers
-    slices: int
+    slices: tuple[int, ...]  # ends of the slices: shares of the rows, in units of which the last is all
     memory: int  # bytes that solving a slice may take
+    workers: int
+
+    @property
+    def shares(self) -> list[float]:
+        """The share of the rows before the end of each slice."""
+        return [end / self.slices[-1] for end in self.slices]
 
 
 def add_shuffle(
@@ -80,24 +93,11 @@ def add_shuffle(
         codec = edges_codec(group.first, len(group.parts), sizes.group.dense)
         edges.append(graph.add("distribute", number, *task, durable=codec))
     of_groups = _add_each(graph, "summary", numbering.group_statistics, edges)
-    statistics = graph.add("survey", 0, numbering.all_statistics, of_groups)
+    statistics = graph.add("survey", 0, numbering.all_statistics, of_groups, sizes.shares[:-1])
     numberings = _add_numbering(graph, edges, statistics, sizes.owners)
-    totals = _add_each(graph, "total", getattr, numberings, "total")
-    bounds = [group.first for group in groups[1:]]
-    places = graph.add("cuts", 0, cuts, statistics, sizes.slices)
-    first = graph.count_complete("slice", sizes.slices)  # only pieces of slices from this one on are needed
-    cuttings = []
-    for number, each in enumerate(edges):
-        arguments = (each, number, statistics, places, numberings[number], range(first, sizes.slices))
-        cuttings.append(graph.add("cut", (first, number), cut, *arguments, stays=True))
-    codec = slice_codec([(group.first, len(group.parts)) for group in groups])
-    states, slices = [None], []
-    for place in range(sizes.slices):
-        pieces = [] if place < first else _add_each(graph, "piece", getitem, cuttings, place - first, of=place)
-        state = (states[-1], pieces, totals, bounds, sizes.memory)
-        slices.append(graph.add("slice", place, solve_slice, *state, durable=codec))
-        states.append(graph.add("state", place, getitem, slices[-1], 0, stays=True))
-    trace = graph.add("trace", 0, records, states[1:])
+    slices, states = _add_slices(graph, groups, edges, statistics, numberings, sizes)
+    counts = _add_each(graph, "counts", getitem, states, slice(1, None))
+    trace = graph.add("trace", 0, records, counts, states[-1])
     rows = []
     for number, group in enumerate(groups):
         hashes: Any = [None] * len(group.parts)
@@ -108,6 +108,30 @@ def add_shuffle(
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
     graph.use_checkpoints([*(each.rows for each in rows), trace])
     return rows, trace
+
+
+def _add_slices(
+    graph: TaskGraph, groups: list[Group], edges: list[Any], statistics: Any, numberings: list[Any], sizes: ShuffleSizes
+) -> tuple[list[Any], list[Any]]:
+    """Add the tasks that filter and solve the slices; return references to each solved slice and the state after it."""
+    totals = _add_each(graph, "total", getattr, numberings, "total")
+    bounds = [group.first for group in groups[1:]]
+    first = graph.count_complete("slice", len(sizes.slices))  # only pieces of slices from this one on are needed
+    codec = slice_codec([(group.first, len(group.parts)) for group in groups])
+    states: list[Any] = [None]
+    slices, giants = [], list[Any]()
+    for place in range(len(sizes.slices)):
+        if place:
+            near = [statistics, giants, 1 - sizes.shares[place - 1], sizes.workers]
+            giants = [*giants, graph.add("giant", place, giant_component, states[-1], near=near)]
+        pieces = []
+        for number, each in enumerate(edges) if place >= first else ():
+            near = [statistics, numberings[number], totals, place, giants]
+            pieces.append(graph.add("cut", (place, number), cut, each, number, near=near))
+        state = (states[-1], pieces, totals, bounds, sizes.memory)
+        slices.append(graph.add("slice", place, solve_slice, *state, durable=codec))
+        states.append(graph.add("state", place, getitem, slices[-1], 0, stays=True))
+    return slices, states[1:]
 
 
 def _add_each(
@@ -122,7 +146,8 @@ def _add_each(
 
 def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: int) -> list[Any]:
     """Add the tasks that number the vertices of all groups, and return references to each group's numbering."""
-    ids = _add_each(graph, "ids", numbering.split_ids, edges, statistics, owners, graph.hash_keys)
+    shared = [statistics, owners, graph.hash_keys]
+    ids = [graph.add("ids", group, numbering.split_ids, each, near=shared) for group, each in enumerate(edges)]
     numbered = [
         graph.add("number", owner, numbering.number_ids, _add_each(graph, "own-ids", getitem, ids, owner, of=owner))
         for owner in range(owners)
@@ -131,8 +156,9 @@ def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: 
     numberings = []
     for group, each in enumerate(edges):
         numbers = _add_each(graph, "numbers", getitem, numbered, 1 + group, of=group)
-        task = (numbering.number_group, each, statistics, ids[group], counts, numbers)
-        numberings.append(graph.add("name", group, *task, durable=numbering.NUMBERING, stays=True))
+        near = [statistics, ids[group], counts, numbers]
+        task = (numbering.number_group, each)
+        numberings.append(graph.add("name", group, *task, durable=numbering.NUMBERING, near=near))
     return numberings
 
 
@@ -183,46 +209,89 @@ def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[A
     return [SliceState(vertices, *(record[name] for name in _COUNTS)), *locators]
 
 
-def cuts(statistics: Statistics, slices: int) -> list[Cut]:
-    """Choose where to cut all runs into at most `slices` slices of about equal length (a task)."""
-    indexes = statistics.indexes
-    grain = max((index.grain for index in indexes), default=1)
-    return cuts_of(indexes, max(1, statistics.most_rows // slices) + grain * len(indexes))[: slices - 1]
+@register_for_gpus
+class Giant(NamedTuple):
+    """Flags of the vertices in the largest component, and their number."""
+
+    flags: TaskColumns
+    members: int
+
+
+def giant_component(
+    state: SliceState, statistics: Statistics, before: list[Giant | None], share: float, workers: int
+) -> Giant | None:
+    """Return the largest component after a slice (a task), if its flags save bytes; a `share` of the rows is left.
+
+    Random rows have both ends in it as often as the square of its share of the vertices says. Others do more often.
+    """
+    known = max((each.members for each in before if each is not None), default=0)
+
+    def task(engine: Engine) -> Giant | None:
+        parent = state.vertices.load(engine)
+        root, members = largest_component(engine, parent)
+        more = (members**2 - known**2) / max(1, len(parent)) ** 2
+        if EDGE * more * share * statistics.rows <= workers * len(parent) / 8:
+            return None
+        flags = find_inside(engine, parent, root, listed=False).flags
+        assert flags is not None
+        return Giant(TaskColumns.stored(engine, flags), members)
+
+    return near_columns(not state.vertices.engine.on_host, task)
 
 
 def cut(
-    edges: GroupEdges, group: int, statistics: Statistics, cuts: list[Cut], numbering: Numbering, slices: range
-) -> list[Run | None]:
-    """Return a group's pieces of these slices, with the vertices of all groups (a task)."""
+    edges: GroupEdges,
+    group: int,
+    statistics: Statistics,
+    numbering: Numbering,
+    totals: list[int],
+    slice_: int,
+    giants: list[Giant | None],
+) -> Run | None:
+    """Return a group's rows of a slice that may be in the forest, with the vertices of all groups (a task).
 
-    def task(engine: Engine) -> list[Run | None]:
+    It begins when all groups have their numbers: Dask would move a group away from others that are being numbered.
+    """
+
+    def task(engine: Engine) -> Run | None:
         numbers = None if numbering.numbers is None else numbering.numbers.load(engine)
         if numbers is None:
             false = numbering.total != statistics.dense
         else:  # every vertex is an end of a row
-            false = len(numbers) != edges.encoder.vertices or numbering.total > 2 * statistics.most_rows
-        if false:
+            false = len(numbers) != edges.encoder.vertices or numbering.total > 2 * statistics.rows
+        if false or set(totals) != {numbering.total}:
             raise false_checkpoint()
-        numbered = list(enumerate(edges.runs, statistics.first[group]))
-        places = [[each.place_in(run, number) for number, run in numbered] for each in cuts]
-        places = [[0] * len(edges.runs), *places, [len(run) for run in edges.runs]]
-        pieces: list[Run | None] = []
-        for slice_ in slices:
-            begins, ends = (places[min(place, len(places) - 1)] for place in (slice_, slice_ + 1))
-            spans = list(zip(begins, ends, strict=True))
-            pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
-        return pieces
+        numbered, cuts = list(enumerate(edges.runs, statistics.first[group])), statistics.cuts
+        begins, ends = [0] * len(numbered), [len(run) for run in edges.runs]
+        if slice_:
+            begins = [cuts[slice_ - 1].place_in(run, at) for at, run in numbered]
+        if slice_ < len(cuts):
+            ends = [cuts[slice_].place_in(run, at) for at, run in numbered]
+        spans = list(zip(begins, ends, strict=True))
+        giant = next((each for each in reversed(giants) if each is not None), None)
+        inside = Inside(None if giant is None else giant.flags.load(engine), None, None)
+        parts = [rows.arrays for rows in _passing(engine, edges.runs, spans, numbers, inside) if len(rows)]
+        if not parts:
+            return None
+        rows = Rows(*map(engine.xp.concatenate, zip(*parts, strict=True)))
+        return sorted_run(engine, rows, None, max(run.grain for run in edges.runs))
 
     # Pieces of files are read, sorted and written on the host.
     return near_columns(edges.on_gpu, task)
 
 
-def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:
-    parts = [rows_on(engine, rows).arrays for rows in read_spans(runs, spans)]
-    rows = Rows(*map(engine.xp.concatenate, zip(*parts, strict=True)))
-    if numbers is not None:
-        rows = Rows(numbers[rows.source], numbers[rows.target], rows.weight, rows.locator)
-    return sorted_run(engine, rows, None, max(run.grain for run in runs))
+def _passing(
+    engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None, giant: Inside
+) -> Iterator[Rows]:
+    """Yield the rows of some spans that have an end outside the giant component, with the vertices of all groups."""
+    for piece in read_spans(runs, spans):
+        rows = rows_on(engine, piece)
+        if numbers is not None:
+            rows = Rows(numbers[rows.source], numbers[rows.target], rows.weight, rows.locator)
+        if giant.flags is not None:
+            positions = compact(engine, leaving_flags(engine, rows.source, rows.target, giant))
+            rows = Rows(*(column[positions] for column in rows.arrays))
+        yield rows
 
 
 def solve_slice(
@@ -236,6 +305,9 @@ def solve_slice(
         raise false_checkpoint()
     engine, runs = worker_engine(), [piece for piece in pieces if piece is not None and len(piece)]
     vertices = max(totals, default=0)
+    if not runs and before is not None:
+        none = (TaskColumns.stored(CpuEngine(1), np.zeros(0, np.uint64)) for _ in range(1 + len(bounds)))
+        return [SliceState(before.vertices, before.components, 0, 0, 0, 0), *none]
     lengths = [len(run) for run in runs]
     weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
     # More rows would take memory and save no time.
@@ -289,14 +361,14 @@ def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
     return engine.to_host(rows.arrays[3][positions])
 
 
-def records(states: list[SliceState]) -> pd.DataFrame:
-    """Return a frame with one record a slice (a task)."""
+def records(counts: list[tuple[int, ...]], last: SliceState) -> pd.DataFrame:
+    """Return a frame with one record a slice (a task), from the counts of each state and the last state."""
     trace = Trace()
-    before = count_set(task_engine(), states[-1].vertices.load(None, 1))
-    for state in states:
-        trace.round(vertices=before, edges=state.edges, chosen=state.chosen)
-        before -= state.chosen
-        trace.add(components=before, bytes=state.bytes, largest_partition=state.largest)
+    before = count_set(task_engine(), last.vertices.load(None, 1))
+    for _, edges, chosen, size, largest in counts:
+        trace.round(vertices=before, edges=edges, chosen=chosen)
+        before -= chosen
+        trace.add(components=before, bytes=size, largest_partition=largest)
     return pd.DataFrame(trace.columns(), columns=RECORD, dtype="int64")
 
 

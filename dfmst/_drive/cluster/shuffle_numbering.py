@@ -6,7 +6,7 @@ the numbers, and these tasks have nothing to do. A GPU numbers integers if it ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._fold.checkpoint import Codec, check, is_below, record_of, with_record
-from dfmst._fold.slices import RunIndex, read_spans
+from dfmst._fold.slices import Cut, RunIndex, cuts_at, read_spans
 from dfmst.formats.provenance import is_count
 
 
@@ -39,14 +39,10 @@ class GroupStatistics(NamedTuple):
 class Statistics(NamedTuple):
     """Statistics of all edges."""
 
-    indexes: list[RunIndex]  # of all runs, group by group
+    cuts: list[Cut]  # of all runs, group by group
     first: list[int]  # number of each group's first run
+    rows: int  # of all runs, at most
     dense: int | None  # bound of the vertices if all ids are dense integers
-
-    @property
-    def most_rows(self) -> int:
-        """A bound of the rows of all runs."""
-        return sum(len(index.key) * index.grain for index in self.indexes)
 
 
 def group_statistics(edges: GroupEdges) -> GroupStatistics:
@@ -55,8 +51,8 @@ def group_statistics(edges: GroupEdges) -> GroupStatistics:
     return GroupStatistics(indexes, edges.kind, edges.encoder.dense, edges.encoder.type)
 
 
-def all_statistics(groups: list[GroupStatistics]) -> Statistics:
-    """Join the statistics of all groups (a task)."""
+def all_statistics(groups: list[GroupStatistics], shares: Sequence[float] = ()) -> Statistics:
+    """Join the statistics of all groups, and cut their runs after these shares of the rows (a task)."""
     filled = [group for group in groups if group.kind]
     check_kinds(group.kind for group in filled)
     types = {pa.int64() if group.type is None else group.type for group in filled}
@@ -66,7 +62,8 @@ def all_statistics(groups: list[GroupStatistics]) -> Statistics:
     if all(group.type is None for group in filled):
         dense = max((group.dense for group in filled), default=0)
     first = np.cumsum([0, *(len(group.indexes) for group in groups)])[:-1].tolist()
-    return Statistics([index for group in groups for index in group.indexes], first, dense)
+    indexes = [index for group in groups for index in group.indexes]
+    return Statistics(cuts_at(indexes, shares), first, sum(len(each.key) * each.grain for each in indexes), dense)
 
 
 @register_for_gpus

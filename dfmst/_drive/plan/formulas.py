@@ -41,7 +41,8 @@ POSITION = 4  # of the forest, sent to the workers that gather it
 # Bytes a vertex
 STATE = 4.125  # of a slice: its root and a flag
 SLICE_VERTEX = budget.RunBudget(0, 8).vertex  # of a shuffle's slice
-PASSED = 2 * STATE + 8 + POSITION  # sent from slice to slice: the state about twice, the locator and the position
+PASSED = STATE + 8 + POSITION  # sent from slice to slice: the state about once, the locator and the position
+FLAGS = 3 / 8  # of largest components, sent to each worker: a bit for each vertex after three slices
 
 LABELLED = 300  # in a task that contracts a block of edges, or that labels an owner's vertices
 OFFERED = 36  # of a block, sent: an offer and its answer, 12 bytes for half of the vertices, in three rounds' worth
@@ -54,6 +55,7 @@ SMALL_BUFFER = 2  # the same on a GPU that has too little memory
 LIGHT = 4.0  # folded by a first pass
 DENSE = 8  # from which a second read pays
 RESIDUE = 0.05  # that pass the filter of the first pass
+PASSING = 1  # of all slices but the first that pass the filter of a slice's largest component
 
 # Times
 SOLVED = 6  # rows a vertex that a fold solves: those of its first buffer, and later ones that pass its filter
@@ -64,10 +66,10 @@ UNIT = 3 * SPARSE_ID  # bytes of a row that the rates are for: two integers and 
 # Shares and counts
 USABLE = 0.85  # of a worker's memory beyond `BASE`, for tasks: Dask ends a worker at 0.95 of all
 DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
-TAKEN = 0.25  # of the groups whose edges Dask sends to an idle worker
-TAKEN_IDS = 0.6  # the same of groups whose ids are numbered, for a row of three numbers: numbering takes time
+ASKED = 2  # times that an id is sent to be numbered
 MERGE_EDGES = 4  # copies of a forest's rows in a merge of two: both, and both in one table
-SLICES = 8  # that a shuffle solves one after the other
+SLICE_ENDS = (1, 2, 4, 8, 14, 20, 26, 32)  # of slices that are solved one after the other, in 32nds of the rows
+SLICES = len(SLICE_ENDS)
 MOST_OWNERS = 64  # tasks that share the vertices which are numbered or labelled
 GROUPS = 4  # of partitions, at least, for each worker of a shuffle
 MOVING = 8  # groups whose edges are in the memory of a worker at once, if others take over its tasks

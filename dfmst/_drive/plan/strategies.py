@@ -73,9 +73,17 @@ def merge_plan(work: Work) -> Plan:
     return tree if fits or not (sliced := sliced_merge_plan(work)).fits else sliced
 
 
-def _slices() -> Term:
-    """Slices that are solved one after the other: the rows of each are on the disk of one worker."""
-    return Term(size.SLICES, str(size.SLICES)).named("slices", "slices")
+def _solved(work: Work, kept: Term) -> tuple[Term, Term]:
+    """Rows that are sent to be solved in slices, and the bytes of the flags by which workers drop the others.
+
+    A component of most vertices is expected: without one, all rows are sent, as they are if the flags do not pay.
+    """
+    n, _, w = work.symbols
+    first, flags = kept / Term(size.SLICE_ENDS[-1], str(size.SLICE_ENDS[-1])), size.FLAGS * n
+    passing = least(kept, first + size.PASSING * n)
+    if size.EDGE * (kept.value - passing.value) <= work.workers * flags.value:
+        passing, flags = kept, Term(0, "0")
+    return passing.named("solved", "rows"), (w - 1) * flags
 
 
 def _solving(work: Work, rows: Term) -> Term:
@@ -83,16 +91,16 @@ def _solving(work: Work, rows: Term) -> Term:
     n, s = work.symbols[0], work.usable
     fixed = least(budget.RUN_FIXED, size.EDGE * work.symbols[1]) + budget.RUN_VERTEX * n
     enough, room = n / budget.SHARE, (s - fixed) / size.SLICE_ROW
-    r = least(rows / _slices(), most(Term(1 << 20, "2^20"), enough), most(enough, room)).named("r", "rows of a slice")
+    r = least(rows, most(Term(1 << 20, "2^20"), enough), most(enough, room)).named("r", "rows of a slice")
     return (fixed + size.SLICE_ROW * r).named("solving")
 
 
 def sliced_merge_plan(work: Work) -> Plan:
     """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_edges`).
 
-    Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows. Roots and flags are
-    sent once, and each row's position to the worker that gathers the row. Measured on two workers by bench/cluster.py,
-    on four by bench/limits/small_workers.py.
+    Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows that pass the filter
+    of earlier slices. Roots and flags are sent once, and each row's position to the worker that gathers the row.
+    Measured on two workers by bench/cluster.py, on four by bench/limits/small_workers.py.
     """
     (n, m, w), s, g = work.symbols, work.usable, work.group_vertices
     room = budget.MemoryRunBudget(fold_room(work), 8)
@@ -103,30 +111,36 @@ def sliced_merge_plan(work: Work) -> Plan:
     x = least(work.share, most(vertex / row * g, held)).named("x", "rows in runs")
     folding = reading + budget.RUN_FIXED + budget.RUN_VERTEX * g + row * x
     asked = (work.id_bytes + size.NUMBERING) * f if work.dictionary else 0
-    moved = (w - 1) * (size.EDGE * f + (size.POSITION + size.STATE) * n / w + asked)
-    peak = size.BASE + most(folding.named("folding"), _solving(work, w * f))
+    solved, flags = _solved(work, w * f)
+    sent = (w - 1) / w * (size.EDGE * solved) + flags
+    moved = sent + (w - 1) * ((size.POSITION + size.STATE) * n / w + asked)
+    peak = size.BASE + most(folding.named("folding"), _solving(work, solved))
     fits = _gpu_folds_runs(work) and work.workers > 1 and g.value <= room.most_vertices
     fits = fits and work.n_vertices <= slice_vertices(work.memory_limit)
     shared = work.per("read", 2 * m, ids=True) + _folding(work, m) + work.per("sort", least(m, size.SOLVED * w * n))
-    quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, w * f, w * f)}
-    effort = _in_slices(work, shared, w * f, moved)
+    quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, w * f, w * f, solved)}
+    effort = _in_slices(work, shared, w * f, solved, sent)
     return work.plan("merge", quantities, effort=effort, rounds=size.SLICES, fits=fits)
 
 
-def _in_runs(work: Work, kept: Term, numbered: Term) -> dict[str, Term]:
-    """Bytes of runs and their slices, and of the ids that are numbered, on the disks of all workers and of one."""
+def _in_runs(work: Work, kept: Term, numbered: Term, solved: Term) -> dict[str, Term]:
+    """Bytes of runs and a slice, and of the ids that are numbered, on the disks of all workers and of one."""
     n, _, w = work.symbols
-    runs, states = size.EDGE * kept, (size.SLICES * size.STATE + 8) * n
+    longest = Term(6 / 32, "6 / 32")  # share of the rows in a slice, if all are sent
+    slice_rows = least(solved, most(n, longest * (solved - n)))
+    states = ((2 * size.STATE + 8) * n + size.EDGE * slice_rows).named("slice and states")
     ids = (2 * work.id_bytes + size.NUMBERING) * numbered
+    runs = size.EDGE * kept
     whole = runs + (most(states, ids) if work.dictionary else states)  # states follow when the ids are gone
-    return {"bytes_on_disk": whole, "peak_disk": whole / w + runs / _slices()}
+    return {"bytes_on_disk": whole, "peak_disk": whole / w + states}
 
 
-def _in_slices(work: Work, shared: Term, kept: Term, moved: Term) -> Effort:
-    """The rows of all runs are sorted again as they are cut, and then sent, filtered and solved in turn."""
+def _in_slices(work: Work, shared: Term, kept: Term, solved: Term, sent: Term) -> Effort:
+    """All workers filter the rows of a slice and sort those that pass; then one solves these, and stores the state."""
     n = work.symbols[0]
-    in_turn = work.per("fold", kept) + work.per("solve", least(n, kept))
-    return Effort(shared + work.per("sort", kept), in_turn, kept, in_turn, moved, size.EDGE * kept)
+    in_turn = work.per("fold", solved + size.SLICES * n) + work.per("solve", least(n, solved))
+    shared = shared + work.per("fold", kept) + work.per("sort", solved)
+    return Effort(shared, in_turn, solved, in_turn, sent, size.EDGE * solved + size.SLICES * size.STATE * n)
 
 
 def two_pass_plan(work: Work) -> Plan:
@@ -156,15 +170,16 @@ def shuffle_plan(work: Work) -> Plan:
     kept = least(m, most(groups, m / b) * n).named("kept", "rows")  # a batch keeps its forest, a row a vertex at most
     known = least(n, 2 * m / groups).named("k", "vertices")
     numbered = (groups * distinct(n, 2 * m / groups)).named("numbered", "ids")
-    taken = round(min(1.5, size.TAKEN_IDS * work.columns / size.UNIT), 2) if work.dictionary else size.TAKEN
-    asked = ((1 + taken) * work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
-    moved = (w - 1) / w * ((1 + taken) * size.EDGE * kept + size.PASSED * n + asked)
+    asked = (size.ASKED * work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
+    solved, flags = _solved(work, kept)
+    sent = (w - 1) / w * (size.EDGE * solved) + flags
+    moved = sent + (w - 1) / w * (size.PASSED * n + asked)
     reading = work.reading + size.BATCH * least(b, m) + work.dictionary * known
-    solving = _solving(work, kept)
+    solving = _solving(work, solved)
     peak = size.BASE + most(reading.named("reading"), solving)
     shared = work.per("read", 2 * m, ids=True) + work.numbering(m + 3 * numbered) + work.per("solve", m)
-    effort = _in_slices(work, shared + work.per("sort", kept), kept, moved)
-    quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, kept, numbered)}
+    effort = _in_slices(work, shared + work.per("sort", kept), kept, solved, sent)
+    quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, kept, numbered, solved)}
     fits = solving.value <= slice_memory(work.memory_limit)
     return work.plan("shuffle", quantities, effort=effort, rounds=size.SLICES, fits=fits)
 
@@ -227,7 +242,7 @@ def _bus(work: Work, plan: Plan) -> tuple[Term, Term]:
     nothing = Term(0, "0")
     if plan.rounds:
         kept = m if plan.strategy == "shuffle" else w * least(n, m / w)
-        return size.EDGE * m + 2 * size.EDGE * kept + (2 * size.STATE * plan.rounds + 8) * n, nothing
+        return size.EDGE * (m + 2 * kept) + (2 * size.STATE * plan.rounds + 8) * n, nothing
     on_host = work.id_bytes > size.SPARSE_ID  # ids that the host numbers; forests then wait on the host
     row, filtered = (size.EDGE, size.GPU_SOLVED) if on_host else (work.edge, work.edge)
     rows, reading = m, row * m

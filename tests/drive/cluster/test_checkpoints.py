@@ -33,7 +33,6 @@ from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.checkpoint import with_record
-from dfmst._fold.slices import RunIndex
 from dfmst.formats.atomic import sealed_output
 from dfmst.formats.directories import sole_use
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
@@ -116,12 +115,15 @@ def test_dense_ids_next_to_texts_are_false(tmp_path):
 def test_more_numbers_than_ends_of_rows_are_false():
     # Arrays of that length would take all memory.
     none = np.zeros(0, np.uint32)
-    statistics = Statistics([RunIndex(np.zeros(3, np.uint64), 2)], [0], None)
+    statistics = Statistics([], [0], 6, None)
     numbering = Numbering(TaskColumns.stored(CpuEngine(1), none), 13)
     edges = GroupEdges([], StoredEncoder(), "", [])
     with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
-        cut(edges, 0, statistics, [], numbering, range(1))
-    assert cut(edges, 0, statistics, [], numbering._replace(total=12), range(1)) == [None]
+        cut(edges, 0, statistics, numbering, [13], 0, [])
+    numbering = numbering._replace(total=12)
+    assert cut(edges, 0, statistics, numbering, [12], 0, []) is None
+    with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
+        cut(edges, 0, statistics, numbering, [12, 11], 0, [])
 
 
 def test_a_checkpoint_without_its_last_table_counts_as_missing(tmp_path):
@@ -173,7 +175,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     stop_at = 0
     calls.clear()
     pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
-    assert calls == {"cut": 4, "solve_slice": 3}
+    assert calls == {"cut": 3 * 4, "solve_slice": 3}
     calls.clear()
     pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
     assert not calls

@@ -128,5 +128,7 @@ def test_shuffle_hands_over_a_vertex_table_that_does_not_fit_one_worker():
     assert (rounds["components"] == rounds["vertices"] - rounds["chosen"]).all()
     assert (rounds["bytes"] > 0).all()
     assert (rounds["largest_partition"] > 0).all()
-    assert (rounds["edges"] < 2 * rounds["edges"].mean()).all()
+    # The first slices are shorter, and of the later ones few rows are sent.
+    assert rounds["edges"].idxmax() in (3, 4)
+    assert rounds["edges"].iloc[-1] < vertices / 10
     assert rounds["chosen"].sum() == len(rows)

@@ -6,14 +6,16 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
+import dask.dataframe as dd
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import dfmst
+import dfmst.dask
+from dfmst._drive.cluster import shuffle
 from dfmst._drive.cluster.groups import Group, fold
 from dfmst._drive.cluster.shuffle import solve_slice
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
@@ -23,27 +25,28 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, IdTable, IdWords
 from dfmst._fold import budget
+from tests.support.dask_frames import random_frame
 
 PACKAGE = Path(dfmst.__file__).parent
 RESULTS = Path(__file__).resolve().parents[3] / "bench" / "results" / "cpu"
 PLANNED = json.loads((RESULTS / "planned.json").read_text(encoding="utf-8"))
 MEASURED_RUNS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))
-RECORDS, REPEATS = MEASURED_RUNS["runs"], MEASURED_RUNS["repeats"]
+RECORDS = MEASURED_RUNS["runs"]
 RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 
 #: Constants that the tasks import, so that plan and tasks cannot differ.
-OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "LIGHT", "NUMBERED", "SLICES"}
+OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "LIGHT", "NUMBERED"}
 OF_TASKS |= {"PIECE", "SMALL_BUFFER", "SPARSE_ID"}
 #: Constants that the tasks use through a function; its tests are in test_planning.py.
 IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOST_OWNERS", "MOVING", "USABLE"}
 #: Constants whose double contradicts a recorded run of a cluster or of a stream.
 RECORDED = ["BASE", "CHECKED", "DICTIONARY", "MERGE_EDGES", "POSITION", "SENT"]
 #: The same of the runs that were measured on the disk and by their CPU-seconds as well.
-RECORDED_IN_PLANNED = ["BEGIN", "LABEL_SORTS", "OFFERED", "SOLVED", "TAKEN_IDS"]
+RECORDED_IN_PLANNED = ["ASKED", "BEGIN", "LABEL_SORTS", "OFFERED", "SOLVED"]
 #: The same of the budgets of streams.
 RECORDED_OF_BUDGETS = ["STREAM_BASE", "STREAM_SOLVE"]
 #: Constants that this file measures.
-MEASURED = {"LABELLED", "NUMBERING", "RESIDUE", "STATE", "TAKEN"}
+MEASURED = {"FLAGS", "LABELLED", "NUMBERING", "PASSING", "RESIDUE", "STATE"}
 #: Constants that tests/cuda measures on a stand-in of a GPU.
 ON_GPUS = {"GPU_DICTIONARY", "GPU_SOLVED"}
 
@@ -157,13 +160,21 @@ def test_bytes_of_a_labelled_vertex() -> None:
     assert 1 / 1.3 <= recorded["measured"]["peak_mb"] * 1e6 / planned.peak_memory <= 1.3
 
 
-def test_groups_that_move_to_idle_workers() -> None:
-    # The order of tasks decides how many groups move: 109 to 206 MB were sent, so the mean of the runs counts.
-    moved = dfmst.plan(**RUNS["er1M:shuffle"]["plan"]).formulas["bytes_moved"]
-    most = formulas.EDGE * moved.parts["kept"].value / 2
-    sent = mean(run["mb_moved"] for run in REPEATS["er1M:shuffle"]) * 1e6
-    taken = formulas.TAKEN - (moved.value - sent) / most
-    assert formulas.TAKEN / 1.3 <= taken <= formulas.TAKEN
+def test_rows_that_pass_the_filter_of_a_slice(monkeypatch) -> None:
+    """Those of all slices but the first, and the flags that are sent to each worker, for each vertex."""
+    vertices, find, sent = 5_000, shuffle.giant_component, list[int]()
+
+    def counted(*arguments: Any) -> Any:
+        giant = find(*arguments)
+        sent.append(giant is not None)
+        return giant
+
+    monkeypatch.setattr(shuffle, "giant_component", counted)
+    parts = dd.from_pandas(random_frame(8, vertices=vertices, rows=10 * vertices), npartitions=8, sort=False)
+    options: Any = {"n_vertices": vertices, "memory_limit": formulas.BASE + 2_000_000, "return_trace": True}
+    rounds = parts.mst.minimum("a", "b", "w", strategy="shuffle", **options)[1].compute(scheduler="synchronous")
+    assert 1 / 1.5 <= rounds["edges"].iloc[1:].sum() / vertices / formulas.PASSING <= 1.5
+    assert 1 / 1.5 <= sum(sent) / 8 / formulas.FLAGS <= 1.5
 
 
 @pytest.mark.parametrize(("ids", "id_bytes"), [("dense", 4), ("sparse", 8), ("text", 8 + 7)])

@@ -138,24 +138,27 @@ def test_a_plan_that_does_not_fit_shows_what_is_too_much(strategy, id_bytes):
 def test_the_disk_decides():
     graph: dict[str, Any] = {"n_vertices": 3_500_000_000, "n_edges": 128_000_000_000, "partitions": 16_000}
     graph |= {"workers": 64, "memory_limit": "64GiB", "strategy": "shuffle"}
-    plan = dfmst.plan(**graph, disk_limit="300GB")
-    assert dfmst.plan(**graph, disk_limit="500GB").fits
+    plan = dfmst.plan(**graph, disk_limit="100GB")
+    assert dfmst.plan(**graph, disk_limit="200GB").fits
     assert not plan.fits
-    assert plan.bytes_on_disk / 64 < 300e9 < plan.peak_disk
-    assert "on disk of a worker decides: 434 GB do not fit\n\non disk of a worker " in repr(plan)
+    assert plan.bytes_on_disk / 64 < 100e9 < plan.peak_disk
+    assert "on disk of a worker decides: 191 GB do not fit\n\non disk of a worker " in repr(plan)
     assert dfmst.plan(3_500_000_000, 10**10, memory_limit="64GiB", strategy="spill", disk_limit="1TB").fits is True
 
 
 def test_rows_solved_in_turn_decide_a_run_of_many_workers():
     graph: dict[str, Any] = {"n_vertices": 10**8, "n_edges": 10**9, "partitions": 1000, "memory_limit": "3GB"}
     few, many = (dfmst.plan(**graph, strategy="shuffle", workers=workers) for workers in (2, 64))
-    assert few.rows_in_turn == many.rows_in_turn == 10**9
+    assert few.rows_in_turn == many.rows_in_turn == 10**9 // 32 + 10**8
     assert few.seconds / 32 < many.seconds < few.seconds
     fast = dfmst.plan(**graph, strategy="shuffle", workers=64, rates={"network": 1e12, "disk": 1e12})
     assert "rows solved in turn take most of the time" in repr(fast)
     slow = dfmst.plan(**graph, strategy="shuffle", workers=64, rates={"network": 1e6})
     assert "bytes between workers take most of the time: 9" in repr(slow)
-    assert slow.seconds == pytest.approx(slow.bytes_moved / 1e6, rel=0.1)
+    assert slow.bytes_moved / 2e6 < slow.seconds < slow.bytes_moved / 1e6
+    # Flags of half a row a vertex for each of so many workers cost more than the rows that they save.
+    sparse: dict[str, Any] = {**graph, "n_edges": 2 * 10**8, "strategy": "shuffle"}
+    assert [dfmst.plan(**sparse, workers=workers).rows_in_turn for workers in (16, 64)] == [106_250_000, 2 * 10**8]
 
 
 def test_components_of_several_workers_are_labels_of_a_dask_frame():
