@@ -235,8 +235,8 @@ def test_bytes_moved_are_those_that_the_workers_sent(tmp_path, client):
     written = dfmst.dask.forest_of_files(edges, tmp_path / "out", strategy="shuffle", client=client)
     planned = dfmst.plan(files=edges, strategy="shuffle", workers=2, memory_limit="3GiB")
     assert written.bytes_moved is not None
-    # The plan is half of the pieces, as if Dask placed tasks evenly. All of them may move, with messages of control.
-    assert 1 / 4 < written.bytes_moved / planned.bytes_moved < 2.5
+    # Dask may move all edges of such small groups, and its messages of control count as well.
+    assert planned.bytes_moved / 4 < written.bytes_moved < 24 * 320_000
 
 
 def test_a_directory_from_python(folder, client):
