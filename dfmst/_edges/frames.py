@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -30,6 +31,7 @@ def is_plain(frame: Frame) -> bool:
 def open_frame(edges: Frame, argument: str = "edges") -> View:
     as_user, plain = None, is_plain(edges)
     if not plain:
+        edges = hold(edges, argument)
         with _computing(edges, argument):
             edges, as_user = unwrap(edges)
         plain = is_plain(edges)
@@ -57,6 +59,22 @@ def open_frame(edges: Frame, argument: str = "edges") -> View:
             return FrameView(_imported(edges), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     raise UnsupportedFrameError(message, as_table(edges, argument))
+
+
+#: Readers of batches that were read, which then look empty.
+_READ = WeakSet[pa.RecordBatchReader]()
+
+
+def hold(edges: Frame, argument: str) -> Frame:
+    """Return the table of a reader of batches, which can be read only once, and other frames as they are."""
+    if not isinstance(edges, pa.RecordBatchReader):
+        return edges
+    if edges in _READ:
+        message = f"{argument} is a RecordBatchReader that was read before, and can be read only once"
+        raise UnsupportedFrameError(message, "make a new one, or read one table for all calls: reader.read_all()")
+    _READ.add(edges)
+    with _computing(edges, argument):
+        return _imported(edges)
 
 
 def _imported(edges: Frame) -> pa.Table:

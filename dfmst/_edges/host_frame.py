@@ -204,7 +204,8 @@ class FrameView:
         native = self.native
         if is_plain_pandas(native) or self.frame.implementation.is_pandas():
             frame = native.copy(deep=False)
-            frame[name] = values
+            more = native.columns.nlevels - 1  # pandas wants a name for each level
+            frame[(name, *[""] * more) if more else name] = values
             frame.attrs = {**frame.attrs, attribute: content}
             return self._as_user(frame)
         if isinstance(native, pa.Table):

@@ -19,7 +19,7 @@ import numpy as np
 
 from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array, Column, DType, Frame
-from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids, to_arrow
+from dfmst._edges.arrow_values import arrow_column, ascends, native_values, numbers_of_arrow, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
@@ -179,7 +179,11 @@ def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> W
 
 
 def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColumn:
-    column = plain_ids(arrow_column(name, column))
+    column = arrow_column(name, column)
+    if pa.types.is_dictionary(column.type) and column.type.ordered and not ascends(column.dictionary):
+        message = f"column {name!r} has ordered categories, which are not in the order of their values"
+        raise InvalidEdgesError(message, "cast it to numbers to order by value, or use the codes of its categories")
+    column = plain_ids(column)
     kind = column.type
     invalid = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_null(kind):

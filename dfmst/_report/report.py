@@ -29,7 +29,7 @@ from dfmst._trees.points.geometry import geometry_name
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable
-from dfmst.formats.atomic import atomic_path
+from dfmst.formats.atomic import atomic_path, check_page
 from dfmst.formats.stores import Located, located
 
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
@@ -61,9 +61,10 @@ class Report:
         Raises
         ------
         OutputError
-            The file cannot be written there.
+            The file cannot be written there, or its name has another suffix than that of a page.
         """
         target: Path = located(path, **options)
+        check_page(target)
         with atomic_path(target) as part:
             part.write_text(self.html, encoding="utf-8")
         return target

@@ -235,6 +235,8 @@ def single_linkage(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     join = None if join is None else real_number("join", join)
+    if join is not None and np.isnan(join):
+        raise InvalidEdgesError("join is nan, and it must be a distance", "join components for example at numpy.inf")
     if by is not None and (join is not None or as_scipy):
         raise ValueError("join= and as_scipy= cannot be combined with by=: call single_linkage once for each group")
     request = Request.of(source, target, weight, by=by, joint_keys=False, **options)
@@ -293,7 +295,7 @@ def _distances(forest: OrderedForest, merges: Merges, weight: ColumnName, join: 
     distance[: len(forest)] = forest.distances(weight)
     if join is not None and len(forest) < len(distance):
         longer = int((~(distance[: len(forest)] <= join)).sum())
-        if longer or np.isnan(join):
+        if longer:
             message = f"join is {join:g}, and {longer:,} edges of the forest are not below it"
             raise InvalidEdgesError(message, "join components at no less than their edges, for example at numpy.inf")
     return distance

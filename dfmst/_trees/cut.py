@@ -203,6 +203,8 @@ def _lighter(weights: Weights, name: ColumnName, distance: object, *, maximum: b
     if is_missing(distance):
         raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
     kind = _type_of(weights)
+    if isinstance(distance, bool) and str(kind) not in ("bool", "uint32"):  # of booleans, which a stream has widened
+        raise TypeError(f"distance is {distance}; it must be a value such as those of column {name!r}, of type {kind}")
     try:
         if isinstance(kind, pa.DataType) and pa.types.is_temporal(kind):
             is_kept, limit = pc.greater_equal if maximum else pc.less_equal, _moment(distance, kind)

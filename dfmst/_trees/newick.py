@@ -14,7 +14,7 @@ from dfmst._common.arguments import refuse_masked
 from dfmst._common.types import Array, ColumnName, Columns, Frame, Vertex, Vertices
 from dfmst._edges.arrow_values import is_missing, readable, seconds
 from dfmst._edges.device_columns import DeviceEntries
-from dfmst._edges.frames import open_frame, open_host_frame
+from dfmst._edges.frames import hold, open_frame, open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
@@ -92,6 +92,7 @@ def newick(
     ----------
     Olsen: "Newick's 8:45" tree format standard (1990).
     """
+    forest = hold(forest, "forest")  # it is opened twice
     merges = _merges(forest, (source, target))
     if merges is not None:
         return _dendrogram(*merges, names)

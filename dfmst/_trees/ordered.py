@@ -110,7 +110,7 @@ class OrderedForest(SortedForest[Array]):
 
 
 def _distances(name: ColumnName, weights: Array | pa.Array | DeviceEntries) -> Array:
-    if not isinstance(weights, np.ndarray) and pa.types.is_temporal(weights.type):
+    if len(weights) and not isinstance(weights, np.ndarray) and pa.types.is_temporal(weights.type):
         message = f"column {name!r} holds {weights.type} weights, and distances are numbers"
         raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
     if isinstance(weights, DeviceEntries):

@@ -202,7 +202,7 @@ def _check_report(job: Job) -> None:
     if job.by:
         raise click.UsageError("--report is of one forest, and --by makes one of every group.")
     if str(job.report) != "-":
-        check_output(job.report, "csv", _read_files(job))  # the rules of any file; the format has no part in them
+        check_output(job.report, "html", _read_files(job))
     elif "title" not in vars(job):
         raise click.UsageError("--report - would mix the page with other output: name a file.")
 

@@ -276,10 +276,11 @@ def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path])
     """Raise before any file is read if the output cannot be written."""
     if path in click.get_current_context().meta.get(DIRECTORIES, ()):
         raise OutputError(f"cannot write {path}{os.sep}: that names a directory", "name a file in it")
-    from dfmst.formats import WRITABLE_FORMATS, check_file, format_of_suffix
+    from dfmst.formats import WRITABLE_FORMATS, check_file, check_page, format_of_suffix
 
     known = ", ".join(WRITABLE_FORMATS)
-    if format_ is not None and format_ not in WRITABLE_FORMATS:
+    is_page = format_ == "html"
+    if format_ is not None and not is_page and format_ not in WRITABLE_FORMATS:
         hint = did_you_mean(format_, WRITABLE_FORMATS, f"these can be: {known}")
         raise OutputError(f"the format {format_!r} cannot be written", hint)
     if path is None:
@@ -288,6 +289,8 @@ def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path])
         message = f"cannot write {path}: no format to write follows from the name"
         raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")
     check_file(path, inputs)
+    if is_page:
+        check_page(path)
 
 
 def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:

@@ -17,6 +17,7 @@ from dfmst.cli import options as shared
 from dfmst.cli.console import note, plural, standard_output
 from dfmst.cli.drivers import Batches, in_batches, label_stream
 from dfmst.cli.job import Job, Summary, call, check_output, command, named_after, open_inputs, weight_name, write_rows
+from dfmst.errors import InvalidEdgesError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +75,7 @@ def clusters(job: Job) -> None:
     columns = job.edge_columns()
     batches = in_batches(job, columns, in_memory="--report" if job.report else None)
     if job.report is not None:
-        check_output(job.report, "csv", job.inputs)
+        check_output(job.report, "html", job.inputs)
     if batches is not None:
         label_stream(
             job, "fold_clusters", lambda labels: _cluster_words(labels.vertices, labels.groups), batches, **cuts
@@ -245,12 +246,26 @@ def dedupe(job: Job) -> None:
             return
         columns = {"on": [column for key in job.keys for column in key.split(",")], "ordered": ordered}
         link = call("linked_rows", job, on=on)
-        job.run(columns, "linking", link, lambda rows: _group_summary(rows.schema, len(rows)))
+
+        def link_keys(table: pa.Table) -> Any:
+            _check_keys(job, table.column_names)
+            return link(table)
+
+        job.run(columns, "linking", link_keys, lambda rows: _group_summary(rows.schema, len(rows)))
+
+
+def _check_keys(job: Job, names: list[str]) -> None:
+    """Raise for a key that is the name of a column, and names of columns with commas between them."""
+    for key in job.keys:
+        if "," in key and {key, *key.split(",")} <= set(names):
+            message = f"-k {key} is a column of {job.inputs[0]}, and a key of its columns {', '.join(key.split(','))}"
+            raise InvalidEdgesError(message, f"rename the column {key!r}, or leave it out")
 
 
 def _dedupe_stream(job: Job, on: list[Any], batches: Batches) -> None:
     """Link the rows of Parquet files within a memory limit."""
     with job.running() as run, run.step("solve"):
+        _check_keys(job, open_inputs(job.inputs, job.format, None, {}).schema.names)
         target = run.path if job.to is None else None
         link: Any = dfmst.stream.linked_rows
         chosen = {**job.arguments(link), "on": on, "output": target, "progress": run.progress.bar()}

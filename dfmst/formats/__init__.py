@@ -4,7 +4,7 @@
 table; every error names the file and the line. ``FORMATS`` lists the names that ``format=`` takes.
 """
 
-from dfmst.formats.atomic import atomic_path, check_file
+from dfmst.formats.atomic import atomic_path, check_file, check_page as check_page
 from dfmst.formats.detect import detect_format, format_of_suffix
 from dfmst.formats.files import (
     Roles as Roles,

@@ -37,12 +37,12 @@ def find_separator(text: str) -> str:
 
 def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:
     """Stream a table; its first rows show which separator it has and whether the first is a header."""
-    skip, counts, marked = _read_comments(file)
+    skip, counts, marked, named = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
         block = next(reader.blocks(partial(cut_outside_quotes, separators=b",\t;")))
     text = block.data.decode("utf-8", errors="replace")
-    separator = separator or find_separator(text)
+    separator = named or separator or find_separator(text)
     if separator == "," and _DECIMALS_BETWEEN_BLANKS(text):
         if file.roles.decimal == ".":
             hint = "read the file with format='csv', decimal=',' if it is the decimal sign, else write a header"
@@ -77,14 +77,27 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
 open_tsv = partial(open_csv, separator="\t")
 
 
-def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None, list[Line]]:
-    """Return the number of blank lines and comments before the rows, the counts in the first that has any, and some."""
-    skip, counts, comments = 0, None, list[Line]()
+_NAMED_SEPARATOR = re.compile(rb"sep=(.)", re.IGNORECASE).fullmatch
+
+
+def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None, list[Line], str]:
+    """Return the number of blank lines and comments before the rows, the counts in the first that has any, and some.
+
+    The last value is the separator that a first line for Excel, such as ``sep=;``, names.
+    """
+    skip, counts, comments, separator = 0, None, list[Line](), ""
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         for block in reader.blocks():
             for line in block.data.removesuffix(b"\n").split(b"\n"):
+                if not skip and (named := _NAMED_SEPARATOR(line)):
+                    separator = named[1].decode("latin-1")
+                    if separator not in SEPARATORS:
+                        hint = "remove the line, and separate the columns with commas, tabs or semicolons"
+                        raise file.problem("a separator that is not read", Line(line, 1), hint)
+                    skip = 1
+                    continue
                 if line.strip() and not line.startswith((b"#", b"%")):
-                    return skip, counts, comments
+                    return skip, counts, comments, separator
                 skip += 1
                 counts = counts or counts_of_comment(line, skip)
                 comments += [Line(line, skip)] if line and len(comments) < SAMPLE_ROWS else []

@@ -125,7 +125,7 @@ def _read_header(line: Line, file: GraphFile) -> Header:
 
 
 def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
-    vertices, rows, last_line = 0, 0, header.line
+    vertices, rows, last_line, balance = 0, 0, header.line, 0
     with TextReader(file) as reader:
         reader.skip(header.line)
         for text in reader.blocks():
@@ -133,6 +133,7 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
             batch = _edges(block, header, vertices, file)
             vertices += len(block.counts)
             rows += batch.num_rows
+            balance += _balance(batch) if header.weighted else 0
             last_line = text.last_line
             yield batch
     # Blank lines at the end may be missing: their vertices have no neighbor.
@@ -140,6 +141,18 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
         message = f"the file ends after {vertices} of {header.vertices} vertices with {rows} entries; "
         message += f"line {header.line} promises {header.edges} edges, each listed twice"
         raise file.problem(message, last_line, f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}")
+    if header.edges is not None and balance % (1 << 64):
+        message = "an edge whose two entries have unequal weights, or that is not listed at both of its vertices"
+        raise file.problem(message, last_line, f"give both entries one weight, {ACCEPT}")
+
+
+def _balance(batch: pa.RecordBatch) -> int:
+    """Return the sum of a hash of each edge with its weight: positive in one direction, negative in the other."""
+    source, target, weight = (column.to_numpy().view(np.uint64) for column in batch.columns)
+    hashes = np.minimum(source, target)
+    for more in (np.maximum(source, target), weight, np.uint64(0), np.uint64(0)):
+        hashes = (hashes ^ hashes >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15) + more
+    return int(hashes[source < target].sum()) - int(hashes[source > target].sum())
 
 
 def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) -> pa.RecordBatch:

@@ -48,6 +48,9 @@ def test_blank_texts(dfmst, parquet, rows, limit):
     for option, group in (([], [0, 1, 2, 3, 1]), (["--empty-links"], [0, 1, 0, 3, 1])):
         dfmst("dedupe", "blank.parquet", "-k", "email", "--keep", "all", "-o", "out.parquet", *limit, *option)
         assert rows("out.parquet")["group"] == group
+    parquet("blank.parquet", {"a": [1], "b": [1], "a,b": [1]})
+    fault = dfmst("dedupe", "blank.parquet", "-k", "a,b", *limit, code=2).stderr
+    assert "-k a,b is a column of blank.parquet, and a key of its columns a, b\n" in fault
 
 
 def test_faults(dfmst, people):

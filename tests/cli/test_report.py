@@ -52,7 +52,7 @@ def test_a_page_of_clusters(dfmst, roads):
         assert re.search(rf"\b{name}: {labels.count(name)} ", words)
     dfmst("clusters", roads, "-k", "3", "-k", "4", "--report", "several.html")
     assert "Vertices by k3" in page("several.html")
-    unwritten = [(["--report", "same.csv", "-o", "./same.csv"], "-o and --report name the same file")]
+    unwritten = [(["--report", "same.html", "-o", "./same.html"], "-o and --report name the same file")]
     unwritten += [(["--report", "x.html", "--checkpoint", "saved"], "needs the rows in memory")]
     unwritten += [(["--report", "missing/x.html"], "missing does not exist")]
     for arguments, words in unwritten:
@@ -127,7 +127,8 @@ def test_beside_a_cluster(dfmst, roads):
         (["linkage", "--labels", "same.csv", "-o", "same.csv"], "-o and --labels name the same file"),
         (["forest", "--report", "-"], "--report - would mix the page with other output"),
         (["forest", "--report", "missing/out.html"], "missing does not exist"),
-        (["report", "-o", "roads.parquet"], "is also an input"),
+        (["report", "-o", "roads.pdf"], "a report is a page of HTML, and the name ends in .pdf"),
+        (["clusters", "-k", "2", "--report", "c.parquet"], "and the name ends in .parquet"),
         (["report", "--points", "none.csv", "--coordinates", "x", "y"], "none.csv: no such file"),
     ],
 )

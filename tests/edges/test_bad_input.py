@@ -257,6 +257,14 @@ def test_arrays() -> None:
         rows([[0, 1]], [1, 0], [1, 2])
 
 
+@pytest.mark.parametrize("find", [dfmst.minimum_spanning_forest, dfmst.newick])
+def test_a_reader_of_batches_is_read_once(find: Any) -> None:
+    reader = pa.table(GOOD).to_reader()
+    assert str(find(reader)) == str(find(pa.table(GOOD)))
+    with pytest.raises(dfmst.UnsupportedFrameError, match="is a RecordBatchReader that was read before"):
+        find(reader)
+
+
 @pytest.mark.parametrize("library", ["duckdb", "polars"])
 def test_a_lazy_frame_that_fails_when_computed(library):
     if library == "duckdb":

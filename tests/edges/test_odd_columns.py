@@ -105,6 +105,7 @@ def test_a_bound_as_a_numpy_integer() -> None:
         ([1, "a", None], "mixes values of types int, str, which"),
         ([pd.Period("2024"), None, None], "values"),
         (np.array([1j, 2, 3]), "column 'weight' holds complex128 values"),
+        (pd.Categorical([3, 1, 2], [3, 1, 2], ordered=True), "ordered categories, which are not in the order of their"),
         (pl.Series([10**38, 1, 2], dtype=pl.Int128), "Int128 values of more than 38 digits"),
     ],
 )

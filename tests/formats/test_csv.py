@@ -44,6 +44,7 @@ BLOCKS: list[tuple[str, str, dict[str, Any]]] = [
         {"source": ["a, b", "e", ""], "target": ['c "d"', "f", "g"], "weight": [1.5, None, 2.0]}
         | {"note": ["two\nlines", None, "x"]},
     ),
+    ("a.tsv", "\ufeffSEP=;\r\na;b;km\r\nx;y;1\r\n", {"a": ["x"], "b": ["y"], "km": [1]}),
     ("a.csv", "source,target\n1,2\n,3\n", {"source": [1, None], "target": [2, 3]}),
     (
         "a.tsv",

@@ -95,6 +95,7 @@ CASES = [
     ("a.graph", "2 1 1\n2 7\n1\n", "line 3: a neighbor without a weight: '1'"),
     ("a.graph", "2 1 10\n9 2\n\n", "line 3: too few numbers"),
     ("a.graph", "% only\n", "line 1: no header"),
+    ("a.graph", "3 2 1\n2 7 3 9\n1 9\n1 7\n", "line 4: an edge whose two entries have unequal weights"),
     # TSPLIB
     ("a.tsp", POINTS + "1 0 0\n2 0\n", "line 6: not a point: '2 0'"),
     ("a.tsp", POINTS + "1 0 0\n1 0 1\n", "line 6: a number given twice: '1 0 1'"),
@@ -109,6 +110,7 @@ CASES = [
     ("a.csv", "source,target\n1,2\n1,2,3\n", "line 3: too many columns: 3 instead of 2: '1,2,3'"),
     ("a.csv", "1,2,3\n1,2,x\n", "line 2: not a number in column 3 (weight), 'x': '1,2,x'"),
     ("a.csv", "a,a,b\n1,2,3\n", "line 1: two columns named 'a': 'a,a,b'"),
+    ("a.csv", "sep=|\na|b\n1|2\n", "line 1: a separator that is not read: 'sep=|'"),
     ("a.csv", "source\n1\n", "line 1: too few columns: an edge needs two vertices: 'source'"),
     ("a.csv", '"x\ny",b\n1,2\n1\n', "line 4: too few columns"),
     # Cedge

@@ -110,6 +110,8 @@ def test_bad_thresholds():
     for wrong in (none, {"n_clusters": 1, "distance": 2}):
         with pytest.raises(ValueError, match="give one of n_clusters= and distance="):
             dfmst.clusters(ROADS, **wrong)
+    with pytest.raises(TypeError, match="distance is True; it must be a value such as those of column 'weight', of ty"):
+        dfmst.clusters(ROADS, distance=True)
     with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
         dfmst.clusters(ROADS, distance="far")  # type: ignore[arg-type]
     missing: Any

@@ -208,6 +208,8 @@ def test_pandas_keeps_its_index_and_attributes():
     assert frame.attrs == {"source": "census"}
     kept = frame.pipe(dfmst.linked_rows, ["email", "phone"], keep="first")
     assert kept.index.tolist() == ["v", "y", "z"]
+    frame.columns = pd.MultiIndex.from_product([frame.columns, ["x"]])
+    assert dfmst.linked_rows(frame, [[("email", "x")]])["group", ""].tolist() == [0, 1, 0, 3, 4]
 
 
 COLUMNS: dict[str, tuple[Any, list[int]]] = {

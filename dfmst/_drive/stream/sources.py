@@ -240,7 +240,8 @@ class FrameSource(EdgeSource):
         return self.kinds if self.kinds.view is not None else self._raise_empty()
 
     def _raise_empty(self) -> NoReturn:
-        raise InvalidEdgesError(f"{self.argument} holds no frame", "pass at least one, which may be empty")
+        hint = "pass at least one, which may be empty; make a new iterator for each call"
+        raise InvalidEdgesError(f"{self.argument} holds no frame", hint)
 
 
 def other_rows(source: EdgeSource, which: str) -> InvalidEdgesError:
