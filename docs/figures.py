@@ -249,6 +249,25 @@ def _stopped(run: dict[str, float]) -> str:
     return f"{run['cpu']:.1f}" if run else "–"
 
 
+def instead() -> str:
+    """CPU-seconds and peaks next to DuckDB and libraries in memory."""
+    libraries = ("dfmst", "DuckDB", "polars + SciPy", "polars + networkit")
+    rows = []
+    for size, questions in result("instead").items():
+        if size == "machine":
+            continue
+        millions = f"{int(size.split()[0]) / 1e6:.0f} M rows"
+        for question, kinds in questions.items():
+            for kind, runs in kinds.items():
+                cells = [_instead(runs[library]) if library in runs else "" for library in libraries]
+                rows.append([f"{question} of {millions}", kind, *cells])
+    return table(("result", "ids", *libraries), rows)
+
+
+def _instead(run: dict[str, Any]) -> str:
+    return run["ended"] if "ended" in run else f"{run['cpu_seconds']:,.0f} s, {run['peak_mib'] / 1024:.1f} GiB"
+
+
 def layers() -> str:
     """CPU time of columns of layers, as a multiple of the forest's."""
     names = ("in_forest", "2 layers", "3 layers", "5 layers")
@@ -313,6 +332,7 @@ TABLES = {
         layers,
         windows,
         forms,
+        instead,
     )
 }
 
