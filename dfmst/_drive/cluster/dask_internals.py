@@ -15,7 +15,7 @@ import dask
 
 from dfmst._common.progress import Tell
 from dfmst._common.types import Frame
-from dfmst.errors import EngineUnavailableError
+from dfmst.errors import ColumnNotFoundError, DfmstError, EngineUnavailableError, UnsupportedFrameError
 
 try:
     from dask._task_spec import Alias, DataNode, List, Task, TaskRef, convert_legacy_graph
@@ -143,7 +143,18 @@ def worker_of_process() -> Any:
     return next(iter(Worker._instances), None)
 
 
-def from_parquet_reader(error: BaseException) -> bool:
-    """Whether an error is raised by Dask's Parquet reader, not by a function of the user."""
-    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(module.startswith("dask.dataframe.io.parquet") for module in modules)
+#: Packages in the traceback of an error as Dask selects columns; a function of the user would be another.
+_SELECTING = {"dfmst", "dask", "concurrent", "pandas"}
+
+
+def reading_fault(error: Exception) -> DfmstError | None:
+    """Return our error for one of Dask's Parquet reader or column selection; ``None``: a function of the user fails."""
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if any(module.startswith("dask.dataframe.io.parquet") for module in modules):
+        message = f"Dask cannot read its Parquet files ({type(error).__name__}: {error})"
+        hint = "if they have an index with labels, read them with dd.read_parquet(..., index=False)"
+        return UnsupportedFrameError(message, hint)
+    if isinstance(error, KeyError) and {module.partition(".")[0] for module in modules} <= _SELECTING:
+        message = f"Dask cannot select its columns: {error.args[0]}"
+        return ColumnNotFoundError(message, "give every partition the columns of the frame's meta")
+    return None

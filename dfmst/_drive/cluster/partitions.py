@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
+from dfmst._drive.cluster.dask_internals import graph_of, own_tasks, parquet_pieces, reading_fault, reference
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError, machine_fault
+from dfmst.errors import ClusterError, DfmstError, FormatError, machine_fault
 from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_size
 from dfmst.formats.files import open_native
@@ -149,11 +149,10 @@ class SubGraph(Part):
         try:
             return dask.get(self.tasks, self.key)
         except Exception as error:
-            if isinstance(error, (DfmstError, Warning)) or not from_parquet_reader(error):
+            fault = None if isinstance(error, (DfmstError, Warning)) else reading_fault(error)
+            if fault is None:
                 raise
-            message = f"Dask cannot read its Parquet files ({type(error).__name__}: {error})"
-            hint = "if they have an index with labels, read them with dd.read_parquet(..., index=False)"
-            raise UnsupportedFrameError(message, hint) from error
+            raise fault from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,10 +121,13 @@ def test_what_a_function_of_the_user_raises_stays_as_it_is():
     def fail(part: pd.DataFrame) -> pd.DataFrame:
         raise KeyError("mine")
 
-    frame = pd.DataFrame({"source": [0], "target": [1], "weight": [3]})
+    frame = pd.DataFrame({"source": [0], "target": [1], "weight": [3], "note": [4]})
     parts = dd.from_pandas(frame, npartitions=1).map_partitions(fail, meta=frame.iloc[:0])
     with pytest.raises(KeyError, match="mine"):
         parts.mst.minimum().compute(scheduler="synchronous")
+    fewer = dd.from_map(lambda name: frame.drop(columns=name), ["note", "weight"], meta=frame.iloc[:0])
+    with pytest.raises(dfmst.ColumnNotFoundError, match=r"partition 1: Dask cannot select its columns: .*'weight'"):
+        fewer.mst.minimum().compute(scheduler="synchronous")
 
 
 def test_no_other_file_uses_what_is_private_in_dask():
