@@ -48,9 +48,9 @@ def new_task(key: Hashable, function: Callable[..., Any], arguments: Sequence[An
 
 
 def graph_of(frame: Frame) -> dict[Hashable, Any]:
-    """Return the tasks of a Dask frame by key, as nodes."""
-    graph: dict[Hashable, Any] = convert_legacy_graph(dict(frame.__dask_graph__()))
-    return graph
+    """Return the tasks of a Dask frame by key, as nodes, and its futures: without its future, a result is lost."""
+    graph = dict(frame.__dask_graph__())
+    return {**convert_legacy_graph(graph), **{key: value for key, value in graph.items() if _is_future(value)}}
 
 
 def own_tasks(graph: Mapping[Hashable, Any], keys: Sequence[Hashable]) -> list[dict[Hashable, Any]] | None:
@@ -74,8 +74,12 @@ def own_tasks(graph: Mapping[Hashable, Any], keys: Sequence[Hashable]) -> list[d
 
 
 def _holds_future(node: Any) -> bool:
-    value = node.value if isinstance(node, DataNode) else None
-    return type(value).__name__ == "Future" or (isinstance(node, Alias) and type(node.target).__name__ == "Future")
+    value = node.value if isinstance(node, DataNode) else node.target if isinstance(node, Alias) else node
+    return _is_future(value)
+
+
+def _is_future(value: Any) -> bool:
+    return type(value).__name__ == "Future"
 
 
 def parquet_pieces(frame: Frame) -> list[tuple[str, list[int] | None]] | None:

@@ -150,7 +150,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
             if key in self._stored and self._is_complete(self._stored[key][0]):
                 self[key] = new_task(key, stored_result, self._stored[key])
             else:
-                waiting.extend(self[key].dependencies)
+                waiting.extend(getattr(self[key], "dependencies", ()))  # a future has none
 
     def __dask_tokenize__(self) -> Any:
         """Identify the graph without its data. Graphs of one token may have different checkpoints."""

@@ -490,6 +490,14 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_persisted_frame_that_only_its_forest_refers_to(client, tmp_path):
+    frame = random_frame(37)
+    parts = dd.from_pandas(frame, npartitions=3, sort=False)
+    held = dfmst.dask.minimum_spanning_forest(parts.persist(), "a", "b", "w", checkpoint=tmp_path)
+    assert [type(node).__name__ for node in held.__dask_graph__().values()].count("Future") == 3
+    pd.testing.assert_frame_equal(held.compute(), dfmst.minimum_spanning_forest(frame, "a", "b", "w"))
+
+
 @pytest.mark.parametrize("call", ["verify", "clusters", "plan"])
 def test_a_call_that_computes_names_what_was_lost(client, monkeypatch, call):
     from distributed import KilledWorker
