@@ -69,12 +69,17 @@ def hold(edges: Frame, argument: str) -> Frame:
     """Return the table of a reader of batches, which can be read only once, and other frames as they are."""
     if not isinstance(edges, pa.RecordBatchReader):
         return edges
-    if edges in _READ:
-        message = f"{argument} is a RecordBatchReader that was read before, and can be read only once"
-        raise UnsupportedFrameError(message, "make a new one, or read one table for all calls: reader.read_all()")
-    _READ.add(edges)
+    read_once(edges, argument)
     with _computing(edges, argument):
         return _imported(edges)
+
+
+def read_once(reader: pa.RecordBatchReader, argument: str) -> None:
+    """Raise if a reader was read before, and note that it now is."""
+    if reader in _READ:
+        message = f"{argument} is a RecordBatchReader that was read before, and can be read only once"
+        raise UnsupportedFrameError(message, "make a new one, or read one table for all calls: reader.read_all()")
+    _READ.add(reader)
 
 
 def _imported(edges: Frame) -> pa.Table:

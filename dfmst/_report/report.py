@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from dfmst._common.arguments import check_text, plural
 from dfmst._common.types import Column, ColumnName, Columns, Frame
+from dfmst._edges.frames import hold
 from dfmst._edges.read import EdgeColumns
 from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
 from dfmst._report.facts import LONGEST, ForestFacts, GraphFacts, of_solution, of_summary
@@ -174,6 +175,7 @@ def report(
     else:
         graph, forest = of_summary(edges, columns, summary, title)
         facts = run_facts(summary, columns.weight)
+    points = hold(points, "points")  # of which places and colors are read
     places = _points(forest, columns, points, id, coordinates, color)
     colors = None if color is None else read_colors(forest, columns, points, id, color)
     version = version_of("dfmst")

@@ -17,6 +17,7 @@ import pyarrow.ipc
 
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Frame
+from dfmst._edges.frames import read_once
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
@@ -97,6 +98,7 @@ def write_table(
     with atomic_path(path) as part, ExitStack() as stack:
         with _refusing(target, reader.schema):
             writer = stack.enter_context(make(_sink(part, target, name, stack), reader.schema, target))
+        read_once(reader, "edges")
         for batch in reader:
             with _refusing(target, reader.schema):
                 writer.write_batch(batch)
