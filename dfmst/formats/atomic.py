@@ -212,10 +212,11 @@ def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
         _check_outside(path, other)
 
 
-def check_page(target: Path) -> None:
+def check_page(target: str | os.PathLike[str]) -> None:
     """Raise if the name of a report says that it is something else than a page."""
-    if target.suffix.lower() not in ("", ".html", ".htm", ".xhtml"):
-        message = f"cannot write {target}: a report is a page of HTML, and the name ends in {target.suffix}"
+    path = path_of(target)
+    if path.suffix.lower() not in ("", ".html", ".htm", ".xhtml"):
+        message = f"cannot write {path}: a report is a page of HTML, and the name ends in {path.suffix}"
         raise OutputError(message, "end it in .html; a browser saves the page as PDF or picture, -o of forest the rows")
 
 

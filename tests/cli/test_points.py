@@ -86,7 +86,8 @@ def test_ids_of_text_files(dfmst, rows):
     dfmst("points", "one.csv", "two.csv", "--id", "id", "-o", "out.parquet")
     assert rows("out.parquet") == {"source": [1, 2], "target": [2, 30], "distance": [0.5, 3.0]}
     assert dfmst("points", "two.tsv", "--id", "id").stdout == "source,target,distance\n"
-    assert dfmst("points", "one.csv").stdout.splitlines()[1].startswith("0,1,1.118")
+    assert "column 'id' may name the points, or be a coordinate" in dfmst("points", "one.csv", code=2).stderr
+    assert dfmst("points", "one.csv", "-c", "id", "-c", "x").stdout.splitlines()[1].startswith("0,1,1.118")
     Path("one.txt").write_text("1.5 2.5\n1.5 3.5\n")
     assert dfmst("points", "one.txt").stdout.splitlines()[1] == "0,1,1"
     Path("named.csv").write_text("id,x\nb,9\n")

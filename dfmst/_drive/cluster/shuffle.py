@@ -263,7 +263,7 @@ def cut(
             raise false_checkpoint()
         numbered, cuts = list(enumerate(edges.runs, statistics.first[group])), statistics.cuts
         begins, ends = [0] * len(numbered), [len(run) for run in edges.runs]
-        if slice_:
+        if slice_ and cuts:  # no cuts: no run has a row
             begins = [cuts[slice_ - 1].place_in(run, at) for at, run in numbered]
         if slice_ < len(cuts):
             ends = [cuts[slice_].place_in(run, at) for at, run in numbered]

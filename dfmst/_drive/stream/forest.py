@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,6 @@ from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
 from dfmst._drive.stream.sources import EdgeSource, open_parquet, other_rows
 from dfmst._edges.encode import Encoder
-from dfmst._edges.frames import open_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
 from dfmst._edges.view import View
@@ -79,24 +78,24 @@ class StreamRows(Delivered, ForestRows):
             yield Certifier(self.source, replace(self.job, progress=tell), self.folded, counted=True)
 
     def _rows(self) -> Any:
-        frame = self.source.gather(Locators(self.folded.rows))
-        if frame is None:
-            return gather_rows(self.source, self.folded, self.job)
-        self._check_same(open_frame(frame))
-        return frame
+        frame = self.source.gather(Locators(self.folded.rows), self._checker())
+        return gather_rows(self.source, self.folded, self.job) if frame is None else frame
 
-    def _check_same(self, view: View) -> None:
-        """Raise if the second pass over frames gave other rows than the first, as a query without an order may do."""
-        engine, begin = host_engine(self.job.engine), 0
-        for rows in read_pieces(self.folded.rows) if not view.on_device else ():
-            end = begin + len(rows.source)
-            batch = Batch(view.part(begin, end), begin, "the second pass", begin)
-            checked = read_batch(engine, self.job.columns, batch, WeightTypes(self.folded.weight_types))
-            ends = self.folded.encoder.encode(checked.ids)
-            pairs = zip((*ends, checked.weights.values), (rows.source, rows.target, rows.weight), strict=True)
-            if not all(np.array_equal(again, first) for again, first in pairs):
-                raise other_rows(self.source, "other")
-            begin = end
+    def _checker(self) -> Callable[[View], None]:
+        """Return a check of rows of the second pass, frame by frame; a query without an order may give others."""
+        engine, weights, begin = host_engine(self.job.engine), WeightTypes(self.folded.weight_types), 0
+
+        def check(view: View) -> None:
+            nonlocal begin
+            for batch in Batch(view, begin, "the second pass", begin).parts(_PIECE) if not view.on_device else ():
+                checked = read_batch(engine, self.job.columns, batch, weights)
+                again = (*self.folded.encoder.encode(checked.ids), checked.weights.values)
+                first = self.folded.rows.part(begin, begin + batch.rows).arrays
+                if not all(map(np.array_equal, again, first)):
+                    raise other_rows(self.source, "other")
+                begin += batch.rows
+
+        return check
 
 
 def find_rows(edges: Frame, request: Request) -> StreamRows:

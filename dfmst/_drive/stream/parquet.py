@@ -27,6 +27,7 @@ from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import CommonSchema, common_type
+from dfmst._edges.view import View
 from dfmst.errors import FormatError, machine_fault, missing_columns
 from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
@@ -193,7 +194,7 @@ class ParquetSource:
                     yield from (self.columns.fit(batch, file.path, names, self.constants[file.path]) for batch in taken)
                 first += length
 
-    def gather(self, locators: Locators) -> None:
+    def gather(self, locators: Locators, check: Callable[[View], None]) -> None:
         """Return ``None``: rows of files are read in pieces."""
 
     def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:

@@ -151,8 +151,11 @@ class EdgeSource(Protocol):
         """Yield the named columns, or more, of rows by their ascending numbers."""
 
     @abstractmethod
-    def gather(self, locators: Locators) -> Any:
-        """Return these rows as one frame of the user's kind; ``None``: they are read in pieces."""
+    def gather(self, locators: Locators, check: Callable[[View], None]) -> Any:
+        """Return these rows as one frame of the user's kind; ``None``: they are read in pieces.
+
+        The rows of each frame that has some are checked, in the types of that frame.
+        """
 
     @abstractmethod
     def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
@@ -192,9 +195,11 @@ class FrameSource(EdgeSource):
         for _, view in self._take(locators):
             yield view.finish(view.frame)
 
-    def gather(self, locators: Locators) -> Any:
+    def gather(self, locators: Locators, check: Callable[[View], None]) -> Any:
         """Return these rows as one frame of the user's kind."""
         named = [(self.called(number), view) for number, view in self._take(locators)]
+        for _, view in named:
+            check(view)
         return named[0][1].finish(stack_frames(named)) if named else self._raise_empty()
 
     def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
