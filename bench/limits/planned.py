@@ -5,7 +5,7 @@
 Every strategy finds the forest, and labels the components, of graphs of two sizes with dense, hashed and text ids, on
 two workers of one thread each. The files of the graphs are left in FOLDER. Wall times are left out: the machine may do
 other work as well. A call adds its runs to the result file, which has the median of each figure. With --replan it only
-computes the plans again.
+computes the plans again. Plans are made with the rates of the machine, which each call measures first.
 """
 
 from __future__ import annotations
@@ -89,11 +89,13 @@ def measured(name: str, folder: Path) -> dict[str, Any]:
 
 def with_plan(name: str, repeats: list[dict[str, Any]]) -> dict[str, Any]:
     """The median of each figure of repeated runs, next to what is planned."""
-    planned = dfmst.plan(**question(name))
+    rates = repeats[-1].get("rates")  # of the machine; earlier runs have none
+    asked = question(name) | ({"rates": rates} if rates else {})
+    planned = dfmst.plan(**asked)
     figures = {quantity: round(median(run[quantity] for run in repeats), 2) for quantity in QUANTITIES}
     expected = {quantity: getattr(planned, attribute) / unit for quantity, (attribute, unit) in QUANTITIES.items()}
     return {
-        "plan": question(name),
+        "plan": asked,
         "measured": figures,
         "planned": {quantity: round(value, 2) for quantity, value in expected.items()},
         "measured_per_planned": {
@@ -180,11 +182,11 @@ def main() -> None:
     options.add_argument("--rates", action="store_true", help="measure the rates of this machine alone")
     chosen = options.parse_args()
     results = read(chosen.output) or {"repeats": {}}
-    if not chosen.replan and not chosen.only:
-        results["rates"] = measured_rates(chosen.folder)
-        print(results["rates"], flush=True)
+    rates = {} if chosen.replan else measured_rates(chosen.folder)
+    if rates and not chosen.only:
+        results["rates"] = rates
     for name in () if chosen.replan or chosen.rates else chosen.only or KNOWN:
-        found = measured(name, chosen.folder)
+        found = {**measured(name, chosen.folder), "rates": rates}
         print(name, json.dumps(found), flush=True)
         results["repeats"].setdefault(name, []).append(found)
         results["machine"] = describe("dask", "distributed", "pyarrow")

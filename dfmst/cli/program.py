@@ -94,7 +94,7 @@ _NAMED_ONCE = {"COLUMN": "column", "OUT": "file", "FILE": "file"}
 
 
 def _refuse_two_names(ctx: click.Context, args: list[str]) -> None:
-    """Raise an error if an option for one column or file names two: click would take the last one."""
+    """Raise an error if an option that names one column or file is given twice: click would take the last."""
     given: list[Any] = []
     with suppress(click.UsageError):  # the command reports it
         given = ctx.command.make_parser(ctx).parse_args(list(args))[2]

@@ -177,7 +177,7 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
     """
     unclear = {at for at, _, field in layout.named if field.end_point and field.type == pa.string()}
     suspects: dict[int, FormatError] = {}
-    plain, marked = False, None  # whether the first column has numbers, and the error for one with a mark
+    plain, marked = False, None  # numbers in the first column; the error of a mark before one
     for block in blocks() if unclear else ():
         for at in sorted(unclear):
             column = _words(layout.tidied(block), layout, {at: layout.fields[at]})[at]

@@ -152,7 +152,7 @@ _SELECTING = {"dfmst", "dask", "concurrent", "pandas"}
 
 
 def reading_fault(error: Exception) -> DfmstError | None:
-    """Return our error for one of Dask's Parquet reader or column selection; ``None``: a function of the user fails."""
+    """Return our error if Dask's Parquet reader or column selection failed; ``None`` if a user's function did."""
     modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
     if any(module.startswith("dask.dataframe.io.parquet") for module in modules):
         message = f"Dask cannot read its Parquet files ({type(error).__name__}: {error})"

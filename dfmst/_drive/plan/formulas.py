@@ -41,7 +41,7 @@ POSITION = 4  # of the forest, sent to the workers that gather it
 # Bytes a vertex
 STATE = 4.125  # of a slice: its root and a flag
 SLICE_VERTEX = budget.RunBudget(0, 8).vertex  # of a shuffle's slice
-PASSED = STATE + 8 + POSITION  # sent from slice to slice: the state about once, the locator and the position
+PASSED = 8 + POSITION  # sent from the slices: the locator and the position; their state stays on its worker
 FLAGS = 3 / 8  # of largest components, sent to each worker: a bit for each vertex after three slices
 
 LABELLED = 300  # in a task that contracts a block of edges, or that labels an owner's vertices
@@ -66,7 +66,6 @@ UNIT = 3 * SPARSE_ID  # bytes of a row that the rates are for: two integers and 
 # Shares and counts
 USABLE = 0.85  # of a worker's memory beyond `BASE`, for tasks: Dask ends a worker at 0.95 of all
 DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
-ASKED = 2  # times that an id is sent to be numbered
 MERGE_EDGES = 4  # copies of a forest's rows in a merge of two: both, and both in one table
 SLICE_ENDS = (1, 2, 4, 8, 14, 20, 26, 32)  # of slices that are solved one after the other, in 32nds of the rows
 SLICES = len(SLICE_ENDS)

@@ -170,7 +170,7 @@ def shuffle_plan(work: Work) -> Plan:
     kept = least(m, most(groups, m / b) * n).named("kept", "rows")  # a batch keeps its forest, a row a vertex at most
     known = least(n, 2 * m / groups).named("k", "vertices")
     numbered = (groups * distinct(n, 2 * m / groups)).named("numbered", "ids")
-    asked = (size.ASKED * work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
+    asked = (work.id_bytes + size.NUMBERING) * numbered if work.dictionary else 0
     solved, flags = _solved(work, kept)
     sent = (w - 1) / w * (size.EDGE * solved) + flags
     moved = sent + (w - 1) / w * (size.PASSED * n + asked)

@@ -1,4 +1,4 @@
-"""A run of a stream: its request, its limits, and where it works; its source and directories are opened."""
+"""A run of a stream: its request, limits, source and directories, which are opened here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ignore_progress(done: int, total: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run of a stream: the request, the limits in bytes, and where the run works."""
+    """A run of a stream: the request, its engine, the limits in bytes, and its directories."""
 
     request: Request
     engine: Engine

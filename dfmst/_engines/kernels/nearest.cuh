@@ -364,7 +364,7 @@ STEPS(morton_codes, (u32* met, const f64* column, u64 length, u64 axes, u64 bits
 }
 
 // Takes the points in another order, and bounds all nodes. The cut is between the middles of the halves, along the axis
-// where they are farthest apart.
+// that separates them most.
 STEPS(bound_nodes, (u32* met, const f64* from, const u32* order, u64 length, u64 axes, u64 depth, f64* column, f64* box,
                     u32* axis, f64* cut)) {
   Team team = TEAM;

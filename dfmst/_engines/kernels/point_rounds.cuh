@@ -2,11 +2,11 @@
 //
 // `label` is the component of every position, its first one; `whole` is that of all points of a node, or NOWHERE. A
 // point's way out is the lightest edge to another component: `other` is its end (NOWHERE: none is known), `weight` its
-// weight, and `sure` whether no other way is lighter (1), or no neighbor that is known is outside (2). Where the way is
+// weight, and `sure` whether no other way is lighter (1), or no neighbor that is known is outside (2). If the way is
 // not sure, no way that is not known weighs less than `reach`. `lightest` is the least weight of a component's ways, as
 // bits. A weight is the distance, or the largest of the distance and the `core` of both ends.
 //
-// A block is a node of the tree at `level`. Where all of its points are of one component, no point of another one is
+// A block is a node of the tree at `level`. If all of its points are of one component, no point of another one is
 // nearer than `apart` to any of them. It is `spent` when the known neighbors of all its points are inside.
 
 const u32 NOWHERE = ~0u;

@@ -42,7 +42,7 @@ IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOST_OWNERS", "MOVING", "USABLE"}
 #: Constants whose double contradicts a recorded run of a cluster or of a stream.
 RECORDED = ["BASE", "CHECKED", "DICTIONARY", "MERGE_EDGES", "POSITION", "SENT"]
 #: The same of the runs that were measured on the disk and by their CPU-seconds as well.
-RECORDED_IN_PLANNED = ["ASKED", "BEGIN", "LABEL_SORTS", "OFFERED", "SOLVED"]
+RECORDED_IN_PLANNED = ["BEGIN", "LABEL_SORTS", "OFFERED", "SOLVED"]
 #: The same of the budgets of streams.
 RECORDED_OF_BUDGETS = ["STREAM_BASE", "STREAM_SOLVE"]
 #: Constants that this file measures.
@@ -101,12 +101,17 @@ QUANTITIES: dict[str, tuple[str, float, float]] = {
 }
 
 
+#: The same of the bytes that a shuffle moves: Dask moves some groups to an idle worker, 175 to 372 MB of one graph.
+MOVED = 1.6
+
+
 def differences(name: str) -> list[str]:
     """Quantities of a run of bench/limits/planned.py whose plan, as it is now, is beyond what is allowed."""
     run = PLANNED["runs"][name]
     planned, found = dfmst.plan(**run["plan"]), []
     for quantity, (attribute, unit, allowed) in QUANTITIES.items():
         allowed = 1.5 if name.startswith("labels:") else allowed
+        allowed = MOVED if name.startswith("shuffle:") and quantity == "mb_moved" else allowed
         expected, measured = getattr(planned, attribute) / unit, run["measured"][quantity]
         if not expected / allowed <= measured <= expected * allowed:
             found.append(f"{name}: {quantity} is {measured}, planned {expected:.1f}")

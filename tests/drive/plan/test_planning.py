@@ -156,7 +156,7 @@ def test_rows_solved_in_turn_decide_a_run_of_many_workers():
     slow = dfmst.plan(**graph, strategy="shuffle", workers=64, rates={"network": 1e6})
     assert "bytes between workers take most of the time: 9" in repr(slow)
     assert slow.bytes_moved / 2e6 < slow.seconds < slow.bytes_moved / 1e6
-    # Flags of half a row a vertex for each of so many workers cost more than the rows that they save.
+    # The flags of many workers cost more than the rows that they save.
     sparse: dict[str, Any] = {**graph, "n_edges": 2 * 10**8, "strategy": "shuffle"}
     assert [dfmst.plan(**sparse, workers=workers).rows_in_turn for workers in (16, 64)] == [106_250_000, 2 * 10**8]
 
