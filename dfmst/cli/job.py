@@ -234,7 +234,7 @@ def open_inputs(
     decimal, thousands = remembered("decimal") or ".", remembered("thousands")
     if decimal == thousands:
         raise click.UsageError(f"--decimal and --thousands are both {decimal!r}.")
-    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands)
+    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands, remembered("sep"))
     counts: Any = "ignore" if remembered("ignore_counts") else "check"
     shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
     reader = open_table(paths, format_, roles, counts, remembered("node_labels"), **shown)

@@ -226,6 +226,12 @@ format_option = several(
         type=click.Choice((",", ".", " ", "'", "_")),
         help="Sign between thousands in weights and coordinates in text: , . ' _ or a blank.",
     ),
+    _remembered(
+        "--sep",
+        metavar="SIGN",
+        type=click.Choice((",", ";", "|", " ", "\t", r"\t", "comma", "semicolon", "bar", "blank", "tab")),
+        help="Separator of values in text: , ; | tab or blank (default: the one that all rows have equally often).",
+    ),
 )
 output_options = several(
     path_option("-o", "--output", metavar="OUT", help="File to write (default, and -: CSV to standard output)."),
@@ -303,7 +309,20 @@ def demo_path(name: str) -> Path:
 GROUPS = {
     "Input": (
         *("format", "ignore_counts", "node_labels"),
-        *("source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop", "text", "decimal", "thousands"),
+        *(
+            "source",
+            "target",
+            "weight",
+            "unweighted",
+            "invalid",
+            "by",
+            "keep",
+            "drop",
+            "text",
+            "decimal",
+            "thousands",
+            "sep",
+        ),
         "storage_options",
     ),
     "Output": ("output", "to", "json", "trace", "report"),

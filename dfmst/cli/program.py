@@ -146,7 +146,7 @@ def _words(error: Exception) -> tuple[str, str]:
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 #: An argument of functions that read files, and its value; names of columns in it may hold brackets and quotes.
 _ARGUMENT = (
-    r"(?<!\S)(?:counts|decimal|format|labels|text|thousands)="
+    r"(?<!\S)(?:counts|decimal|format|labels|sep|text|thousands)="
     rf"(?:{_STRING}|\[{_STRING}(?:, {_STRING})*\]|True|False)?"
 )
 #: Arguments whose options have other names.

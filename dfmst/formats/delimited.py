@@ -1,4 +1,4 @@
-"""CSV and TSV: any of four separators, with or without a header line."""
+"""CSV and TSV, and other text with names of columns: any separator, with or without a header line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import zip_longest
 
 import numpy as np
 import pyarrow as pa
@@ -16,50 +16,25 @@ from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import ANY_NUMBER, is_number
 from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_comment, stream_rows
-from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, Roles
+from dfmst.formats.files import HEAD_BYTES, SEPARATORS, GraphFile, Line, Roles
+from dfmst.formats.separators import SAMPLE_ROWS, begins_numbers, find_separator, first_rows, layout_of
 from dfmst.formats.text_reader import SPACE, TextReader, cut_outside_quotes
-from dfmst.formats.text_rows import ANY, AS_WRITTEN, CSV_NUMBER, NAME, TEXT, Field, Layout, split_words
-
-SEPARATORS = (",", "\t", ";")
-SAMPLE_ROWS = 100
-#: Whether the first line has blanks between words, of which the last is a number with a comma.
-_DECIMALS_BETWEEN_BLANKS = re.compile(r"\s*[^\s,]+(?:[ \t]+[^\s,]+)+[ \t]+-?[0-9]*,[0-9]+\s*$", re.MULTILINE).match
+from dfmst.formats.text_rows import ANY, AS_WRITTEN, CSV_NUMBER, NAME, TEXT, Field, Layout
 
 
-def find_separator(text: str) -> str:
-    """Return the most frequent separator of the first line outside quotes, or a blank if it has none."""
-    line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
-    commonest = max(SEPARATORS, key=line.count)
-    others = (mark for mark in "\t;" if mark in line and "," in line)
-    decimals = (mark for mark in others if all("," not in word or _begins_numbers(word) for word in line.split(mark)))
-    return next(decimals, commonest if commonest in line else " ")
-
-
-def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:
+def open_csv(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a table; its first rows show which separator it has and whether the first is a header."""
     skip, counts, marked, named = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
-        block = next(reader.blocks(partial(cut_outside_quotes, separators=b",\t;")))
-    text = block.data.decode("utf-8", errors="replace")
-    separator = named or separator or find_separator(text)
-    if separator == "," and _DECIMALS_BETWEEN_BLANKS(text):
-        if file.roles.decimal == ".":
-            hint = "read the file with format='csv', decimal=',' if it is the decimal sign, else write a header"
-            raise file.problem("',' is a decimal sign, or separates columns", skip + 1, hint)
-        separator = " "
-    layout = Layout((), separator, spaced=separator == " ", quoted=separator != " ", missing="NA")
-    if layout.quoted:
-        first_row = re.sub(rb'"[^"]*"', b'""', block.data).lstrip(b"\n").partition(b"\n")[0]
-        mark = re.escape(separator.encode())
-        # A separator that always has a blank next to it: the blank is then no part of a value.
-        trimmed = separator.encode() in first_row and not re.search(rb"(?<! )" + mark + rb"(?! )", first_row)
-        layout = replace(layout, trimmed=trimmed)
-    rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
+        block = next(reader.blocks(partial(cut_outside_quotes, separators=b",\t;|")))
+    separator = file.roles.separator or named or find_separator(file, block.data)
+    layout = layout_of(separator, block.data)
+    rows = first_rows(block, layout)
     (line, first), *_ = rows
     roles, words = file.roles, [words for _, words in rows]
     if len(first) < 2 and (roles.ids or (roles.usual and not roles.named)):
-        hint = "separate the columns with commas, tabs, semicolons or blanks"
+        hint = "separate the columns with commas, tabs, semicolons, bars or blanks"
         raise file.problem("too few columns: an edge needs two vertices", line, hint)
     check_width(len(first), line.number, file)
     _refuse_marked_row(marked, len(first), layout.separator, file)
@@ -72,9 +47,6 @@ def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchRea
     skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
     reader = _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
     return _refusing_header(reader, file) if header else reader
-
-
-open_tsv = partial(open_csv, separator="\t")
 
 
 _NAMED_SEPARATOR = re.compile(rb"sep=(.)", re.IGNORECASE).fullmatch
@@ -91,8 +63,8 @@ def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None, list[Line
             for line in block.data.removesuffix(b"\n").split(b"\n"):
                 if not skip and (named := _NAMED_SEPARATOR(line)):
                     separator = named[1].decode("latin-1")
-                    if separator not in SEPARATORS:
-                        hint = "remove the line, and separate the columns with commas, tabs or semicolons"
+                    if separator not in SEPARATORS.values():
+                        hint = "remove the line, and separate the columns with commas, tabs, semicolons or bars"
                         raise file.problem("a separator that is not read", Line(line, 1), hint)
                     skip = 1
                     continue
@@ -115,9 +87,6 @@ def _refuse_marked_row(comments: list[Line], columns: int, separator: str, file:
 
 
 WITHOUT_HEADER = ("source", "target", "weight")
-#: Whether a column may be one of numbers by its first value, perhaps with other signs.
-_GROUPED = r"\s*[-+]?(?:[0-9]*,[0-9]+|[0-9]{1,3}(?:[,.'_ \u00a0\u202f][0-9]{3})+(?:[.,][0-9]+)?)\s*\Z"
-_begins_numbers = re.compile(rf"{ANY_NUMBER}|{_GROUPED}", re.ASCII).match
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -128,14 +97,16 @@ def has_header(rows: list[list[str]]) -> bool:
     header if it has three words: an edge would have a number as its third.
     """
     first, rest = rows[0], rows[1:]
-    if any(map(_begins_numbers, first)):
+    if any(map(begins_numbers, first)):
         return False
-    if None not in _known_ends(first):
+    if None not in known_ends(first):
         return True
     if not rest:
         return len(first) > 2
-    numeric = (all(at < len(row) and is_number(row[at]) for row in rest) for at in range(len(first)))
+    numeric = [all(at < len(row) and is_number(row[at]) for row in rest) for at in range(len(first))]
     vertices = {word for row in rest for word in row[:2]}
+    if any(numbers and not name for name, numbers in zip(first[1:], numeric[1:], strict=True)):
+        return any(numbers and name for name, numbers in zip(first, numeric, strict=True))
     return any(numeric) or vertices.isdisjoint(first[:2])
 
 
@@ -143,7 +114,7 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
     """Return the names of the columns."""
     first = rows[0]
     if not header:
-        known = 3 if len(first) > 2 and (_begins_numbers(first[2]) or not first[2]) else min(2, len(first))
+        known = 3 if len(first) > 2 and (begins_numbers(first[2]) or not first[2]) else min(2, len(first))
         return [*WITHOUT_HEADER[:known], *(f"column_{at}" for at in range(known + 1, len(first) + 1))]
     names = [name.strip() or f"column_{at}" for at, name in enumerate(first, 1)]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -153,7 +124,7 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
     return names
 
 
-def _known_ends(names: list[str]) -> list[str | None]:
+def known_ends(names: list[str]) -> list[str | None]:
     """Return the columns with known names for the ends of edges."""
     ends = (KNOWN_NAMES["source"], KNOWN_NAMES["target"])
     return [next((name for name in names if name.strip().lower() in known), None) for known in ends]
@@ -165,10 +136,10 @@ UNITS = ("km", "miles", "meters", "hours", "minutes", "seconds")
 
 def _with_usual(roles: Roles, names: list[str], samples: dict[str, tuple[str, ...]]) -> Roles:
     """Return the roles, and those of other columns with usual names; a weight begins with a number."""
-    ends = [name for name in _known_ends(names) if name not in (None, *roles.keys, *roles.numbers)]
+    ends = [name for name in known_ends(names) if name not in (None, *roles.keys, *roles.numbers)]
     free = [name for name in names if name not in roles.named.union(ends)] if not roles.numbers else []
     weights = [name for name in free if name.lower() in KNOWN_NAMES["weight"]]
-    weights = [name for name in weights if not samples.get(name, ("",))[0] or _begins_numbers(samples[name][0])]
+    weights = [name for name in weights if not samples.get(name, ("",))[0] or begins_numbers(samples[name][0])]
     others = (name for name in free if name.lower() in UNITS)
     return replace(
         roles,

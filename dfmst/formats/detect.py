@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst.formats.delimited import find_separator
-from dfmst.formats.files import FileName, GraphFile, existing_path, open_native
+from dfmst.formats.files import HEAD_BYTES, FileName, GraphFile, existing_path, open_native
 from dfmst.formats.node_files import has_dictionary
+from dfmst.formats.separators import find_separator
 from dfmst.formats.stores import path_of
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
@@ -45,7 +45,7 @@ READ = (
     Format("parquet", "columnar.open_parquet", (".parquet", ".parq", ".pq"), magic=(b"PAR1",)),
     Format("arrow", "columnar.open_arrow", (".arrow", ".arrows", ".feather", ".ipc"), magic=_ARROW),
     Format("csv", "delimited.open_csv", (".csv",)),
-    Format("tsv", "delimited.open_tsv", (".tsv",)),
+    Format("tsv", "delimited.open_csv", (".tsv",)),
     Format("matrix-market", "edge_lists.open_matrix_market", (".mtx", ".mm"), rb"(?i)%%MatrixMarket\b"),
     Format("konect", "edge_lists.open_konect", (), rb"%\s*(sym|asym|bip)\b"),
     Format("graphml", "markup.open_graphml", (".graphml",), rb"<"),
@@ -129,11 +129,13 @@ def _format_of_text(head: bytes, file: GraphFile) -> str:
     _refuse(file, head.lstrip(), UNSURE)
     if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
         return "ewg"
-    rows = [line for line in lines if not line.startswith((b"#", b"%"))]
-    first = rows[0] if rows and not has_dictionary(rows[0]) else b""
-    separator = find_separator(first.decode("utf-8", errors="replace"))
     likely = next((known.name for known in READ if _suffix(file.path) in known.likely), None)
-    return likely or ("csv" if separator in ",;" else "snap")
+    # A line that is cut, or a comment, is no row.
+    whole = head[: head.rfind(b"\n") + 1] if len(head) >= HEAD_BYTES else head
+    rows = [line for line in (whole or head).split(b"\n") if line.strip() and not line.startswith((b"#", b"%"))]
+    if likely or not rows or has_dictionary(rows[0].strip()):
+        return likely or "snap"
+    return "snap" if find_separator(file, b"\n".join(rows)) in "\t " else "csv"
 
 
 _EXPANSION = 6  # bytes of text for each that is compressed

@@ -54,6 +54,8 @@ ACCEPT = "or read it as it is with counts='ignore'"
 
 #: Signs between thousands.
 THOUSANDS = (",", ".", " ", "'", "_", "\u00a0", "\u202f")
+#: Separators of text tables, by name.
+SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "bar": "|", "blank": " "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Roles:
     usual: bool = True  # whether columns of usual names have their roles
     decimal: str = "."
     thousands: str = ""
+    separator: str = ""  # empty: found in the rows
     arguments: tuple[tuple[str, str], ...] = ()  # arguments and the columns that they name, which must be there
 
     @property
@@ -78,8 +81,13 @@ class Roles:
         return frozenset((*pairs, *self.keys, *self.numbers, *self.ordered, *self.text))
 
     @classmethod
-    def of(cls, columns: Mapping[str, Any], decimal: str = ".", thousands: str | None = None) -> Self:
+    def of(
+        cls, columns: Mapping[str, Any], decimal: str = ".", thousands: str | None = None, sep: str | None = None
+    ) -> Self:
         """Return the roles of columns that are named by the arguments of calls, by argument."""
+        separator = "" if sep is None else {**SEPARATORS, r"\t": "\t"}.get(sep, sep)
+        known = ("", *SEPARATORS.values())
+        check_choice(separator, known, f"sep must be one of {(*SEPARATORS.values(), *SEPARATORS)}, not {sep!r}")
         check_choice(decimal, (".", ","), f"decimal must be '.' or ',', not {decimal!r}")
         if thousands is not None:
             check_choice(thousands, THOUSANDS, f"thousands must be one of {THOUSANDS}, not {thousands!r}")
@@ -97,6 +105,7 @@ class Roles:
             usual=not (named.get("source") or named.get("target") or {"on", "ids", "columns"} & named.keys()),
             decimal=decimal,
             thousands=thousands or "",
+            separator=separator,
             arguments=tuple(
                 (argument, name)
                 for argument, names in named.items()
@@ -127,6 +136,7 @@ class GraphFile:
     note: Callable[[str], object] = str  # called with a line of text about lines that were skipped
     labels: bool | None = None  # whether labels of nodes are ids; None: no, but refuse local ids of several files
     several: bool = False  # whether it is one of several files
+    separator: str = ""  # of CSV and TSV, if the name or the caller says that the file is one
 
     def check_named(self, names: Iterable[str], numbers: Collection[str]) -> None:
         """Raise if a column that a caller names is none of the file's; `numbers` may be weights."""

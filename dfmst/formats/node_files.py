@@ -147,7 +147,7 @@ def distinct_nodes(nodes: Iterable[tuple[Any, dict[str, Any]]]) -> dict[Any, dic
 open_node_link = partial(open_nodes, "JSON", _read_node_link)
 
 # A row whose first id has a mark is not a comment.
-DICTIONARY_ROW = re.compile(rb"[^\s]{2,}\s+\S+\s+\{.*\}")
+DICTIONARY_ROW = re.compile(rb"\S{2,}\s+\S.*\s\{.*\}")
 LONGEST_DICTIONARY = 1 << 16  # bytes; Python's parser takes hundreds of bytes for each
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from inspect import signature
@@ -17,7 +18,7 @@ from dfmst._common.limits import free_memory
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
-from dfmst.formats.detect import READ, format_of_file, size_in_memory
+from dfmst.formats.detect import READ, format_of_file, format_of_suffix, size_in_memory
 from dfmst.formats.files import (
     BLOCK_BYTES,
     FileName,
@@ -54,6 +55,7 @@ def open_edges(
     text: Columns = None,
     decimal: str = ".",
     thousands: str | None = None,
+    sep: str | None = None,
     counts: Counts = "check",
     labels: bool | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -86,6 +88,11 @@ def open_edges(
         nothing: 7 does, and 007, 4477.0 and "7" in quotes stay text.
     decimal, thousands
         Decimal sign of the weights, a point or a comma, and the sign between thousands.
+    sep
+        Separator of a text table: ``","``, ``"\t"``, ``";"``, ``"|"`` or ``" "`` (any number of blanks), or its name:
+        ``"comma"``, ``"tab"``, ``"semicolon"``, ``"bar"`` or ``"blank"``. ``None``: the one that gives all rows of a
+        sample the same number of values; several such are an error. A name in ``.tsv`` means tabs, in ``.csv`` commas
+        if they fit.
     counts
         ``"check"``: refuse a file whose rows or vertices differ from the counts of its header, because it may be cut.
         ``"ignore"``: do not compare them.
@@ -130,7 +137,7 @@ def open_edges(
     [2, 2]
     """
     columns = {"source": source, "target": target, "weight": weight, "by": by, "text": text}
-    roles = Roles.of(columns, decimal, thousands)
+    roles = Roles.of(columns, decimal, thousands, sep)
     paths = paths_of(path, opened_by=Access(storage_options, filesystem))
     return open_table(paths, format, roles, counts, labels, block_bytes=block_bytes, progress=progress, note=note)
 
@@ -173,7 +180,11 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     name = format_of_file(file, format)
     if file.path.is_dir() and name != "parquet":
         raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
+    if file.roles.separator and name not in ("csv", "tsv", "snap"):
+        raise file.problem(f"{name} has one way to separate values", hint="leave out sep, or name the format")
     module, function = _OPENERS[name].split(".")
+    known = format or format_of_suffix(file.path)
+    file = replace(file, separator={"csv": ",", "tsv": "\t"}.get(known or "", ""))
     if name not in _ANY_COLUMNS and (file.roles.decimal != "." or file.roles.thousands):
         raise file.problem(f"{name} has one way to write numbers", hint="leave out decimal and thousands")
     opened: pa.RecordBatchReader = getattr(import_module(f"dfmst.formats.{module}"), function)(file)
@@ -275,9 +286,9 @@ def read_edges(path: FileName | Sequence[FileName], format: str | None = None, *
 
     Parameters
     ----------
-    path, format, source, target, weight, by, text, decimal, thousands, counts, labels, block_bytes, storage_options
+    path, format, source, target, weight, by, text, decimal, thousands, sep, counts, labels, block_bytes
         As for :func:`open_edges`.
-    filesystem, progress, note
+    storage_options, filesystem, progress, note
         As for :func:`open_edges`.
 
     Returns

@@ -95,11 +95,17 @@ def _cut_by_values(data: bytes, separators: bytes) -> int:
     return max((value.end() for value in values if value[1] == b"\n"), default=0)
 
 
-def tidy(data: bytes, comments: bytes, words: int = 0) -> bytes:
-    """Make single spaces the only separators and empty the comment lines, but those of `words` words.
-
-    No line is lost.
-    """
+def tidy(data: bytes, quoted: bool = False) -> bytes:
+    """Make single spaces the only separators, except in quotes if they enclose values. No line is lost."""
+    if quoted and b'"' in data:
+        lines = [b""]
+        for word in _WORDS.findall(data):
+            if word == b"\n" or not lines[-1]:
+                lines += [b"\n", b""] if word == b"\n" else []
+                lines[-1] = b"" if word == b"\n" else word
+            else:
+                lines[-1] += b" " + word
+        return b"".join(lines)
     if any(blank in data for blank in (b"\t", b"\f", b"\v")):
         data = data.translate(SPACES)
     # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
@@ -108,12 +114,19 @@ def tidy(data: bytes, comments: bytes, words: int = 0) -> bytes:
         while b"  " in data:
             data = data.replace(b"  ", b" ")
         data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
-    data = data.strip(b" ")
+    return data.strip(b" ")
+
+
+_WORDS = re.compile(rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)[^ \t\f\v\n]*+|[^ \t\f\v\n]++|\n')
+
+
+def without_comments(data: bytes, marks: bytes, separator: bytes, columns: int) -> bytes:
+    """Empty the lines that begin with a mark, but those of `columns` values. No line is lost."""
     # Searching for one byte is many times faster than for two; most files have no comment among their rows.
-    marks = (mark.to_bytes() for mark in comments)
-    if any(mark in data and (data.startswith(mark) or b"\n" + mark in data) for mark in marks):
-        rows = rb"(?![^ \n]++(?: [^ \n]++){%d}$)" % (words - 1) if words else b""
-        data = re.sub(rb"(?m)^" + rows + rb"[" + re.escape(comments) + rb"].*$", b"", data)
+    if any(mark in data and (data.startswith(mark) or b"\n" + mark in data) for mark in map(int.to_bytes, marks)):
+        value = rb"[^%b\n]" % separator
+        rows = rb"(?!%b++(?:%b%b++){%d}$)" % (value, separator, value, columns - 1) if columns else b""
+        data = re.sub(rb"(?m)^" + rows + rb"[" + re.escape(marks) + rb"].*$", b"", data)
     return data
 
 

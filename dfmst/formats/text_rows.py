@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.formats.files import Line
-from dfmst.formats.text_reader import Block, tidy, trim
+from dfmst.formats.text_reader import Block, tidy, trim, without_comments
 
 WHOLE_DECIMAL = pa.decimal128(38, 0)
 WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
@@ -93,13 +93,13 @@ class Layout:
     @property
     def marks(self) -> bytes:
         """The bytes that stand before a quote that opens a value."""
-        return self.separator.encode() + (b" " if self.trimmed else b"")
+        return self.separator.encode() + (b" \t\f\v" if self.spaced else b" " if self.trimmed else b"")
 
     def tidied(self, block: Block) -> Block:
         """Put nothing but one separator between the columns, and empty the comment lines."""
-        if self.trimmed:
-            return replace(block, data=trim(block.data, self.separator.encode()))
-        return replace(block, data=tidy(block.data, self.comments, self.words)) if self.spaced else block
+        separator, data = self.separator.encode(), block.data
+        data = trim(data, separator) if self.trimmed else tidy(data, self.quoted) if self.spaced else data
+        return replace(block, data=without_comments(data, self.comments, separator, self.words))
 
     def widened(self, steps: dict[int, int]) -> Layout:
         """Return the layout with wider types: `steps` further by position, the same for both columns of vertices."""

@@ -110,7 +110,7 @@ CASES = [
     ("a.csv", "source,target\n1,2\n1,2,3\n", "line 3: too many columns: 3 instead of 2: '1,2,3'"),
     ("a.csv", "1,2,3\n1,2,x\n", "line 2: not a number in column 3 (weight), 'x': '1,2,x'"),
     ("a.csv", "a,a,b\n1,2,3\n", "line 1: two columns named 'a': 'a,a,b'"),
-    ("a.csv", "sep=|\na|b\n1|2\n", "line 1: a separator that is not read: 'sep=|'"),
+    ("a.csv", "sep=/\na/b\n1/2\n", "line 1: a separator that is not read: 'sep=/'"),
     ("a.csv", "source\n1\n", "line 1: too few columns: an edge needs two vertices: 'source'"),
     ("a.csv", '"x\ny",b\n1,2\n1\n', "line 4: too few columns"),
     # Cedge

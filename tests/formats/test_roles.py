@@ -105,7 +105,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ('a,b,km\n1,2,"1,200.5"\n', KM, "if ',' separates thousands, read the file with thousands=','"),
     ("a;b;km\n1;2;1.200,5\n", KM, "if '.' separates thousands, read the file with thousands='.', decimal=','"),
     ("a;b;km\n1;2;1,5\n", KM, "line 2: not a number in column 3 (km), '1,5'"),
-    ("1 2 1,5\n2 3 2,5\n", {}, "line 1: ',' is a decimal sign, or separates columns"),
+    ("1 2 1,5\n2 3 2,5\n", {}, "commas give 2 in the first row ('1 2 1', '5'); blanks give 3"),
     ("a;b;1,5\nc;d;2\n", {}, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("u v w\n1 2 1,5\n", {}, "Hint: if ',' is the decimal sign, read the file with decimal=','"),
     ("a;b;km\n1;2;1,5\n", KM, "Hint: if ',' is the decimal sign, read the file with decimal=','"),

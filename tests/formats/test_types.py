@@ -74,7 +74,7 @@ def _outcome(path: Path, block_bytes: int) -> pa.Table | str:
 
 def _is_float(word: str) -> bool:
     with suppress(ValueError):
-        return not word or math.isfinite(float(word)) or "inf" in word
+        return not word or math.isfinite(float(word)) or "inf" in word.lower()
     return False
 
 

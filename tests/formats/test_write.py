@@ -53,7 +53,7 @@ def test_names_and_missing_values(
     table = pa.table([pa.array(column, kind) for column, kind in zip(columns, types, strict=True)], names=list("uvwn"))
     path = tmp_path_factory.mktemp("written") / name
     write_edges(table, path)
-    again = read_edges(path)
+    again = read_edges(path, text=["u", "v"])  # "x " and "x" may both be among them
     assert [again[at].to_pylist() for at in range(3)] == [table[at].to_pylist() for at in range(3)]
     if table["n"].null_count < len(rows):
         assert again["n"].to_pylist() == table["n"].to_pylist()
