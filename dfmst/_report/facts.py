@@ -26,6 +26,7 @@ from dfmst._trees.ordered import order_forest
 from dfmst._trees.points.geometry import geometry_names
 from dfmst._trees.request import Request, Solver
 from dfmst._trees.result import Forest, kind_of
+from dfmst.formats.text_rows import LINE
 
 LONGEST = 5  # edges that a picture numbers
 
@@ -136,10 +137,11 @@ class ForestFacts:
         """
         view, drawn = self.view, set(geometry_names(self.view.native))
         first = [name for name in (*self.ordered.listed.names, self.weight_name) if name is not None]
-        names = first + [name for name in view.frame.columns if name not in drawn.union(first)]
+        columns = [name for name in view.frame.columns if name != LINE]
+        names = first + [name for name in columns if name not in drawn.union(first)]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
         values = [_listed(rows.get_column(name)) for name in names[:most]]
-        return [label(name) for name in names[:most]], values, len(view.frame.columns) - len(values)
+        return [label(name) for name in names[:most]], values, len(columns) - len(values)
 
 
 def _listed(series: nw.Series[Any]) -> list[Any]:

@@ -14,7 +14,18 @@ import click
 
 import dfmst
 from dfmst.cli.console import Progress, plural, standard_output
-from dfmst.cli.job import Columns, Job, Run, Summary, check_inputs, named_after, open_inputs, read_inputs, write_rows
+from dfmst.cli.job import (
+    Columns,
+    Job,
+    Run,
+    Summary,
+    check_inputs,
+    lines_for,
+    named_after,
+    open_inputs,
+    read_inputs,
+    write_rows,
+)
 from dfmst.errors import CapacityError, DfmstError, FormatError
 
 if TYPE_CHECKING:
@@ -29,7 +40,8 @@ def driver_of(job: Job) -> Callable[[Job, Run], Forest]:
     """Choose the driver of a forest: the function that finds it."""
     if cluster_option(job) is not None:
         return _find_on_cluster
-    batches = in_batches(job, columns_of(job), in_memory="--trace" if job.trace else None)
+    lines = lines_for(job)
+    batches = in_batches(job, columns_of(job), in_memory="--trace" if job.trace else None, lines=lines)
     return find_in_memory if batches is None else partial(_find_as_stream, batches)
 
 
@@ -79,13 +91,14 @@ class _Reader:
     inputs: Sequence[Path]
     format: str | None
     columns: Columns
+    lines: str = ""
 
     @property
     def place(self) -> str:
         return str(self.inputs[0])
 
     def __call__(self) -> pa.RecordBatchReader:
-        return open_inputs(self.inputs, self.format, None, self.columns)
+        return open_inputs(self.inputs, self.format, None, self.columns, self.lines)
 
 
 _SMALL = 256 << 20  # bytes that a stream takes for itself
@@ -93,7 +106,9 @@ _COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 _WHOLE = ("gml", "graphml", "json", "pajek")  # formats that are read whole
 
 
-def in_batches(job: Job, columns: Columns | None = None, *, in_memory: str | None = None) -> Batches | None:
+def in_batches(
+    job: Job, columns: Columns | None = None, *, in_memory: str | None = None, lines: str = ""
+) -> Batches | None:
     """Return how files are read in batches: with a checkpoint, or if they exceed a limit; ``None``: in memory.
 
     Only Parquet is read in batches without `columns`. `in_memory` is an option that needs all rows in memory.
@@ -122,7 +137,7 @@ def in_batches(job: Job, columns: Columns | None = None, *, in_memory: str | Non
         raise
     if in_memory is not None:
         raise click.UsageError(f"{in_memory} needs the rows in memory; leave --memory-limit and --checkpoint out.")
-    edges = list(inputs) if other is None else _Reader(inputs, job.format, columns or {})
+    edges = list(inputs) if other is None else _Reader(inputs, job.format, columns or {}, lines)
     much = f"{named_after(inputs)} takes more than a quarter of the free memory ({limits[0] / 2**20:,.0f} MiB)"
     return Batches(inputs, edges, limits[0], "" if asked else f"{much}: reading it in batches (--memory-limit auto)")
 
@@ -154,7 +169,8 @@ def find_in_memory(job: Job, run: Run) -> Forest:
     """Find the forest of a cuDF frame if the engine is CUDA, the files are Parquet and cuDF is installed."""
     with run.step("read"):
         table = _read_on_device(job, run.progress) if job.engine == "cuda" else None
-        table = read_inputs(job.inputs, job.format, run.progress, columns_of(job)) if table is None else table
+        if table is None:
+            table = read_inputs(job.inputs, job.format, run.progress, columns_of(job), lines_for(job))
     return dfmst.forest.solve(
         table,
         **job.arguments(dfmst.forest.solve),

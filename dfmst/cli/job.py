@@ -215,19 +215,21 @@ def check_inputs(paths: Sequence[Path]) -> None:
             raise DfmstError(f"{path}: no such file or directory", "check the name, and the directory you are in")
 
 
-def read_inputs(paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns) -> pa.Table:
+def read_inputs(
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns, lines: str = ""
+) -> pa.Table:
     """Read files of equal columns into one table, one after the other; the columns are those that options name."""
     from dfmst.formats import read_all
 
-    table = read_all(open_inputs(paths, format_, progress, columns), paths, solve=True)
+    table = read_all(open_inputs(paths, format_, progress, columns, lines), paths, solve=True)
     remember_rows(paths, table.num_rows)
     return table
 
 
 def open_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress | None, columns: Columns
+    paths: Sequence[Path], format_: str | None, progress: Progress | None, columns: Columns, lines: str = ""
 ) -> pa.RecordBatchReader:
-    """Open files of equal columns as one stream."""
+    """Open files of equal columns as one stream; with `lines`, rows of text keep their lines for the output."""
     from dfmst.formats import Roles, open_table
 
     check_inputs(paths)
@@ -237,12 +239,22 @@ def open_inputs(
     roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands, remembered("sep"))
     counts: Any = "ignore" if remembered("ignore_counts") else "check"
     shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
-    reader = open_table(paths, format_, roles, counts, remembered("node_labels"), **shown)
+    reader = open_table(paths, format_, roles, counts, remembered("node_labels"), lines=lines, **shown)
     for name, count in Counter(reader.schema.names).items():
         if count > 1:
             message = f"{paths[0]} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each column has its own name")
     return reader
+
+
+def lines_for(job: Job) -> str:
+    """Return the separator of the output if it is text, whose rows are then lines of the input."""
+    from dfmst.formats import format_of_suffix
+
+    if job.output is None and (job.json or "title" in vars(job)):
+        return ""
+    written = job.to or ("csv" if str(job.output or "-") == "-" else format_of_suffix(job.output))
+    return {"csv": ",", "tsv": "\t"}.get(written or "", "")
 
 
 def retyped(table: pa.Table, schema: pa.Schema) -> pa.Table:

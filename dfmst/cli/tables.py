@@ -16,7 +16,18 @@ import dfmst
 from dfmst.cli import options as shared
 from dfmst.cli.console import note, plural, standard_output
 from dfmst.cli.drivers import Batches, in_batches, label_stream
-from dfmst.cli.job import Job, Summary, call, check_output, command, named_after, open_inputs, weight_name, write_rows
+from dfmst.cli.job import (
+    Job,
+    Summary,
+    call,
+    check_output,
+    command,
+    lines_for,
+    named_after,
+    open_inputs,
+    weight_name,
+    write_rows,
+)
 from dfmst.errors import InvalidEdgesError
 
 if TYPE_CHECKING:
@@ -389,9 +400,9 @@ def convert(job: Job) -> None:
 
         sizes: list[int] = []
         columns = job.pick("source", "target", "weight", "by")
-        reader = open_inputs(job.inputs, job.format, run.progress, columns)
+        reader = open_inputs(job.inputs, job.format, run.progress, columns, lines_for(job))
         write_rows(pa.RecordBatchReader.from_batches(reader.schema, _counted(reader, sizes)), run.path, job.to)
-        types = {field.name: str(field.type) for field in reader.schema}
+        types = {field.name: str(field.type) for field in reader.schema if not field.name.startswith("\x1f")}
         run.figures, run.text = {"rows": sum(sizes), "columns": types}, plural(sum(sizes), "row")
 
 

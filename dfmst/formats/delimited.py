@@ -43,7 +43,7 @@ def open_csv(file: GraphFile) -> pa.RecordBatchReader:
     samples = dict(zip(names, zip_longest(*words[header:], fillvalue=""), strict=False))
     roles = _with_usual(roles, names, samples) if roles.usual else roles
     _check_roles(samples, names, roles, file)
-    layout = replace(layout, fields=_fields(names, roles, samples), decimal=roles.decimal, thousands=roles.thousands)
+    layout = replace(layout, fields=_fields(names, roles), decimal=roles.decimal, thousands=roles.thousands)
     skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
     reader = _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
     return _refusing_header(reader, file) if header else reader
@@ -149,19 +149,11 @@ def _with_usual(roles: Roles, names: list[str], samples: dict[str, tuple[str, ..
     )
 
 
-#: Whether a word is a whole number as Python writes floats.
-_is_pointed = re.compile(r"-?[0-9]+\.0", re.ASCII).fullmatch
-
-
-def _fields(names: list[str], roles: Roles, samples: dict[str, tuple[str, ...]]) -> tuple[Field, ...]:
+def _fields(names: list[str], roles: Roles) -> tuple[Field, ...]:
     """Return the columns, each with the types for its role."""
     pairs = {name: pair for pair, ends in enumerate(roles.ids) for name in ends}
     texts = {other for name in roles.text for other in (name, *(roles.ids[pairs[name]] if name in pairs else ()))}
-    fields = (field_of_role(name, roles, pairs.get(name), name in texts) for name in names)
-    return tuple(
-        replace(field, pointed=not field.kept and any(map(_is_pointed, samples.get(name, ()))))
-        for name, field in zip(names, fields, strict=True)
-    )
+    return tuple(field_of_role(name, roles, pairs.get(name), name in texts) for name in names)
 
 
 def field_of_role(name: str, roles: Roles, pair: int | None, is_text: bool) -> Field:

@@ -24,8 +24,9 @@ from dfmst.formats.text_reader import (
     cut_outside_quotes,
     header_lines,
     newlines_in_quotes,
+    record_lines,
 )
-from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
+from dfmst.formats.text_rows import LINE, NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -97,7 +98,10 @@ def stream_rows(
     """Stream the rows of a text table; without `padded`, zeros before the digits of an id are an error."""
     layout = infer_types(partial(_blocks, file, layout, skip), layout)
     checked = counts if counts is not None and file.check_counts else HeaderCounts()
-    return pa.RecordBatchReader.from_batches(layout.schema, _batches(file, layout, skip, checked, padded))
+    schema = layout.schema
+    if file.lines:
+        schema = schema.append(pa.field(LINE, pa.large_string(), metadata={b"separator": file.lines.encode()}))
+    return pa.RecordBatchReader.from_batches(schema, _batches(file, layout, skip, checked, padded))
 
 
 def _batches(
@@ -114,6 +118,10 @@ def _batches(
         last_row = last_line - block.blank_end if batch.num_rows else last_row
         if layout.quoted and last_line - block.line + 1 > batch.num_rows:
             skip += newlines_in_quotes(block.data)
+        if file.lines:
+            same = file.lines == layout.separator and not layout.comments and not layout.trimmed
+            lines = record_lines(block, layout.marks) if same else pa.nulls(batch.num_rows, pa.large_string())
+            batch = batch.append_column(pa.field(LINE, pa.large_string()), lines)
         yield batch
     if last_row > skip + rows:
         file.note(f"{file.path}: skipped {last_row - skip - rows:,} comments or blank lines among the rows")

@@ -136,6 +136,7 @@ class GraphFile:
     note: Callable[[str], object] = str  # called with a line of text about lines that were skipped
     labels: bool | None = None  # whether labels of nodes are ids; None: no, but refuse local ids of several files
     several: bool = False  # whether it is one of several files
+    lines: str = ""  # separator of rows whose lines are a column
     separator: str = ""  # of CSV and TSV, if the name or the caller says that the file is one
 
     def check_named(self, names: Iterable[str], numbers: Collection[str]) -> None:

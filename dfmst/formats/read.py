@@ -30,6 +30,7 @@ from dfmst.formats.files import (
     paths_of,
 )
 from dfmst.formats.stores import Access, path_of
+from dfmst.formats.text_rows import LINE
 
 _OPENERS = {known.name: known.opener for known in READ}
 FORMATS = tuple(sorted(_OPENERS))
@@ -149,11 +150,15 @@ def open_table(
     counts: Counts = "check",
     labels: bool | None = None,
     *,
+    lines: str = "",
     block_bytes: int = BLOCK_BYTES,
     progress: bool | ReadProgress | None = None,
     note: Callable[[str], object] | None = None,
 ) -> pa.RecordBatchReader:
-    """Open files as :func:`open_edges` does, by the roles of their columns."""
+    """Open files as :func:`open_edges` does, by the roles of their columns.
+
+    With `lines`, a separator, rows of CSV or TSV have their lines as one more column, for output with that separator.
+    """
     paths = paths_of(path)
     check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
     block_bytes = whole_number("block_bytes", block_bytes)
@@ -166,6 +171,8 @@ def open_table(
         existing_path(file.path)
         if not (file.path.is_file() or file.path.is_dir()):
             raise file.problem("neither a file nor a directory", hint="write the stream to a file first")
+    if lines and all((format or format_of_file(file)) in ("csv", "tsv") for file in files):
+        files = [replace(file, lines=lines) for file in files]
     first = _open(files[0], format)
     if len(set(first.schema.names)) == len(first.schema.names):
         numbers = [field.name for field in first.schema if family_of(field.type) in ("integer", "float", "decimal")]
@@ -216,7 +223,11 @@ def _joined(
                     for batch in reader:
                         rows += batch.num_rows
                         tell(file.path, rows)
-                        yield common.fit(batch.cast(schema), file.path)
+                        batch = batch.cast(schema)
+                        if file.lines and schema.names != common.schema.names:  # its columns are in another order
+                            at = schema.names.index(LINE)
+                            batch = batch.set_column(at, LINE, pa.nulls(batch.num_rows, pa.large_string()))
+                        yield common.fit(batch, file.path)
 
     return pa.RecordBatchReader.from_batches(common.schema, batches())
 
@@ -227,7 +238,7 @@ def _with_text(schemas: list[pa.Schema], texts: list[bool], roles: Roles) -> lis
     Its numbers there are written as they are read, so that nothing is lost.
     """
     numbers = {*roles.numbers, *roles.ordered, *(KNOWN_NAMES["weight"] if roles.usual else ())}
-    words = {field.name for schema in schemas for field in schema if family_of(field.type) == "text"} - numbers
+    words = {field.name for schema in schemas for field in schema if family_of(field.type) == "text"} - numbers - {LINE}
     return [
         pa.schema([field.with_type(pa.string()) if field.name in words else field for field in schema], schema.metadata)
         if is_text and not words.isdisjoint(schema.names)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import pyarrow as pa
 
+from dfmst._common.deferred import call_arrow
 from dfmst.errors import FormatError
 from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, at_line
 
@@ -87,12 +89,31 @@ def cut_outside_quotes(data: bytes, separators: bytes) -> int:
     return end + 1
 
 
+def record_lines(block: Block, separators: bytes) -> pa.Array:
+    """Return each CSV record that is not empty as it stands in the file, its newline included."""
+    data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+    text, around = np.frombuffer(data, np.uint8), quotes_around(data, separators)
+    ends = np.flatnonzero(text == ord("\n")) + 1
+    if around:
+        ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
+    elif around is None:
+        ends = np.array([value.end() for value in _values(data, separators) if value[1] == b"\n"])
+    offsets = np.concatenate(([0], ends))
+    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
+    full = np.diff(offsets) > 1
+    return lines if full.all() else call_arrow("filter", lines, pa.array(full))
+
+
 def _cut_by_values(data: bytes, separators: bytes) -> int:
     """Cut as :func:`cut_outside_quotes` does, value by value."""
+    return max((value.end() for value in _values(data, separators) if value[1] == b"\n"), default=0)
+
+
+def _values(data: bytes, separators: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the values, each with the separator or newline behind it."""
     mark = re.escape(separators)
     letters, enclosed = rb"[^" + mark + rb"\n]*+", rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
-    values = re.finditer(rb"(?:" + enclosed + rb")?" + letters + rb"([" + mark + rb"\n]|\Z)", data)
-    return max((value.end() for value in values if value[1] == b"\n"), default=0)
+    return re.finditer(rb"(?:" + enclosed + rb")?" + letters + rb"([" + mark + rb"\n]|\Z)", data)
 
 
 def tidy(data: bytes, quoted: bool = False) -> bytes:

@@ -32,8 +32,8 @@ NAME = (*WHOLE_TYPES, pa.string())
 ANY = (*CSV_NUMBER, pa.string())
 AS_WRITTEN = (*WHOLE_TYPES, pa.float64(), pa.string())
 TEXT = (pa.string(),)
-#: Metadata of a column of floats that text has as 28.0, not as 28.
-POINTED = {b"written": b"28.0"}
+#: A column of the lines of a CSV file, for its forest to have the same; the metadata names their separator.
+LINE = "\x1fline of the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,6 @@ class Field:
     end_point: bool = False
     pair: int = 0  # end points of one pair have one type
     kept: bool = False  # a value that a number would rewrite makes the column text
-    pointed: bool = False  # whether whole numbers among fractions are written as 28.0
     named: bool = True  # whether the column has a role, so that the word for missing values is none of its values
 
     @property
@@ -79,10 +78,7 @@ class Layout:
     @property
     def schema(self) -> pa.Schema:
         """Schema of the result."""
-        fields = {
-            name: pa.field(name, field.type, metadata=POINTED if field.pointed else None)
-            for _, name, field in self.named
-        }
+        fields = {name: pa.field(name, field.type) for _, name, field in self.named}
         return pa.schema([fields[name] for name in self.order or fields])
 
     @property

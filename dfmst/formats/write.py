@@ -24,7 +24,7 @@ from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
 from dfmst.formats.stores import located, path_of
-from dfmst.formats.text_rows import POINTED
+from dfmst.formats.text_rows import LINE
 from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
 
 STREAM_SUFFIX = ".arrows"
@@ -217,27 +217,32 @@ class _Text:
     def __init__(self, separator: str, sink: Any, schema: pa.Schema, target: Path) -> None:
         self._separator, self._sink, self._target = separator, sink, target
         self._geometries = [name for name in geometry_fields(schema) if is_wkb(schema.field(name).type)]
-        self._pointed = [(field.metadata or {}).items() >= POINTED.items() for field in schema]
+        self._lines = schema.get_field_index(LINE)
         for field in schema:
             if isinstance(field.type, pa.BaseExtensionType):
                 raise pa.ArrowInvalid(f"Unsupported Type:{field.type}")
             _cast(pa.nulls(0, field.type))  # refuses types that text cannot store
-        self._write([pa.array([name], pa.large_string()) for name in schema.names])
+        if self._lines >= 0 and schema.field(self._lines).metadata != {b"separator": separator.encode()}:
+            raise pa.ArrowInvalid(f"lines with another separator than {separator!r}")
+        self._write([pa.array([name], pa.large_string()) for name in schema.names if name != LINE])
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write rows."""
         batch = with_text(batch, self._geometries, self._target) if self._geometries else batch
         for start in range(0, batch.num_rows, ROWS_AT_A_TIME):
-            self._write(batch.slice(start, ROWS_AT_A_TIME).columns)
+            columns = batch.slice(start, ROWS_AT_A_TIME).columns
+            lines = columns.pop(self._lines) if self._lines >= 0 else None
+            if lines is None or lines.null_count:
+                self._write(columns, lines)
+            else:
+                self._sink.write(_joined(lines, "", "").buffers()[2])
 
-    def _write(self, columns: list[pa.Array]) -> None:
+    def _write(self, columns: list[pa.Array], lines: pa.Array | None = None) -> None:
+        """Write rows; the lines take the place of their values."""
         words = [self._quoted(_cast(column), column.type) for column in columns]
-        for at, column in enumerate(columns):
-            if self._pointed[at] and pa.types.is_floating(column.type):
-                whole = call_arrow("match_substring_regex", words[at], options=("MatchSubstringOptions", "^-?[0-9]+$"))
-                words[at] = call_arrow("if_else", whole, _joined(words[at], ".0", ""), words[at])
         words[-1] = _joined(words[-1], "\n", "")
-        self._sink.write(_joined(*words, self._separator).buffers()[2])
+        rows = _joined(*words, self._separator)
+        self._sink.write((rows if lines is None else call_arrow("coalesce", lines, rows)).buffers()[2])
 
     def _quoted(self, words: pa.Array, kind: pa.DataType) -> pa.Array:
         if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
@@ -256,7 +261,11 @@ class _Text:
 
 
 def _cast(column: pa.Array) -> pa.Array:
-    return call_arrow("cast", column, options=("CastOptions", pa.large_string()))
+    words = call_arrow("cast", column, options=("CastOptions", pa.large_string()))
+    if not pa.types.is_floating(column.type):
+        return words
+    negative = call_arrow("equal", words, pa.scalar("-0", pa.large_string()))  # which would be read as a text
+    return call_arrow("if_else", negative, pa.scalar("-0.0", pa.large_string()), words)
 
 
 def _joined(*words: pa.Array | str) -> pa.Array:

@@ -82,7 +82,7 @@ BY_ROLE = [
     ("id,email\n9,a\n10,a\n", (*EMAIL, "max:id"), "id,email,group\n10,a,0\n"),
     ("a,b,note\n07,8,9.50\n", ("convert", "in.csv"), "a,b,note\n07,8,9.50\n"),
     ('id,lat,"a,b"\n1,4.50,""\n2,5,\n', ("convert", "in.csv"), 'id,lat,"a,b"\n1,4.50,""\n2,5,\n'),
-    ("a,b,km\nx,y,28.0\ny,z,0.5\n", ("forest", "in.csv", *NAMED), "a,b,km\nx,y,28.0\ny,z,0.5\n"),
+    ("a;b;km\nx;y;-0.0\ny;z;0.5\n", ("forest", "in.csv", *NAMED), "a,b,km\nx,y,-0.0\ny,z,0.5\n"),
     (ROADS, ("forest", "in.csv", *NAMED, "--verify"), "km,a,b\n1.5,x,y\n2,y,z\n"),
     ("a,b,km,grp\n1,2,3,07\n1,2,3,7\n", ("forest", "in.csv", *NAMED, "--by", "grp"), "1,2,3,07\n1,2,3,7\n"),
     ('a, b, km\nx, y, 1\n"x", "y", 2\n', ("forest", "in.csv", *NAMED), "a,b,km\nx,y,1\n"),
@@ -99,6 +99,24 @@ BY_ROLE = [
 def test_columns_by_role(dfmst, text, arguments, expected):
     Path("in.csv").write_text(text)
     assert expected in dfmst(*arguments).stdout
+
+
+ODD_LINES = '"a",b,km,note\n"x",y,2.50,"1 ""2"""\n\ny,"z",1e3,"two\nlines"\nx,v,-0.0," q"\nv,u,+007,NA\nu,w,28.0,\n'
+
+
+@pytest.mark.parametrize("command", ["forest", "convert"])
+@pytest.mark.parametrize(
+    "options", [(), ("--memory-limit", "300MiB", "--spill-dir", "spill"), ("in.csv",), ("more.csv",)]
+)
+def test_lines_of_csv_are_lines_of_the_input(dfmst, command, options):
+    if command == "convert" and "--memory-limit" in options:
+        options = ("-o", "-")
+    Path("in.csv").write_bytes(ODD_LINES.replace("\n", "\r\n").encode())
+    Path("more.csv").write_text("b,a,km,note\nw,t,1.0,\n")  # in another order: written anew
+    found = dfmst(command, "in.csv", *options, *NAMED).stdout
+    expected = "a,b,km,note\n" + ODD_LINES.partition("\n")[2].replace("\n\n", "\n")
+    again = expected.partition("\n")[2] if command == "convert" and options == ("in.csv",) else ""
+    assert found == expected + again + ("t,w,1,\n" if options == ("more.csv",) else "")
 
 
 def test_types_of_named_columns(dfmst):

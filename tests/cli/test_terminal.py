@@ -264,6 +264,6 @@ def test_rows_on_a_terminal_are_shown_not_obeyed(start):
     text = drain(leader).decode()
     os.close(leader)
     assert process.wait(60) == 0
-    assert text.splitlines()[1] == r"a\x1b[2J\u2028,b\x7f,1,1"
+    assert text.splitlines()[1] == r'"a\x1b[2J\u2028","b\x7f","1","1"'
     piped = start("forest", name, *EVIL).communicate(timeout=60)[0].decode()  # data for programs stays as it is
-    assert piped.split("\n")[1] == "a\x1b[2J\u2028,b\x7f,1,1"
+    assert piped.split("\n")[1] == '"a\x1b[2J\u2028","b\x7f","1","1"'
