@@ -19,7 +19,7 @@ from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_commen
 from dfmst.formats.files import HEAD_BYTES, SEPARATORS, GraphFile, Line, Roles
 from dfmst.formats.separators import SAMPLE_ROWS, begins_numbers, find_separator, first_rows, layout_of
 from dfmst.formats.text_reader import SPACE, TextReader, cut_outside_quotes
-from dfmst.formats.text_rows import ANY, AS_WRITTEN, CSV_NUMBER, NAME, TEXT, Field, Layout
+from dfmst.formats.text_rows import ANY, AS_WRITTEN, NAME, NUMBER, TEXT, Field, Layout
 
 
 def open_csv(file: GraphFile) -> pa.RecordBatchReader:
@@ -165,7 +165,7 @@ def field_of_role(name: str, roles: Roles, pair: int | None, is_text: bool) -> F
     if name in roles.keys:
         return Field(name, NAME, kept=True)
     if name in roles.numbers:
-        return Field(name, CSV_NUMBER)
+        return Field(name, NUMBER)
     if name in roles.ordered or roles.others:
         return Field(name, ANY)
     return Field(name, AS_WRITTEN, kept=True, named=False)

@@ -23,6 +23,7 @@ from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
 from dfmst.formats.text_rows import (
     EXACT,
+    FLOAT_DIGITS,
     TEXT,
     WHOLE_DECIMAL,
     WHOLE_TYPES,
@@ -44,10 +45,10 @@ PIECE = 1 << 18  # bytes that fit in a processor's cache
 
 
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
-    """Parse one block."""
+    """Parse one block of the file whose rows gave the layout its types."""
     block = layout.tidied(block)
     try:
-        table = parse_columns(block, layout, {name: field.type for _, name, field in layout.named})
+        table = parse_columns(block, layout, {name: field.type for _, name, field in layout.named}, exact=True)
     except pa.ArrowInvalid:
         return parse_rows(block, layout)
     start = layout.marker + layout.separator.encode()
@@ -57,8 +58,8 @@ def parse(block: Block, layout: Layout) -> pa.RecordBatch:
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=layout.schema)
 
 
-def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
-    """Parse the named columns by pyarrow."""
+def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType], *, exact: bool = False) -> pa.Table:
+    """Parse the named columns by pyarrow; with `exact`, the types are known to hold every value."""
     if not block.data.strip(b"\n"):
         return pa.schema(list(types.items())).empty_table()
     if layout.quoted:
@@ -71,7 +72,8 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
     for name, field in suspects.items():
         columns[name] = _cast(cleaned(columns[name], field, layout), types[name])
     table = pa.table(columns) if suspects else table
-    _refuse_inexact(block, layout, table, suspects)
+    if not exact:
+        _refuse_inexact(block, layout, table, suspects)
     return table
 
 
@@ -112,30 +114,49 @@ def _without_missing(words: pa.ChunkedArray, layout: Layout, field: Field) -> pa
     return call_arrow("if_else", is_missing, pa.scalar(None, pa.string()), words)
 
 
-def _large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a mask of the floats that may be rounded whole numbers, or ``None`` if there is none."""
-    if not pa.types.is_float64(column.type):
-        return None
+def _is_large(column: pa.ChunkedArray) -> bool:
+    """Return whether a float may be a rounded whole number."""
     limits = call_arrow("min_max", column).as_py()
-    if limits["min"] is None or max(-limits["min"], limits["max"]) < EXACT:
-        return None
-    return pc.fill_null(pc.greater_equal(pc.abs(column), EXACT), False)
+    return limits["min"] is not None and max(-limits["min"], limits["max"]) >= EXACT
+
+
+def _has_long_numbers(data: bytes, digits: int) -> bool:
+    """Return whether a number has as many digits, with a point among them or not, from the first that is no zero."""
+    text = np.frombuffer(data, np.uint8)
+    for piece in (text[max(0, at - digits) : at + PIECE] for at in range(0, len(text), PIECE)):
+        digit = piece - ZERO < 10
+        first = digit & (piece != ZERO)
+        for part, length in ((digit, digits), (digit | (piece == POINT), digits + 1)):
+            starts = _runs(part, length)
+            if (first[: len(starts)] & starts).any():
+                return True
+    return False
+
+
+def _long_numbers(words: pa.ChunkedArray, floats: pa.ChunkedArray) -> list[str]:
+    """Return the words of floats that may be rounded: large ones, and those of many digits."""
+    many = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", r"[1-9](\.?[0-9]){17}"))
+    large = pc.greater_equal(pc.abs(floats), EXACT)
+    kept: list[str] = words.filter(pc.fill_null(pc.or_(many, large), False)).to_pylist()
+    return kept
 
 
 def _refuse_inexact(block: Block, layout: Layout, table: pa.Table, suspects: dict[str, Field]) -> None:
     """Raise ArrowInvalid for 1.0 in a column of whole decimals, and for floats that round a whole number."""
     whole = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == WHOLE_DECIMAL]
-    large = {name: mask for name in table.column_names if (mask := _large_floats(table[name])) is not None}
-    if not (whole or large):
+    floats = [name for name in table.column_names if pa.types.is_float64(table[name].type)]
+    long = bool(floats) and _has_long_numbers(block.data, FLOAT_DIGITS + 1)
+    floats = [name for name in floats if long or _is_large(table[name])]
+    if not (whole or floats):
         return
-    texts = _read_csv(block.data, layout, dict.fromkeys([*whole, *large], pa.string()))
+    texts = _read_csv(block.data, layout, dict.fromkeys([*whole, *floats], pa.string()))
     words = {
         name: cleaned(texts[name], suspects[name], layout) if name in suspects else texts[name]
         for name in texts.column_names
     }
     if not all(_all_match(words[name], ANY_WHOLE) for name in whole):
         raise pa.ArrowInvalid("a number that is not whole")
-    rounded = (word for name, mask in large.items() for word in words[name].filter(mask).to_pylist())
+    rounded = (word for name in floats for word in _long_numbers(words[name], table[name]))
     if not converts(rounded, pa.float64()):
         raise pa.ArrowInvalid("a number that a float would round")
 
@@ -241,8 +262,9 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     """Return the positions of the columns that need a wider type, and how many types further."""
     fields = {at: field for at, _, field in layout.open_fields}
     plain = not layout.quoted and not any(field.end_point or field.kept for field in fields.values())
-    # Digits and blanks only: int64 suffices for every column, since a larger number is an error.
-    if plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker):
+    # Few digits and blanks only: the first type suffices for every column.
+    plain = plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker)
+    if plain and not _has_long_numbers(block.data, SAFE_DIGITS + 1):
         return {}
     block = layout.tidied(block)
     signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
@@ -346,16 +368,17 @@ class Signs(NamedTuple):
             if quotes and not quoted:
                 within = within | np.isin(piece[1:-1], [MINUS, SPACE, tab, ord("N")])  # "NA" in quotes is a text
                 quoted = bool(((before == QUOTE) & within).any())
-            plain = plain and not odd and bool((digit | end).all()) and not _has_run(digit, SAFE_DIGITS + 1)
+            plain = plain and not odd and bool((digit | end).all()) and not _runs(digit, SAFE_DIGITS + 1).any()
         return cls(plain, odd, quoted)
 
 
-def _has_run(mask: npt.NDArray[np.bool_], length: int) -> bool:
-    """Return whether `length` entries in a row, a power of two, are true."""
-    step = 1
-    while step < length:
-        mask, step = mask[step:] & mask[:-step], 2 * step
-    return bool(mask.any())
+def _runs(mask: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.bool_]:
+    """Return at which places `length` entries in a row are true."""
+    run = 1
+    while run < length:
+        step = min(run, length - run)
+        mask, run = mask[step:] & mask[:-step], run + step
+    return mask
 
 
 def _quoted(block: Block, layout: Layout, fields: dict[int, Field]) -> list[int]:

@@ -1,6 +1,6 @@
 """Layouts of text tables, and their rows parsed line by line, so that an error names the line and the word.
 
-No number is rounded except fractions, and no finite number becomes infinite.
+No number is rounded, as far as 17 digits show it, and no finite number becomes infinite.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from dfmst.formats.text_reader import Block, tidy, trim, without_comments
 WHOLE_DECIMAL = pa.decimal128(38, 0)
 WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
 # For columns of fractions and of whole numbers that a float would round.
-DECIMALS = tuple(pa.decimal128(38, places) for places in (2, 6, 12, 18))
+DECIMALS = tuple(pa.decimal128(38, places) for places in (2, 6, 12, 18, 24, 30, 37))
 
 # The types a column may take, narrowest first: the first one that holds every value in the file wins.
 WHOLE = (pa.int64(),)
-REAL = (pa.float64(),)
-NUMBER = (pa.int64(), pa.float64())
-CSV_NUMBER = (*WHOLE_TYPES, pa.float64(), *DECIMALS)
+REAL = (pa.float64(), *DECIMALS)
+NUMBER = (*WHOLE_TYPES, *REAL)
 NAME = (*WHOLE_TYPES, pa.string())
-ANY = (*CSV_NUMBER, pa.string())
+ANY = (*NUMBER, pa.string())
 AS_WRITTEN = (*WHOLE_TYPES, pa.float64(), pa.string())
 TEXT = (pa.string(),)
 #: A column of the lines of a CSV file, for its forest to have the same; the metadata names their separator.
@@ -140,14 +139,21 @@ class Layout:
 DIGITS = 38
 #: Floats up to here hold every whole number.
 EXACT = 2.0**53
+FLOAT_DIGITS = 17  # that tell each float from all others
+_MOST_DIGITS = 800  # a float has at most 767 that are not zeros
 
 
 def exact_real(word: str) -> float:
-    """Read a number as a float; fractions and numbers with an exponent are rounded, whole numbers are not."""
+    """Read a number as a float, which must print as the same number; those of up to 17 digits and a fraction do."""
     value = float(word)
-    if abs(value) < EXACT or math.isnan(value):
+    if math.isnan(value) or (abs(value) < EXACT and len(word) <= FLOAT_DIGITS):
         return value
-    if math.isinf(value):
+    if abs(value) < EXACT:
+        number = Decimal(word.strip())
+        digits = min(len(number.as_tuple().digits), _MOST_DIGITS)
+        if digits > FLOAT_DIGITS and Decimal(f"{value:.{digits - 1}e}") != number:
+            raise ValueError("a number that a 64-bit float would round")
+    elif math.isinf(value):
         if "i" not in word.lower():
             raise ValueError("a number beyond 64-bit floats")
     elif "e" not in word.lower() and Decimal(word.strip()) != Decimal(value):
@@ -169,7 +175,7 @@ def exact_decimal(word: str, places: int) -> Decimal:
     significant = "".join(map(str, digits)).lstrip("0")
     highest = len(significant) + int(exponent)  # digits before the point
     if highest - len(significant.rstrip("0")) < -places or highest > DIGITS - places:
-        raise ValueError(f"a number beyond {DIGITS} digits, {places} of them after the point,")
+        raise ValueError(f"a number beyond {DIGITS} digits, and one that a 64-bit float would round,")
     return value
 
 

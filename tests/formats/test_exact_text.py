@@ -71,18 +71,36 @@ NUMBERS = [
     ([str(2**60), "0.5"], pa.float64(), [2.0**60, 0.5]),
     (["1e300", "1"], pa.float64(), [1e300, 1.0]),
     (["inf", "-Infinity", "0.5"], pa.float64(), [float("inf"), float("-inf"), 0.5]),
+    # Fractions: a float holds 17 digits, and more if it prints as them
+    (["0.1234567890123456789", "1"], pa.decimal128(38, 24), [Decimal("0.1234567890123456789"), 1]),
+    (["0.5", "12345.12345678901234"], pa.decimal128(38, 18), [Decimal("0.5"), Decimal("12345.12345678901234")]),
+    ([f"0.{'3' * 37}", "-2"], pa.decimal128(38, 37), [Decimal(f"0.{'3' * 37}"), -2]),
+    ([f"{1e-5 / 3:.18e}", f"{0.1:.34f}", "1.5" + 40 * "0"], pa.float64(), None),
+    (["0.30000000000000004", "0.00012345678901234567"], pa.float64(), None),
 ]
+FILES = {
+    "a.csv": ("source,target,weight", "{},{},{}"),
+    "a.txt": ("# roads", "{} {} {}"),
+    "b.txt": ("a\tb\t0", "{0}x\t{1}x\t{2}"),
+    "a.gr": ("c roads", "a {} {} {}"),
+    "a.mtx": ("%%MatrixMarket matrix coordinate real general\n9 9 {rows}", "{} {} {}"),
+    "out.a": ("% sym weighted", "{} {} {}"),
+    "ewg": ("9\n{rows}", "{} {} {}"),
+}
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)
-@pytest.mark.parametrize("column", ["weight", "km"])
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(("words", "kind", "values"), NUMBERS)
-def test_csv_numbers_are_not_rounded(
-    words: list[str], kind: pa.DataType, values: list[Any], column: str, block_bytes: int
+def test_numbers_are_not_rounded(
+    words: list[str], kind: pa.DataType, values: list[Any] | None, name: str, block_bytes: int
 ) -> None:
-    text = f"source,target,{column}\n" + "".join(f"{at},{at + 1},{word}\n" for at, word in enumerate(words))
-    found = read(text, "a.csv", weight=column, block_bytes=block_bytes)[column]
-    assert (found.type, found.to_pylist()) == (kind, values)
+    head, row = FILES[name]
+    rows = "".join(f"{row.format(at + 1, at + 2, word)}\n" for at, word in enumerate(words))
+    weights = read(f"{head.format(rows=len(words))}\n{rows}", name, block_bytes=block_bytes)["weight"]
+    found = weights.to_pylist()[1 if name == "b.txt" else 0 :]
+    assert found == (list(map(float, words)) if values is None else values)
+    assert weights.type == kind or name == "a.mtx"  # its header says real
 
 
 REFUSED = [
@@ -90,12 +108,9 @@ REFUSED = [
     ("a.csv", f"1,2,inf\n2,3,{BIG}\n", "line 1: not a finite number, in a column of numbers that a 64-bit float"),
     ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
     ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
-    ("a.txt", f"1 2 0.5\n2 3 {BIG}\n", "line 2: a number that a 64-bit float would round in column 3 (weight)"),
-    ("a.txt", f"1 2 {BIG}\n2 3 0.5\n", "line 1: a number that a 64-bit float would round in column 3 (weight)"),
-    ("a.gr", f"a 1 2 0.5\na 2 3 -{BIG}.0\n", "line 2: a number that a 64-bit float would round"),
-    ("a.mtx", f"{BANNER}3 3 1\n1 2 {BIG}\n", "line 3: a number that a 64-bit float would round"),
-    ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 64-bit floats in column 3 (weight), '1e400'"),
-    ("a.txt", "1 2 -1e400\n", "line 1: a number beyond 64-bit floats"),
+    ("a.txt", f"1 2 0.5\n2 3 0.{'3' * 38}\n", "line 2: a number beyond 38 digits, and one that a 64-bit float would"),
+    ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 38 digits"),
+    ("a.mtx", f"{BANNER}3 3 1\n1 2 -1e400\n", "line 3: a number beyond 38 digits"),
     ("a.csv", "source,target\r1,2\r3\r", "line 3: too few columns"),
     # Ids that are floats
     ("a.csv", "1.0,2\n1,3\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'; vertex ids must be"),
