@@ -19,7 +19,7 @@ from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_commen
 from dfmst.formats.files import HEAD_BYTES, SEPARATORS, GraphFile, Line, Roles
 from dfmst.formats.separators import SAMPLE_ROWS, begins_numbers, find_separator, first_rows, layout_of
 from dfmst.formats.text_reader import SPACE, TextReader, cut_outside_quotes
-from dfmst.formats.text_rows import ANY, AS_WRITTEN, NAME, NUMBER, TEXT, Field, Layout
+from dfmst.formats.text_rows import ANY, AS_WRITTEN, LINE, NAME, NUMBER, TEXT, Field, Layout
 
 
 def open_csv(file: GraphFile) -> pa.RecordBatchReader:
@@ -194,16 +194,17 @@ def _refusing_header(reader: pa.RecordBatchReader, file: GraphFile) -> pa.Record
     def batches() -> Iterator[pa.RecordBatch]:
         rows = 0
         for batch in reader:
-            columns = [call_arrow("equal", batch.column(name), pa.scalar(name)) for name in batch.schema.names[:2]]
+            columns = [call_arrow("equal", batch.column(name), pa.scalar(name)) for name in names[:2]]
             if call_arrow("any", call_arrow("and_kleene", *columns)).as_py():
                 for row in np.flatnonzero(call_arrow("and_kleene", *columns).fill_null(False)).tolist():
-                    if [*batch.slice(row, 1).to_pylist()[0].values()] == batch.schema.names:
+                    if [batch.column(name)[row].as_py() for name in names] == names:
                         message = f"row {rows + row} repeats the header"
                         raise file.problem(message, hint="join files without their headers, or pass each of them")
             rows += batch.num_rows
             yield batch
 
-    is_text = all(kind == pa.string() for kind in reader.schema.types) and len(reader.schema.names) > 1
+    names = [name for name in reader.schema.names if name != LINE]
+    is_text = all(reader.schema.field(name).type == pa.string() for name in names) and len(names) > 1
     return pa.RecordBatchReader.from_batches(reader.schema, batches()) if is_text else reader
 
 
@@ -255,7 +256,7 @@ def _refuse_twin(
     fields = (Field(field.name if field.name in columns else None, TEXT) for field in layout.fields)
     rows = 0
     for batch in stream(replace(layout, fields=tuple(fields))):
-        for name in batch.schema.names:
+        for name in columns:
             at = pc.index(pc.is_in(batch.column(name), pa.array(twins, pa.string())), True).as_py()
             if at >= 0:
                 word = batch.column(name)[at].as_py()

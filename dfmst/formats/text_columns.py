@@ -6,6 +6,7 @@ no parsing then, and columns that already have their widest type are skipped.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -20,10 +21,12 @@ from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.limits import has_threads
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
+from dfmst.formats.files import GraphFile
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
 from dfmst.formats.text_rows import (
     EXACT,
     FLOAT_DIGITS,
+    MISSING_TEXTS,
     TEXT,
     WHOLE_DECIMAL,
     WHOLE_TYPES,
@@ -69,9 +72,13 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType], *
     suspects = _suspects(block.data, layout, types)
     table = _read_csv(block.data, layout, types | dict.fromkeys(suspects, pa.string()))
     columns = dict(zip(table.column_names, table.columns, strict=True))
+    quoted = {name: types[name] for _, name, field in layout.named if field.quoted and name in types}
+    if quoted:
+        texts = _read_csv(block.data, layout, quoted, ("", *MISSING_TEXTS))
+        columns |= dict(zip(texts.column_names, texts.columns, strict=True))
     for name, field in suspects.items():
         columns[name] = _cast(cleaned(columns[name], field, layout), types[name])
-    table = pa.table(columns) if suspects else table
+    table = pa.table(columns) if suspects or quoted else table
     if not exact:
         _refuse_inexact(block, layout, table, suspects)
     return table
@@ -161,7 +168,7 @@ def _refuse_inexact(block: Block, layout: Layout, table: pa.Table, suspects: dic
         raise pa.ArrowInvalid("a number that a float would round")
 
 
-def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType], missing: tuple[str, ...] = ("",)) -> pa.Table:
     if data.startswith(BYTE_ORDER_MARK):
         data = b"\n" + data  # PyArrow would drop it at the start of a block; inside a file it is text
     # Skipped columns get unique names, which no column of the file can have.
@@ -175,7 +182,7 @@ def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.
     conversion = pyarrow.csv.ConvertOptions(
         column_types=types,
         include_columns=list(types),
-        null_values=[""] if layout.quoted else [],
+        null_values=missing if layout.quoted else [],
         strings_can_be_null=layout.quoted,
         quoted_strings_can_be_null=False,
     )
@@ -270,9 +277,11 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
     if signs.plain:
         return {}
-    quoted = _quoted(block, layout, fields) if signs.quoted else []
-    if quoted:
-        return {at: len(fields[at].ladder) - 1 for at in quoted}
+    if signs.quoted:
+        quoted: npt.NDArray[np.bool_] = np.atleast_1d(_quoted(block, layout).any(axis=0))
+        texts = {at: len(field.ladder) - 1 for at, field in fields.items() if field.kept and quoted[at]}
+        if texts:
+            return texts
     unsure = {at: field for at, field in fields.items() if field.kept and (signs.odd or field.type == pa.float64())}
     table = _fit(
         block, layout, {at: replace(field, ladder=TEXT) if at in unsure else field for at, field in fields.items()}
@@ -381,18 +390,46 @@ def _runs(mask: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def _quoted(block: Block, layout: Layout, fields: dict[int, Field]) -> list[int]:
-    """Return the columns whose numbers are to stay as they are written, and that have a value in quotes."""
-    columns, width = [at for at, field in fields.items() if field.kept], len(layout.fields)
-    text = np.frombuffer(b"\n%b\n" % block.data.strip(b"\n"), np.uint8)
+def _quoted(block: Block, layout: Layout) -> npt.NDArray[np.bool_]:
+    """Return which values of each row are in quotes."""
+    text, width = np.frombuffer(b"\n%b\n" % block.data.strip(b"\n"), np.uint8), len(layout.fields)
     around = quotes_around(block.data, layout.separator.encode())
     ends = np.flatnonzero((text == ord(layout.separator)) | (text == NEWLINE))
     ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
     rows, newlines = ends[:-1].reshape(-1, width) if len(ends) % width == 1 % width else None, text[ends] == NEWLINE
     if not around or rows is None or not newlines[::width].all() or newlines.sum() != len(rows) + 1:
-        words = [words for _, words in split_rows(block, layout)]
-        return [at for at in columns if any(isinstance(row[at], Quoted) for row in words)]
-    return [at for at in columns if (text[rows[:, at] + 1] == QUOTE).any()]
+        found = [[isinstance(word, Quoted) for word in words] for _, words in split_rows(block, layout)]
+        return np.array(found, bool).reshape(-1, width)
+    marked: npt.NDArray[np.bool_] = text[rows + 1] == QUOTE
+    return marked
+
+
+def with_missing_texts(blocks: Callable[[], Iterator[Block]], layout: Layout, file: GraphFile) -> Layout:
+    """Return the layout with the columns of ids and keys in which only words for missing values lack quotes.
+
+    In other columns such words are texts, which a note counts.
+    """
+    named = {at: name for at, name, field in layout.named if (field.kept and field.named) or field.end_point}
+    texts = {at: name for at, name in named.items() if layout.fields[at].type == pa.string()}
+    some = [word.encode() for word in MISSING_TEXTS]
+    if not (layout.quoted and texts and any(word in block.data for block in blocks() for word in some)):
+        return layout
+    bare, plain, full = Counter[int](), Counter[int](), Counter[int]()
+    for block in map(layout.tidied, blocks()):
+        words = _words(block, layout, {at: layout.fields[at] for at in texts})
+        quoted = _quoted(block, layout) if b'"' in block.data else None
+        for at in texts:
+            missing = call_arrow("is_in", words[at], options=("SetLookupOptions", pa.array(MISSING_TEXTS)))
+            is_word, in_quotes = np.asarray(missing), quoted[:, at] if quoted is not None else np.False_
+            bare[at] += int((is_word & ~in_quotes).sum())
+            plain[at] += int((np.asarray(words[at].is_valid()) & ~is_word & ~in_quotes).sum())
+            full[at] += int(np.sum(in_quotes))
+    quoted_texts = [at for at in texts if bare[at] and full[at] and not plain[at]]
+    for at in texts.keys() - {*quoted_texts}:
+        if bare[at]:
+            file.note(f"{file.path}: {bare[at]:,} values of {texts[at]!r} are NA, NULL or \\N, which are read as text")
+    fields = (replace(field, quoted=at in quoted_texts) for at, field in enumerate(layout.fields))
+    return replace(layout, fields=tuple(fields))
 
 
 def _steps_by_pattern(words: pa.ChunkedArray, field: Field) -> int:

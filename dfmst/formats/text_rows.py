@@ -31,6 +31,8 @@ NAME = (*WHOLE_TYPES, pa.string())
 ANY = (*NUMBER, pa.string())
 AS_WRITTEN = (*WHOLE_TYPES, pa.float64(), pa.string())
 TEXT = (pa.string(),)
+#: Words for missing texts, as R and databases write them without quotes next to texts in quotes.
+MISSING_TEXTS = ("NA", "NULL", r"\N")
 #: A column of the lines of a CSV file, for its forest to have the same; the metadata names their separator.
 LINE = "\x1fline of the file"
 
@@ -45,6 +47,7 @@ class Field:
     pair: int = 0  # end points of one pair have one type
     kept: bool = False  # a value that a number would rewrite makes the column text
     named: bool = True  # whether the column has a role, so that the word for missing values is none of its values
+    quoted: bool = False  # whether all texts are in quotes, so that the words for missing values without are none
 
     @property
     def type(self) -> pa.DataType:
@@ -111,7 +114,7 @@ class Layout:
     def is_missing(self, field: Field, word: str) -> bool:
         """Return whether a word stands for no value, in a layout with missing values."""
         if field.type == pa.string():
-            return not word and not isinstance(word, Quoted)
+            return not isinstance(word, Quoted) and (not word or (field.quoted and word in MISSING_TEXTS))
         return not word or (field.named and (word if field.kept else word.strip(" ")) in ("", self.missing))
 
     @property
@@ -295,7 +298,7 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
     for line, words in rows:
         word = words[position]
         try:
-            if layout.missing and layout.is_missing(field, word):
+            if (layout.missing or field.quoted) and layout.is_missing(field, word):
                 values.append(None)
             else:
                 values.append(converter(layout.number(word) if localized else str(word), field.type))

@@ -38,6 +38,11 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ("a,b\n1,2\n,x\n", ENDS, {"a": ["1", None], "b": ["2", "x"]}),
     ("a,b\n1,NA\n3,4\n", ENDS, {"a": [1, 3], "b": [None, 4]}),
     ("a,b\nDE,NA\nNA,FR\n", ENDS, {"a": ["DE", "NA"], "b": ["NA", "FR"]}),
+    # Words without quotes are missing if all other values have quotes, as R and databases write them
+    ('a,b\n"DE",NA\n"NA","FR"\n', ENDS, {"a": ["DE", "NA"], "b": [None, "FR"]}),
+    ('n,k\nx,"a"\nNA,NULL\nz,\\N\n\n"u",NA\nv,""\nw,"\\N"\n', {"by": "k"}, {"k": ["a", *[None] * 3, "", "\\N"]}),
+    ('n,k\nx,"a"\ny,NA\nz,b\n', {"by": "k"}, {"k": ["a", "NA", "b"]}),
+    ('n,k\n1,"a\nb"\n2,NULL\n', {"by": "k"}, {"k": ["a\nb", None]}),
     (f"a,b\n1,{'7' * 39}\n", ENDS, {"a": ["1"], "b": ["7" * 39]}),
     ("k\n1.0\n2\n", {"by": "k"}, {"k": ["1.0", "2"]}),
     ("a,b,c,d\n1,x,3,07\n", PAIRS, {"a": [1], "b": ["x"], "c": [3], "d": ["07"]}),
@@ -95,6 +100,14 @@ def test_types(text: str, roles: dict[str, Any], expected: dict[str, list[Any]],
     columns = read_columns(text, "t.csv", block_bytes=block_bytes, **roles)
     found, wanted = ([(type(word), word) for name in expected for word in table[name]] for table in (columns, expected))
     assert found == wanted
+
+
+def test_a_note_counts_words_for_missing_keys() -> None:
+    notes: list[str] = []
+    read_columns('n,k,m\n1,NA,"x"\n2,b,NA\n3,NULL,NA\n', by=["k", "m"], format="csv", note=notes.append)
+    assert [note.rpartition(": ")[2] for note in notes] == [
+        "2 values of 'k' are NA, NULL or \\N, which are read as text"
+    ]
 
 
 TWINS = "' y' and 'y' differ only in the blanks around them, in column 'a', row 1"

@@ -31,6 +31,7 @@ READ: list[tuple[str, str, dict[str, Any], dict[str, list[Any]]]] = [
     ("a.txt", "a, b, 1\nb, c, 2\n", {}, {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
     # Quotes around values between blanks, as R writes them
     ("a.txt", '"from" "to" "w"\n"New  York" "a ""b""" 3\n', {}, {"source": ["New  York"], "target": ['a "b"']}),
+    ("a.txt", '"1" "a" 3\n"2" NA 4\n', {}, {"source": ["1", "2"], "target": ["a", None]}),
     ("a.txt", 'a  "b c"\n"x\ny"\td\n', {}, {"source": ["a", "x\ny"], "target": ["b c", "d"]}),
     # Separators that are named, by their sign or their name
     ("a.txt", "(0, 0) (1, 0)\n", {"sep": " ", "text": "weight"}, {"source": ["(0,"], "target": ["0)"]}),
