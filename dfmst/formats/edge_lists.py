@@ -16,7 +16,7 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.text_columns import infer_types, parse, with_missing_texts
+from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import (
     Block,
     TextReader,
@@ -96,8 +96,7 @@ def stream_rows(
     file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None, *, padded: bool = True
 ) -> pa.RecordBatchReader:
     """Stream the rows of a text table; without `padded`, zeros before the digits of an id are an error."""
-    blocks = partial(_blocks, file, layout, skip)
-    layout = with_missing_texts(blocks, infer_types(blocks, layout), file)
+    layout = infer_types(partial(_blocks, file, layout, skip), layout)
     checked = counts if counts is not None and file.check_counts else HeaderCounts()
     schema = layout.schema
     if file.lines:

@@ -21,7 +21,6 @@ from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.limits import has_threads
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
-from dfmst.formats.files import GraphFile
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
 from dfmst.formats.text_rows import (
     EXACT,
@@ -252,17 +251,19 @@ DIGITS_AND_SPACES = b"0123456789- \t\n"
 
 def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout) -> Layout:
     """Return the layout with the narrowest types that hold every row."""
-    again = True
+    again, words = True, None
     while again and layout.open_fields:
-        again = False  # earlier blocks are read again if a later one needs wider types
+        again, words = False, False  # earlier blocks are read again if a later one needs wider types
         for index, block in enumerate(blocks()):
+            words = words or _has_missing_texts(block)
             while layout.open_fields and (columns := _columns_to_widen(block, layout)):
                 layout = layout.widened(columns)
                 again = again or index > 0
             if not layout.open_fields:
+                words = None  # the rest was not looked at
                 break
     refuse_numeric_names(blocks, layout)
-    return layout
+    return _with_missing_texts(blocks, layout, words)
 
 
 def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
@@ -404,29 +405,33 @@ def _quoted(block: Block, layout: Layout) -> npt.NDArray[np.bool_]:
     return marked
 
 
-def with_missing_texts(blocks: Callable[[], Iterator[Block]], layout: Layout, file: GraphFile) -> Layout:
+def _has_missing_texts(block: Block) -> bool:
+    return any(word in block.data for word in (b"NA", b"NULL", rb"\N"))
+
+
+def _with_missing_texts(blocks: Callable[[], Iterator[Block]], layout: Layout, words: bool | None) -> Layout:
     """Return the layout with the columns of ids and keys in which only words for missing values lack quotes.
 
-    In other columns such words are texts, which a note counts.
+    In other columns such words are texts, which a note counts. `words`: whether the file holds any, if that is known.
     """
     named = {at: name for at, name, field in layout.named if (field.kept and field.named) or field.end_point}
     texts = {at: name for at, name in named.items() if layout.fields[at].type == pa.string()}
-    some = [word.encode() for word in MISSING_TEXTS]
-    if not (layout.quoted and texts and any(word in block.data for block in blocks() for word in some)):
+    if not (layout.quoted and texts and words is not False and any(map(_has_missing_texts, blocks()))):
         return layout
     bare, plain, full = Counter[int](), Counter[int](), Counter[int]()
     for block in map(layout.tidied, blocks()):
-        words = _words(block, layout, {at: layout.fields[at] for at in texts})
+        columns = _words(block, layout, {at: layout.fields[at] for at in texts})
         quoted = _quoted(block, layout) if b'"' in block.data else None
         for at in texts:
-            missing = call_arrow("is_in", words[at], options=("SetLookupOptions", pa.array(MISSING_TEXTS)))
+            missing = call_arrow("is_in", columns[at], options=("SetLookupOptions", pa.array(MISSING_TEXTS)))
             is_word, in_quotes = np.asarray(missing), quoted[:, at] if quoted is not None else np.False_
             bare[at] += int((is_word & ~in_quotes).sum())
-            plain[at] += int((np.asarray(words[at].is_valid()) & ~is_word & ~in_quotes).sum())
+            plain[at] += int((np.asarray(columns[at].is_valid()) & ~is_word & ~in_quotes).sum())
             full[at] += int(np.sum(in_quotes))
     quoted_texts = [at for at in texts if bare[at] and full[at] and not plain[at]]
     for at in texts.keys() - {*quoted_texts}:
         if bare[at]:
+            file = block.file
             file.note(f"{file.path}: {bare[at]:,} values of {texts[at]!r} are NA, NULL or \\N, which are read as text")
     fields = (replace(field, quoted=at in quoted_texts) for at, field in enumerate(layout.fields))
     return replace(layout, fields=tuple(fields))
