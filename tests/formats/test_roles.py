@@ -113,6 +113,7 @@ def test_a_note_counts_words_for_missing_keys() -> None:
 TWINS = "' y' and 'y' differ only in the blanks around them, in column 'a', row 1"
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("a,b,km\nx, y,1\ny,z,2\n", KM, f"{TWINS}\nHint: remove the blanks next to the separators, or keep both"),
+    ("a,b,km\ny,x,1\nz, y,2\n", KM, "' y' and 'y' differ only in the blanks around them, in column 'a', row 0"),
     ('a,b,km\nx, "y",1\ny,z,2\n', KM, "' \"y\"' and 'y' differ only in the blanks around them"),
     ('a,b,km\n1,2,"1,200"\n', KM, "separates thousands, read the file with thousands=','; if ',' is the decimal"),
     ('a,b,km\n1,2,"1,200.5"\n', KM, "if ',' separates thousands, read the file with thousands=','"),
