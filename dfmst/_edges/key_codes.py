@@ -1,7 +1,7 @@
 """Keys of records as codes: equal values of a key get the same number, batch after batch.
 
-A key is a column or several columns. A list has several values. Nulls, NaNs and empty lists do not count as values, nor
-do blank texts: those that are empty, or all white space.
+A key is a column or several columns. A list has several values, each of which may be a list or a record. Nulls, NaNs
+and empty lists of a column do not count as values, nor do blank texts: those that are empty, or all white space.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dfmst.errors import InvalidEdgesError
 
 #: Code of a row without a value.
 NO_CODE = (1 << 32) - 1
+_OTHERS = "other values"
 _CODE_BITS = np.uint64(32)
 
 
@@ -52,7 +53,8 @@ class KeyEncoder:
         self._engine = engine
         self._columns = [self._encoder() for _ in names]
         self._pairs = [self._encoder() for _ in names[1:]]
-        self._floats: list[bool | None] = [None] * len(names)
+        self._forms: dict[int, str] = {}  # the form of each column's values, by place
+        self._parts: dict[tuple[int, int], KeyEncoder] = {}  # of nested values, by place and field
 
     def _encoder(self) -> Encoder:
         return Encoder(engine=self._engine) if self._engine.on_host else DeviceEncoder(engine=self._engine)
@@ -63,7 +65,8 @@ class KeyEncoder:
 
     @property
     def nbytes(self) -> int:
-        return sum(encoder.count * encoder.id_bytes for encoder in (*self._columns, *self._pairs))
+        own = sum(encoder.count * encoder.id_bytes for encoder in (*self._columns, *self._pairs))
+        return own + sum(part.nbytes for part in self._parts.values())
 
     def encode(self, column: Callable[[ColumnName], Column]) -> Entries:
         """Return the entries of a batch; `column` returns its columns by name."""
@@ -93,10 +96,13 @@ class KeyEncoder:
             column = arrow_column(name, column)
         codes, rows, begin = [], [], 0
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-            values = chunk
-            if isinstance(chunk, pa.Array) and is_list(chunk.type):
-                values, row = flattened(chunk)
+            values = _stored(chunk)
+            kind = values.type if isinstance(values, pa.Array) else pa.null()
+            if is_list(kind):
+                values, row = flattened(values)
                 rows.append((row + begin).astype(np.uint32))
+            elif pa.types.is_nested(kind):
+                raise _no_key(name, kind)
             codes.append(self._codes(place, values))
             begin += len(chunk)
         code = codes[0] if len(codes) == 1 else np.concatenate([np.zeros(0, np.uint32), *codes])
@@ -104,7 +110,7 @@ class KeyEncoder:
 
     def _numeric(self, place: int, values: Array, missing: Array | None) -> Array:
         floats = values.dtype.kind == "f"
-        self._check_floats(place, floats)
+        self._check_form(place, "floats" if floats else _OTHERS)
         if floats:
             nans = self._engine.xp.isnan(values)
             missing = nans if missing is None else missing | nans
@@ -116,32 +122,72 @@ class KeyEncoder:
         name, engine = self.names[place], self._engine
         if isinstance(column, np.ndarray):
             return self._numeric(place, native_values(column), None)
-        if isinstance(column.type, pa.BaseExtensionType):
-            column = column.storage
+        column = _stored(column)
         if pa.types.is_null(column.type):
             return np.full(len(column), NO_CODE, np.uint32)
         if pa.types.is_dictionary(column.type):
             codes = self._codes(place, column.dictionary)  # each value once
             return _without(engine, _nulls(column), column.indices, lambda own: codes[own.to_numpy()])
         column = plain_ids(column)
-        if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
-            message = f"column {name!r} holds {column.type} values; keys must be numbers, texts, times or lists of them"
-            raise InvalidEdgesError(message, "name the fields of a record as one key: on=[['first', 'last']]")
         if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
             return _without(engine, _nulls(column), column, lambda own: self._codes(place, numbers_of_arrow(own)))
-        self._check_floats(place, False)
         missing = _nulls(column)
+        if pa.types.is_nested(column.type):
+            column = self._nested(place, column)
+        elif pa.types.is_interval(column.type):
+            raise _no_key(name, column.type)
+        else:
+            self._check_form(place, _OTHERS)
         if not self._blanks and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             blank = pc.or_(pc.utf8_is_space(column), pc.equal(pc.binary_length(column), 0))
             missing = pc.fill_null(blank, True).to_numpy(zero_copy_only=False)
         return _without(engine, missing, column, partial(_numbers, self._columns[place]))
 
-    def _check_floats(self, place: int, floats: bool) -> None:
-        """Raise if one batch of a column holds floats and another one does not."""
-        if self._floats[place] not in (None, floats):
-            message = f"column {self.names[place]!r} holds floats in one part of the table, and other values in another"
+    def _nested(self, place: int, column: pa.Array) -> pa.Array:
+        """Return lists or records as the bytes of the codes of their parts: equal values have equal bytes."""
+        if pa.types.is_map(column.type):
+            pairs = pa.StructArray.from_arrays([column.keys, column.items], ["key", "value"])
+            column = pa.LargeListArray.from_arrays(column.offsets.cast(pa.int64()), pairs)
+        if is_list(column.type):
+            form, (values, row) = "lists", flattened(column)
+            parts, lengths = [values], np.bincount(row, minlength=len(column))
+        elif pa.types.is_struct(column.type):
+            form, parts = f"records of {', '.join(field.name for field in column.type)}", column.flatten()
+            lengths = np.full(len(column), len(parts))
+        else:
+            raise _no_key(self.names[place], column.type)
+        self._check_form(place, form)
+        codes = np.empty((len(parts[0]) if parts else 0, len(parts)), np.uint32)
+        for number, values in enumerate(parts):
+            new = KeyEncoder(self._engine, (self.names[place],), blanks=True)
+            codes[:, number] = self._parts.setdefault((place, number), new)._codes(0, values)
+        ends = np.concatenate([[0], np.cumsum(lengths)]) * codes.itemsize
+        return pa.Array.from_buffers(pa.large_binary(), len(column), [None, pa.py_buffer(ends), pa.py_buffer(codes)])
+
+    def _check_form(self, place: int, form: str) -> None:
+        """Raise if batches of a column hold values of different forms."""
+        if (earlier := self._forms.setdefault(place, form)) != form:
+            one, other = sorted((earlier, form), key=lambda each: (each == _OTHERS, each))
+            message = f"column {self.names[place]!r} holds {one} in one part of the table, and {other} in another"
             raise InvalidEdgesError(message, "cast the column to one type; pandas turns integers with gaps into floats")
-        self._floats[place] = floats
+
+
+def _no_key(name: ColumnName, kind: pa.DataType) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} values; keys must be numbers, texts, times or lists of them"
+    return InvalidEdgesError(message, "name the fields of a record as one key: on=[['first', 'last']]")
+
+
+def _stored(column: Array | pa.Array) -> Array | pa.Array:
+    """Return the storage of an extension type, runs decoded, and nested values without a dictionary."""
+    if isinstance(column, np.ndarray):
+        return column
+    if isinstance(column.type, pa.BaseExtensionType):
+        return _stored(column.storage)
+    if pa.types.is_run_end_encoded(column.type):
+        return _stored(pc.run_end_decode(column))
+    if pa.types.is_dictionary(column.type) and pa.types.is_nested(column.type.value_type):
+        return _stored(column.dictionary.take(column.indices))
+    return column
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -153,11 +199,9 @@ def is_list(kind: pa.DataType) -> bool:
 def flattened(lists: pa.Array) -> tuple[pa.Array, Array]:
     """Return the entries of lists, and the position of the list of each entry."""
     rows = np.arange(len(lists))
-    while is_list(lists.type):
-        if lists.null_count:
-            rows, lists = rows[np.asarray(lists.is_valid())], lists.drop_null()
-        rows, lists = rows[pc.list_parent_indices(lists).to_numpy()], pc.list_flatten(lists)
-    return lists, rows
+    if lists.null_count:
+        rows, lists = rows[np.asarray(lists.is_valid())], lists.drop_null()
+    return pc.list_flatten(lists), rows[pc.list_parent_indices(lists).to_numpy()]
 
 
 def _nulls(column: pa.Array) -> Array | None:

@@ -52,8 +52,8 @@ def linked_rows(
     on
         Keys: names of columns, or lists of names for a key of several columns, such as
         ``["email", "phone", ["first", "born"]]``. A null (also NaN) links nothing, nor does a text that is empty or all
-        white space; in a key of several columns one such value is enough. Each entry of a list counts as a value.
-        Values of different keys are never equal.
+        white space; in a key of several columns one such value is enough. Each entry of a list counts as a value,
+        and is one value if it is a list or a record itself. Values of different keys are never equal.
     max_group
         A value that more rows have links nothing; such values are counted in a warning and in the result's
         attributes (``DataFrame.attrs["linked_rows"]`` of pandas, the schema's metadata of pyarrow).

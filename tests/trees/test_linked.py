@@ -239,10 +239,56 @@ COLUMNS: dict[str, tuple[Any, list[int]]] = {
         pa.array([[1, 2], None, [2, 9], [3, 4], [5, None], [4, 4]], pa.list_(pa.int16(), 2)),
         [0, 1, 0, 3, 4, 3],
     ),
-    "lists of lists": (pa.array([[[1], [2]], None, [[2, None]], [None, [3]], [], [[3]]]), [0, 1, 0, 3, 4, 3]),
+    "a dictionary of lists": (
+        pa.DictionaryArray.from_arrays([0, 1, 2, 3, 4, 3], pa.array([[1, 2], None, [2], [3], []])),
+        [0, 1, 0, 3, 4, 3],
+    ),
     "runs": (pa.RunEndEncodedArray.from_arrays([2, 3, 6], pa.array(["a", "b", None])), [0, 0, 2, 3, 4, 5]),
     "nulls": (pa.nulls(6), [0, 1, 2, 3, 4, 5]),
 }
+
+
+def _pairs(kind: pa.DataType, *values: Any) -> pa.Array:
+    """Return lists of five different values that share some of their parts."""
+    first, second, third, fourth, fifth = values
+    return pa.array([[first, second], None, [None, third], [fourth], [fifth], [fourth, second]], kind)
+
+
+_NUMBERS = ([0, 1], [1, 2], [0, 2], [2, 1], [1, None])
+_RECORDS = [{"x": x, "y": y} for x, y in _NUMBERS]
+_RECORD = pa.struct({"x": pa.int8(), "y": pa.int64()})
+_CATEGORIES = pa.dictionary(pa.int8(), pa.string())
+NESTED: dict[str, Any] = {
+    "lists": _pairs(pa.list_(pa.list_(pa.int64())), *_NUMBERS),
+    "uneven lists": _pairs(pa.large_list(pa.list_(pa.float32())), [0], [], [0, 1], [1], [1, 0]),
+    "fixed lists": _pairs(pa.list_(pa.list_(pa.int64(), 2)), *_NUMBERS),
+    "lists of texts": _pairs(pa.list_(pa.list_(pa.string())), ["a", "b"], ["ab"], ["b", "a"], ["a"], ["a", "b", None]),
+    "lists of lists": _pairs(pa.list_(pa.list_(pa.list_(pa.int8()))), [[0], [1]], [[0, 1]], [[], [0, 1]], [[0]], []),
+    "categories": _pairs(pa.list_(pa.list_(_CATEGORIES)), ["a", "b"], ["b"], ["b", "a"], ["a"], ["c"]),
+    "records": _pairs(pa.list_(_RECORD), *_RECORDS),
+    "records of records": _pairs(pa.list_(pa.struct({"r": _RECORD})), *({"r": record} for record in _RECORDS)),
+    "maps": _pairs(pa.list_(pa.map_(pa.string(), pa.int64())), *(list(record.items()) for record in _RECORDS)),
+    "tuples of pandas": pd.Series([[(0, 1), (1, 2)], None, [(0, 2)], [(2, 1)], [(1, 0)], [(2, 1), (1, 2)]]),
+    "dicts of pandas": pd.Series([[*map(_RECORDS.__getitem__, rows)] for rows in ([0, 1], [], [2], [3], [4], [3, 1])]),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_list_or_record_in_a_list_is_one_value(kind, tmp_path):
+    column, expected = NESTED[kind], [0, 1, 2, 0, 4, 0]
+    frames = [pd.DataFrame({"key": column})] if isinstance(column, pd.Series) else [pa.table({"key": column})]
+    frames += [] if isinstance(column, pd.Series) or kind == "maps" else [pl.DataFrame(frames[0])]
+    for frame in frames:
+        assert np.asarray(dfmst.linked_rows(frame, "key")["group"]).tolist() == expected
+        halves = [frame[:2], frame[2:]]
+        assert np.asarray(dfmst.stream.linked_rows(halves, "key", max_group=2)["group"]).tolist() == expected
+
+
+def test_batches_with_other_nested_values():
+    for one, other in ([[[1]]], [[1]]), ([[[1]]], [[{"x": 1}]]), ([[{"x": 1}]], [[{"x": 1, "y": 1}]]):
+        parts = [pa.table({"key": values}) for values in (one, other)]
+        with pytest.raises(InvalidEdgesError, match="'key'"):
+            dfmst.stream.linked_rows(parts, "key")
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
