@@ -17,6 +17,7 @@ from dfmst._edges.device_columns import (
     DeviceEntries,
     beyond,
     device_codes,
+    device_column,
     device_differs,
     device_ids,
     device_order,
@@ -145,6 +146,9 @@ class DeviceView:
         frame = self.frame.copy(deep=False)
         frame[name] = values
         return self.finish(frame)
+
+    def nullable(self, values: Array, missing: Array) -> Any:
+        return device_column(values, missing)
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         return self.finish(sys.modules["cudf"].DataFrame(dict(columns)))

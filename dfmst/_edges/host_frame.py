@@ -24,7 +24,15 @@ from dfmst._edges.conditions import group_entries, group_order, value_codes
 from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
 from dfmst._edges.moments import host_ticks
 from dfmst._edges.stack import host_differs
-from dfmst._edges.take_rows import arrow_storage, gather_rows, take_arrow, take_of_two, take_polars, take_table
+from dfmst._edges.take_rows import (
+    arrow_storage,
+    gather_rows,
+    take_arrow,
+    take_of_two,
+    take_or_null,
+    take_polars,
+    take_table,
+)
 from dfmst._edges.unify import native_type, series_type
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import plain_weights
@@ -213,6 +221,10 @@ class FrameView:
             metadata = {**(table.schema.metadata or {}), attribute: json.dumps(content)}
             return self._as_user(table.replace_schema_metadata(metadata))
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
+
+    def nullable(self, values: Array, missing: Array) -> Any:
+        column = nw.new_series("", values, backend=self.frame.implementation)
+        return nw.to_native(take_or_null(column, np.arange(len(values)), missing))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))

@@ -125,6 +125,9 @@ class View(Protocol):
     def take(self, engine: Engine | None, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows; without an engine, no kernel is used."""
 
+    def nullable(self, values: Array, missing: Array) -> Column:
+        """Return integers as a column of the library with nulls if `missing`."""
+
     def build(self, columns: Mapping[Any, Any]) -> Frame:
         """Return a new frame of the user's kind, of arrays or columns of its library."""
 

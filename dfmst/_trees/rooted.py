@@ -56,7 +56,7 @@ def rooted(
         number of edges to the root; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only
         that holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree;
         ``edge`` and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the
-        total order on the way to the root (-1 at a root). With `by` as for :func:`connected_components`; `order` is
+        total order on the way to the root; both are null at a root, and integers of pandas have its nullable type. With `by` as for :func:`connected_components`; `order` is
         that within a group.
 
     Raises
@@ -76,7 +76,7 @@ def rooted(
        vertex  parent  component  depth  distance  order  edge  heaviest
     0       1       2          3      2         6      3     0         0
     1       2       3          3      1         1      2     1         1
-    2       3       3          3      0         0      0    -1        -1
+    2       3       3          3      0         0      0  <NA>      <NA>
     3       4       3          3      1         2      1     2         2
 
     References
@@ -100,11 +100,12 @@ def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: object) -> Fr
     along = place.xp.where(above < 0, 0, lengths[above]) if len(lengths) else place.xp.zeros(len(roots), lengths.dtype)
     distance, last = fold_paths(engine, trees, along)
     distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
-    rows = xp.append(forest.rows, -1)
+    rows, at_root = xp.append(forest.rows, 0), edge < 0
     ids = {"vertex": xp.arange(len(roots)), "parent": trees.parent, "component": roots}
     depth, order, groups = trees.depth.astype(np.int64), trees.order.astype(np.int64), forest.listed.groups
     order -= 0 if groups is None else groups.begin[groups.of_place]
-    more = {"depth": depth, "distance": distance, "order": order, "edge": rows[edge], "heaviest": rows[last]}
+    more = {"depth": depth, "distance": distance, "order": order}
+    more |= {name: forest.view.nullable(rows[at], at_root) for name, at in (("edge", edge), ("heaviest", last))}
     return forest.listed.frame(ids, more)
 
 

@@ -28,23 +28,23 @@ def table(rows: list[Any]) -> pa.Table:
     return pa.table({name: pa.array(column, pa.int64()) for name, column in zip(names, columns, strict=True)})
 
 
-def walk(rows: list[Any], roots: list[int], vertices: list[int], maximum: bool) -> dict[int, tuple[int, ...]]:
+def walk(rows: list[Any], roots: list[int], vertices: list[int], maximum: bool) -> dict[int, tuple[Any, ...]]:
     """Each vertex's entries, by a walk from every root."""
     source, target, weight = ([row[at] for row in rows] for at in range(3))
     forest = kruskal_rows(source, target, weight, maximum=maximum)
     place = {row: (-rows[row][2] if maximum else rows[row][2], row) for row in forest}
-    known: dict[int, tuple[int, ...]] = {}
+    known: dict[int, tuple[Any, ...]] = {}
     for root in [*roots, *vertices]:
         if root in known:
             continue
-        known[root] = (root, root, 0, 0, -1, -1)
+        known[root] = (root, root, 0, 0, None, None)
         waiting = [root]
         while waiting:
             vertex = waiting.pop()
             _, _, depth, distance, _, heaviest = known[vertex]
             for row in forest:
                 if vertex in rows[row][:2] and (other := sum(rows[row][:2]) - vertex) not in known:
-                    last = row if heaviest < 0 else max(row, heaviest, key=place.__getitem__)
+                    last = row if heaviest is None else max(row, heaviest, key=place.__getitem__)
                     known[other] = (vertex, root, depth + 1, distance + rows[row][2], row, last)
                     waiting.append(other)
     return known
