@@ -98,7 +98,7 @@ class Moments:
             if len(set(zones)) < 2 and (tick := ticks(moment.cast(self.kind))[0][0]).is_valid:
                 return tick.as_py()
             raise ValueError
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             message = f"{argument} is {value!r}, and column {self.name!r} holds {self.kind} values"
             raise ValueError(f"{message}; pass a moment of this type") from error
 
@@ -136,6 +136,18 @@ class Moments:
         row = int(wrong.argmax())
         message = f"column {self.name!r} has {int(wrong.sum()):,} {which}, the first in row {row}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=row)
+
+    def check_begins(self, view: View, first: Any, last: Any) -> None:
+        """Raise an error if the begin of the first or the last window is no value of the frame's library."""
+        for which, tick in (("first", first), ("last", last)):
+            least = -(1 << 63) + (self.per_second is not None)  # one less is NaT
+            try:
+                if isfinite(tick) and tick >= least and self.moment(view, tick) is not None:
+                    continue
+            except (pa.ArrowException, OverflowError, NotImplementedError, ValueError):
+                pass
+            message = f"the {which} window begins out of the range of column {self.name!r} ({self.kind})"
+            raise ValueError(f"{message}; {'pass a start= within it' if which == 'first' else 'remove later rows'}")
 
     def moment(self, view: View, tick: Any) -> Any:
         """Return ticks as a value of the frame's library."""

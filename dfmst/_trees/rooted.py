@@ -56,8 +56,8 @@ def rooted(
         number of edges to the root; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only
         that holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree;
         ``edge`` and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the
-        total order on the way to the root; both are null at a root, and integers of pandas have its nullable type. With `by` as for :func:`connected_components`; `order` is
-        that within a group.
+        total order on the way to the root. Both are null at a root; integer columns of pandas then have its nullable
+        type. With `by` as for :func:`connected_components`; `order` is that within a group.
 
     Raises
     ------

@@ -91,7 +91,8 @@ def windows(
     Raises
     ------
     ValueError
-        A width, a step or a start that does not fit the column of times, or is less than the distance of its floats.
+        A width, a step or a start that does not fit the column of times, or is less than the distance of its floats. A
+        window that begins before all values of the library's type, as one of the year 1 may.
     InvalidEdgesError
         Null or infinite times, unless dropped; times of another type; and as for :func:`minimum_spanning_forest`. Rows
         of `keep` that form a cycle within a window raise it at that window.
@@ -122,11 +123,11 @@ def windows(
     with runner.guard():
         series = _read(runner, view, request.columns, times, resolve(request.solver.algorithm, runner))
         bounds = series.reader.xp.concatenate([series.times[:1], series.times[-1:]])
-        begins, ends = _borders(series.reader.to_host(bounds), times, *lengths, first)
+        begins, ends = _borders(view, series.reader.to_host(bounds), times, *lengths, first)
     return _forests(series, times, begins, ends)
 
 
-def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: object) -> tuple[Array, Array]:
+def _borders(view: View, bounds: Array, times: Moments, width: Any, step: Any, start: object) -> tuple[Array, Array]:
     """Return the begins and ends of all windows, ascending; `bounds` are the earliest and the latest time."""
     if not len(bounds):
         return bounds, bounds
@@ -141,6 +142,8 @@ def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: object
         raise CapacityError(f"there are {count:,} windows; a series has at most {_MOST:,}", "make the step longer")
     if not floats and origin + (first + count) * length + span >= 1 << 63:
         raise ValueError("the last window ends beyond 64 bits; make width= and step= shorter")
+    if count and not floats:
+        times.check_begins(view, int(origin + first * length), int(origin + (first + count - 1) * length))
     spare = 1 if floats else 0  # windows at both ends: a border is rounded
     places = np.arange(first - spare, first + count + spare, dtype=np.int64)
     steps = min(span / length, Fraction(1 << 62))
@@ -153,7 +156,10 @@ def _borders(bounds: Array, times: Moments, width: Any, step: Any, start: object
         ends = times.multiples(step, places, start or 0, width)
     low = max(0, int(begins.searchsorted(earliest, "right")) - 1) if start is None else spare
     high = min(int(begins.searchsorted(latest, "right")), max(low, int(ends.searchsorted(latest, "right"))) + 1)
-    return begins[low:high], ends[low:high]
+    begins, ends = begins[low:high], ends[low:high]
+    if floats and len(begins):
+        times.check_begins(view, begins[0].item(), begins[-1].item())
+    return begins, ends
 
 
 def _forests(series: _Series, times: Moments, *borders: Array) -> Iterator[tuple[Any, Any]]:

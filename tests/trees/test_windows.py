@@ -297,6 +297,49 @@ def test_times_and_spans_that_do_not_fit(times, options, message):
         dfmst.windows(ROADS.assign(t=times), time="t", **options)
 
 
+_ODD = {"width": "7D", "step": "7D"}
+_LEAST = np.array([-(2**63) + 1, -(2**63) + 9, 0])
+
+
+@pytest.mark.parametrize(
+    ("times", "options"),
+    [
+        (pd.Series([pd.Timestamp.min, pd.Timestamp(0), pd.Timestamp(0)]), _ODD),
+        (pd.Series([pd.Timestamp("1677-09-22"), pd.Timestamp(0), pd.Timestamp(0)]).dt.tz_localize("UTC"), _ODD),
+        *((pd.Series(_LEAST.view(f"M8[{unit}]")), _ODD | {"step": "30000D"}) for unit in ("ns", "us")),
+        *((pd.Series(_LEAST.view(f"m8[{unit}]")), _ODD | {"step": "30000D"}) for unit in ("ns", "us")),
+        *((pl.Series([dt.datetime(1, 1, 1)] * 3, dtype=pl.Datetime(unit)), _ODD) for unit in ("ms", "us")),
+        (pl.Series([dt.datetime(1, 1, 1)] * 3).dt.replace_time_zone("UTC"), _ODD),
+        (pl.Series([dt.date(1, 1, 1), dt.date(2026, 1, 1), dt.date(2026, 1, 1)]), _ODD),
+        (pa.array([dt.date(1, 1, 1)] * 3, pa.date64()), _ODD),
+        (pa.array([dt.datetime(1, 1, 1)] * 3, pa.timestamp("s")), _ODD),
+        (pa.array([-(2**63)] * 3, pa.int64()).view(pa.timestamp("ns")), _ODD),
+        (pa.array([-(2**63)] * 3, pa.int64()).view(pa.duration("s")), _ODD),
+        (pl.Series([-(2**63), -(2**63) + 5, -(2**63) + 8]), {"width": 7, "step": 7}),
+        (pa.array([-(2**63)] * 3).cast(pa.decimal128(19)), {"width": 7, "step": 7}),
+        (pl.Series([-1.7e308, -1.5e308, -1e308]), {"width": 1.2e308, "step": 1.2e308}),
+        (pl.Series([-3.3e38, -3e38, -2e38], dtype=pl.Float32), {"width": 2.2e38, "step": 2.2e38}),
+    ],
+)
+def test_windows_that_begin_before_all_values_of_a_type(times, options):
+    table = pa.table({name: ROADS[name].to_list() for name in ("source", "target", "weight")})
+    frame: Any = ROADS.assign(t=times) if isinstance(times, pd.Series) else table
+    frame = pl.DataFrame(table).with_columns(t=times) if isinstance(times, pl.Series) else frame
+    frame = table.append_column("t", times) if isinstance(times, pa.Array) else frame
+    with pytest.raises(ValueError, match=r"the first window begins out of the range of column 't'.*; pass a start="):
+        dfmst.windows(frame, time="t", **options)
+    start = frame["t"][0]
+    if isinstance(start, dt.date):  # also a time
+        assert next(dfmst.windows(frame, time="t", **options, start=start))[0] == start
+
+
+def test_a_window_that_begins_after_all_dates_of_python():
+    times = pa.array([2932896, 2932900, 2932904], pa.int32()).view(pa.date32())  # the year 9999, and 10000
+    frame = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2], "t": times})
+    with pytest.raises(ValueError, match=r"the last window begins out of the range of column 't'.*; remove later rows"):
+        dfmst.windows(frame, time="t", width="2D", step="1D")
+
+
 def test_rows_without_a_time_may_be_dropped():
     for missing in (np.nan, np.inf, -np.inf):
         frame = ROADS.assign(t=[1.0, missing, 1.5])
