@@ -244,7 +244,7 @@ class ColumnGraph(Graph):
 
     def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
         """Attributes of the edges at `rows`, in new dictionaries."""
-        listed = [column.take(rows).tolist() for column in self._given.values()]
+        listed = [_listed(column.take(rows)) for column in self._given.values()]
         entries = zip(*listed, strict=True) if listed else ((),) * len(rows)
         return [dict(zip(self._given, entry, strict=True)) for entry in entries]
 
@@ -270,9 +270,10 @@ def from_pandas_edgelist(
 ) -> Any:
     """Make a graph of a frame's rows, NetworkX's own if it is directed; see :func:`networkx.from_pandas_edgelist`."""
     plain = create_using in (None, nx.Graph, nx.MultiGraph) and edge_key is None and source != target
+    plain = plain and hasattr(df, "iloc")  # NetworkX takes any mapping of columns, such as a polars frame
     named = edge_attr if isinstance(edge_attr, (list, tuple)) else [] if edge_attr in (None, True) else [edge_attr]
     known = plain and all(df.columns.to_list().count(name) == 1 for name in (source, target, *named))
-    columns = [name for name in df.columns if name not in (source, target)] if edge_attr is True else list(named)
+    columns = [name for name in df.columns if name not in (source, target)] if known and edge_attr is True else named
     if not known or (edge_attr is not None and not columns):
         made = nx.from_pandas_edgelist.orig_func(df, source, target, edge_attr, create_using, edge_key)
         return made if made.is_directed() else convert_from_nx(made)
@@ -303,13 +304,23 @@ def _numbered(source: Any, target: Any) -> tuple[list[Any], Array, Array]:
     """Nodes in order of their first appearance, row by row, and the numbers of both ends."""
     import pandas as pd
 
-    if source.dtype == target.dtype and isinstance(source.dtype, np.dtype):
-        both = np.column_stack([source.to_numpy(), target.to_numpy()]).ravel()
-    else:
-        both = np.empty(2 * len(source), object)
-        both[::2], both[1::2] = source.tolist(), target.tolist()
-    numbers, nodes = pd.factorize(both)
-    return nodes.tolist(), numbers[::2].astype(np.int64), numbers[1::2].astype(np.int64)
+    if source.dtype == target.dtype and source.dtype.kind in "biuf" and isinstance(source.dtype, np.dtype):
+        numbers, nodes = pd.factorize(np.column_stack([source.to_numpy(), target.to_numpy()]).ravel())
+        if not (numbers < 0).any():  # NaN, each of which is a node of its own
+            return nodes.tolist(), numbers[::2].astype(np.int64), numbers[1::2].astype(np.int64)
+    # A dictionary, as in NetworkX: pandas would number all missing values -1, and lose the type of dates.
+    number: dict[Any, int] = {}
+    ends = chain.from_iterable(zip(_listed(source), _listed(target), strict=True))
+    numbers = np.fromiter((number.setdefault(node, len(number)) for node in ends), np.int64, 2 * len(source))
+    if None in number:
+        raise ValueError("None cannot be a node")  # as NetworkX says it
+    return list(number), numbers[::2], numbers[1::2]
+
+
+def _listed(column: Any) -> list[Any]:
+    """Values of a column, of the types that a loop over it has: NumPy's for nullable numbers."""
+    nullable = column.dtype.kind in "biuf" and not isinstance(column.dtype, np.dtype)
+    return list(column) if nullable else list(column.tolist())
 
 
 _Edges: TypeAlias = tuple[Array, Array, list[Any] | None, list[Any]]
@@ -319,6 +330,8 @@ def convert_from_nx(graph: Any, **_: object) -> Any:
     """Read a graph of NetworkX; its edges' attributes are looked up when they are asked for."""
     if isinstance(graph, Graph):
         return graph
+    if hasattr(graph, "_graph") or type(graph._adj) is not dict:
+        graph.__networkx_cache__ = None  # NetworkX keeps no conversion of a view: other graphs and filters change it
     if graph.is_directed():
         return DirectedGraph(graph)
     number = {node: place for place, node in enumerate(graph)}

@@ -6,8 +6,8 @@ from typing import Any
 
 __all__ = ["backend_info"]
 
-_ORDER = "Edges come in Kruskal's order, whichever algorithm is named. Weights that NumPy has no type for, such as \
-fractions, are left to NetworkX."
+_ORDER = "Edges are Kruskal's, in its order, whichever algorithm is named: NetworkX's Prim and Borůvka break ties in \
+another way. Weights that NumPy has no type for, such as fractions, are left to NetworkX."
 _FORESTS = [f"{kind}_spanning_{result}" for kind in ("minimum", "maximum") for result in ("edges", "tree")]
 _COMPONENTS = ("connected_components", "number_connected_components", "is_connected", "node_connected_component")
 _FUNCTIONS = {

@@ -6,11 +6,14 @@ import math
 import os
 import subprocess
 import sys
+from collections import ChainMap
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 
@@ -115,11 +118,55 @@ def test_graphs_of_frames(make, rows):
             assert list(backend.connected_components(graph)) == list(components)
 
 
-def test_ids_of_two_types_and_of_missing_values():
-    frame = pd.DataFrame({"source": [1, 2, 1], "target": ["x", "y", "y"], "weight": pd.array([3, 1, 2], "Int64")})
-    graph = backend.from_pandas_edgelist(frame, edge_attr="weight")
-    same(graph.original, nx.from_pandas_edgelist.orig_func(frame, edge_attr="weight"))
-    assert list(backend.minimum_spanning_edges(graph, data=False)) == [(2, "y"), (1, "y"), (1, "x")]
+DAYS = pd.to_datetime(["2026-01-01", None, "2026-01-02", "2026-01-01"])
+COLUMNS = {
+    "nanoseconds": DAYS.as_unit("ns"),
+    "microseconds": DAYS.as_unit("us"),
+    "days in a zone": DAYS.tz_localize("Europe/Berlin"),
+    "times": DAYS.as_unit("ns") - DAYS[0],
+    "periods": DAYS.to_period("D"),
+    "decimals": [Decimal("1.10"), Decimal("1.1"), Decimal(2), Decimal("1.1")],
+    "texts": ["x", None, "y", "x"],
+    "categories": pd.Categorical(["x", "z", "y", "x"]),
+    "nullable integers": pd.array([1, None, 2, 1], "Int64"),
+    "nullable truth": pd.array([True, None, False, True], "boolean"),
+    "truth": [True, True, False, True],
+    "floats": [1.5, math.nan, 2, math.nan],
+    "small floats": np.array([0.1, -0.0, 0.0, 0.1], "f4"),
+    "long integers": np.array([2**63, 2**63 + 1, 2, 2**63], "u8"),
+    "objects": pd.Series([1, (2, "x"), "1", True], dtype=object),
+}
+
+
+@pytest.mark.parametrize("make", [nx.Graph, nx.MultiGraph])
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_values_of_frames_are_those_of_networkx(kind, make):
+    column = pd.Series(COLUMNS[kind])
+    others = pd.Series(["x", "y", "y", "z"])
+    for source, target in ((column, column[::-1].reset_index(drop=True)), (column, others), (others, column)):
+        frame = pd.DataFrame({"source": source, "target": target, "value": column, "weight": [3, 1, 2, 0]})
+        expected = nx.from_pandas_edgelist.orig_func(frame, edge_attr=True, create_using=make)
+        graph = backend.from_pandas_edgelist(frame, edge_attr=True, create_using=make)
+        for name in ("minimum_spanning_edges", "connected_components"):
+            found, theirs = getattr(backend, name)(graph), getattr(nx, name).orig_func(expected)
+            assert list(map(repr, found)) == list(map(repr, theirs))
+        for found in (graph.original, backend.minimum_spanning_tree(graph)):
+            assert repr(list(found.nodes)) == repr(list(expected.nodes))
+        assert repr(list(graph.original.edges(data=True))) == repr(list(expected.edges(data=True)))
+
+
+def test_columns_of_another_library_are_networkx_s():
+    columns = {"source": ["x", "y"], "target": ["y", "z"], "weight": [1, 2]}
+    for frame in (columns, pl.DataFrame(columns)):
+        graph = backend.from_pandas_edgelist(frame, edge_attr="weight")
+        same(graph.original, nx.from_pandas_edgelist.orig_func(frame, edge_attr="weight"))
+
+
+def test_none_is_no_node():
+    frame = pd.DataFrame({"source": ["x", None], "target": ["y", "z"]}, dtype=object)
+    for make in (nx.from_pandas_edgelist.orig_func, backend.from_pandas_edgelist):
+        with pytest.raises(ValueError, match="None cannot be a node"):
+            make(frame)
 
 
 def test_other_calls_are_networkx_s():
@@ -177,6 +224,68 @@ def test_changed_weights_count_in_the_next_call(make):
             changed["weight"] = weight
         for name in ("minimum_spanning_tree", "maximum_spanning_tree", "partition_spanning_tree"):
             same(getattr(nx, name)(graph, backend="dfmst"), getattr(nx, name)(graph, backend="networkx"))
+
+
+VIEWS: dict[str, Any] = {
+    "filtered nodes": lambda graph, kept: nx.subgraph_view(graph, filter_node=lambda node: node in kept),
+    "filtered edges": lambda graph, kept: nx.subgraph_view(graph, filter_edge=lambda u, v, *_: {u, v} <= kept),
+    "induced": lambda graph, _: graph.subgraph(["a", "b", "c", "d"]),
+    "edges": lambda graph, _: graph.edge_subgraph(list(graph.edges)),
+    "restricted": lambda graph, _: nx.restricted_view(graph, ["x"], []),
+    "undirected": lambda graph, _: graph.to_undirected(as_view=True),
+    "of a directed graph": lambda graph, _: graph.to_directed(as_view=True).to_undirected(as_view=True),
+    "generic": lambda graph, _: nx.graphviews.generic_graph_view(graph),
+    "nested": lambda graph, kept: VIEWS["filtered nodes"](VIEWS["undirected"](graph, kept), kept).subgraph("abcd"),
+    "of another mapping": lambda graph, _: nx.Graph.__new__(Mapped)._over(graph),
+}
+
+
+class Mapped(nx.Graph):  # type: ignore[misc]
+    """A graph that keeps its neighbours elsewhere."""
+
+    def _over(self, graph):
+        self.__init__()
+        self._node, self._adj = graph._node, ChainMap(graph._adj)
+        return self
+
+
+@pytest.mark.parametrize("make", [nx.Graph, nx.MultiGraph])
+@pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.usefixtures("_installed")
+def test_views_show_their_graph_of_now(kind, make):
+    if kind == "of another mapping" and make is nx.MultiGraph:
+        pytest.skip("Mapped is a simple graph")
+    graph, kept = make(), {"a", "b", "c", "d"}
+    graph.add_weighted_edges_from([("a", "b", 1), ("b", "c", 2), ("a", "c", 3), ("c", "d", 4)])
+    view = VIEWS[kind](graph, kept)
+
+    def compare():
+        for name in ("connected_components", "minimum_spanning_edges"):
+            found, expected = (list(getattr(nx, name)(view, backend=which)) for which in ("dfmst", "networkx"))
+            assert found == expected
+        assert backend.should_run("minimum_spanning_tree", (view,), {}) is not True
+
+    compare()
+    graph.remove_edges_from([("a", "b"), ("b", "c")])
+    compare()
+    graph.add_weighted_edges_from([("b", "d", 5), ("a", "d", 0)])
+    compare()
+    kept.discard("c")
+    compare()
+
+
+@pytest.mark.parametrize("algorithm", ["prim", "boruvka"])
+@pytest.mark.usefixtures("_installed")
+def test_a_named_algorithm_does_not_change_the_answer(algorithm):
+    graph = nx.gnm_random_graph(8, 16, seed=0)
+    nx.set_edge_attributes(graph, {edge: number % 3 for number, edge in enumerate(graph.edges)}, "weight")
+    for which in ("minimum", "maximum"):
+        edges, tree = (getattr(nx, f"{which}_spanning_{what}") for what in ("edges", "tree"))
+        assert list(edges(graph, algorithm, backend="dfmst")) == list(edges(graph))
+        same(tree(graph, algorithm=algorithm, backend="dfmst"), tree(graph))
+    large = nx.path_graph(2000)
+    assert "ties" in str(backend.should_run("minimum_spanning_tree", (large,), {"algorithm": algorithm}))
+    assert "ties" in str(backend.should_run("minimum_spanning_edges", (large, algorithm), {}))
 
 
 @pytest.mark.usefixtures("_installed")
