@@ -10,8 +10,9 @@ import re
 import tempfile
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, Self, TypeAlias
@@ -40,13 +41,6 @@ PIECE_BYTES = 64 << 10
 ROWS_IN_A_BATCH = 1 << 18  # of formats that are not text
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
-OPENERS: dict[str | None, Callable[[Any], Any]] = {
-    None: nullcontext,
-    "gzip": gzip.open,
-    "xz": lzma.open,
-    "bzip2": bz2.open,
-    "zstd": lambda file: pa.CompressedInputStream(file, "zstd"),
-}
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
 #: End of hints for counts that are wrong.
 ACCEPT = "or read it as it is with counts='ignore'"
@@ -159,21 +153,14 @@ class GraphFile:
     def pieces(self) -> Generator[bytes, None, None]:
         """Yield the uncompressed bytes in small pieces."""
         compression = self.compression
-        size = min(PIECE_BYTES, self.block_bytes)
-        with self.path.open("rb", buffering=0) as file, OPENERS[compression](file) as stream:
-            # read1 returns available bytes, so that a cut stream yields its last lines before it fails.
-            read = getattr(stream, "read1", stream.read)
-            while True:
-                try:
-                    piece = read(size)
-                except BROKEN as error:
-                    if compression is None or machine_fault(error) is not None:
-                        raise
-                    message = f"the {compression} stream is cut or damaged ({error})"
-                    raise self.problem(message, hint="fetch or compress the file again") from error
-                if not piece:
-                    return
-                yield piece
+        with self.path.open("rb", buffering=0) as file:
+            try:
+                yield from _DECODERS[compression](file, min(PIECE_BYTES, self.block_bytes))
+            except BROKEN as error:
+                if compression is None or machine_fault(error) is not None:
+                    raise
+                message = f"the {compression} stream is cut or damaged ({error})"
+                raise self.problem(message, hint="fetch or compress the file again") from error
 
     def head(self) -> bytes:
         """Return the first bytes of the uncompressed text, enough to detect the format."""
@@ -201,6 +188,39 @@ class GraphFile:
                 copy.write(piece)
             copy.seek(0)
             yield copy
+
+
+def _blocks(stream: Any, size: int) -> Iterator[bytes]:
+    # read1 returns available bytes, so that a cut stream yields its last lines before it fails.
+    return iter(partial(getattr(stream, "read1", stream.read), size), b"")
+
+
+def _streams(file: IO[bytes], size: int, decoder: Callable[[], Any], padded: bool = False) -> Iterator[bytes]:
+    """Decode streams, one after another. Python's own files take all that they cannot read for the end."""
+    block = file.read(size)
+    while block:
+        stream = decoder()
+        while not stream.eof:
+            if stream.needs_input and not (block := block or file.read(size)):
+                raise EOFError("it ends before its end mark")
+            if piece := stream.decompress(block, size):
+                yield piece
+            block = b""
+        block, zeros = stream.unused_data or file.read(size), 0
+        while padded and block and not block[0]:
+            zeros += len(block) - len(block := block.lstrip(b"\0"))
+            block = block or file.read(size)
+        if zeros % 4:
+            raise lzma.LZMAError("zeros follow it, not in multiples of four")
+
+
+_DECODERS: dict[str | None, Callable[[Any, int], Iterator[bytes]]] = {
+    None: _blocks,
+    "gzip": lambda file, size: _blocks(gzip.GzipFile(fileobj=file), size),
+    "xz": partial(_streams, decoder=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padded=True),
+    "bzip2": partial(_streams, decoder=bz2.BZ2Decompressor),
+    "zstd": lambda file, size: _blocks(pa.CompressedInputStream(file, "zstd"), size),
+}
 
 
 @dataclass(frozen=True, slots=True)

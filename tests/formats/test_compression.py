@@ -74,10 +74,49 @@ def test_a_damaged_stream(tmp_path: Path, compress: Compress) -> None:
         read_edges(path)
 
 
-def test_several_gzip_members(tmp_path: Path) -> None:
+@pytest.mark.parametrize("zeros", [0, 4, 70_000])
+@pytest.mark.parametrize("compress", CODECS)
+def test_several_streams(tmp_path: Path, compress: Compress, zeros: int) -> None:
+    """Files that were joined hold all their rows; gzip and xz allow zeros after each."""
+    path, (first, second) = tmp_path / "edges.txt", map(compress, _halves())
+    path.write_bytes(first + bytes(zeros) + second + bytes(zeros))
+    if zeros and compress not in (gzip.compress, lzma.compress):
+        with pytest.raises(FormatError, match=r"the (zstd|bzip2) stream is cut or damaged"):
+            read_edges(path)
+    else:
+        assert read_edges(path).num_rows == ROWS
+        assert sum(batch.num_rows for batch in open_edges(path, block_bytes=1000)) == ROWS
+
+
+@pytest.mark.parametrize("follows", ["a text", "a letter", "its first bytes", "a cut one", "a damaged one"])
+@pytest.mark.parametrize("compress", CODECS)
+def test_what_follows_a_stream_is_read_or_refused(tmp_path: Path, compress: Compress, follows: str) -> None:
+    path, (first, second) = tmp_path / "edges.txt", map(compress, _halves())
+    bytes_after = {
+        "a text": b"1 2 3\n",
+        "a letter": b"\n",
+        "its first bytes": second[:3],
+        "a cut one": second[:-2],
+        "a damaged one": second[:4] + bytes(40) + second[44:],
+    }
+    path.write_bytes(first + bytes_after[follows])
+    with pytest.raises(FormatError, match="line") as error:
+        read_edges(path)
+    # zstd without a checksum may decode damage to other text.
+    assert "stream is cut or damaged" in error.value.message or compress is _zstd
+
+
+def test_padding_of_xz_that_its_format_does_not_allow(tmp_path: Path) -> None:
+    first, second = map(lzma.compress, _halves())
+    for content in (first + bytes(3), first + bytes(5) + second):
+        (tmp_path / "edges.txt").write_bytes(content)
+        with pytest.raises(FormatError, match=r"xz stream is cut or damaged \(zeros follow it"):
+            read_edges(tmp_path / "edges.txt")
+
+
+def _halves() -> tuple[bytes, bytes]:
     half = TEXT.index(b"\n", len(TEXT) // 2) + 1
-    (tmp_path / "edges.txt").write_bytes(gzip.compress(TEXT[:half]) + gzip.compress(TEXT[half:]))
-    assert read_edges(tmp_path / "edges.txt").num_rows == ROWS
+    return TEXT[:half], TEXT[half:]
 
 
 def test_a_compressed_empty_file(tmp_path: Path) -> None:
