@@ -277,7 +277,7 @@ def from_pandas_edgelist(
     if not known or (edge_attr is not None and not columns):
         made = nx.from_pandas_edgelist.orig_func(df, source, target, edge_attr, create_using, edge_key)
         return made if made.is_directed() else convert_from_nx(made)
-    return _graph_of_columns(df, source, target, columns, create_using is nx.MultiGraph)
+    return _graph_of_columns(df, source, target, [*columns], create_using is nx.MultiGraph)
 
 
 def _graph_of_columns(
