@@ -303,10 +303,3 @@ def file_stamp(path: Path) -> tuple[Any, ...]:
         return path.stamp()
     state = path.stat()
     return state.st_size, state.st_mtime_ns
-
-
-def files_under(folder: Path) -> list[tuple[Path, int]]:
-    """List all files under a directory, with their sizes."""
-    if isinstance(folder, Address):
-        return list(folder.files())
-    return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]

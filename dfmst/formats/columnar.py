@@ -17,7 +17,7 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
-from dfmst.formats.addresses import files_under
+from dfmst.formats.addresses import Address
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
 from dfmst.formats.stores import path_of
 
@@ -25,6 +25,7 @@ SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile("[+-]?[0-9]{1,10}")
+_DIGITS = re.compile(r"(\d+)")
 
 
 def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
@@ -87,25 +88,63 @@ def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """List the Parquet files under a directory by name.
+    """List the Parquet files under a directory, also behind links, in the order of `natural_order`.
 
     Files and directories that start with a dot or an underscore are ignored, and files of zero bytes. A file without a
     suffix, as Hive writes it, is Parquet if it begins so. The folder of a table with a log is refused: files that the
     log does not name hold rows that were deleted.
     """
-    found = files_under(folder)
+    found = [*(folder.files() if isinstance(folder, Address) else _files(folder))]
     _refuse_table(folder, [path for path, _ in found])
-    paths = sorted(
+    paths = [
         path
         for path, size in found
         if path.suffix.lower() in ("", *SUFFIXES)
-        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+        and not _is_hidden(path, folder)
         and size
         and (path.suffix or is_parquet(path))
-    )
+    ]
+    paths.sort(key=natural_order)
     if not paths:
         raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
+
+
+def natural_order(path: Path) -> tuple[list[str | int], str]:
+    """Return the key that sorts ``part.2`` before ``part.10``, and whole paths as Dask sorts them."""
+    text = path.as_posix()
+    return [int(part) if place % 2 else part for place, part in enumerate(_DIGITS.split(text))], text
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the files under a directory, and their sizes; raise for what cannot be looked into, unless it is hidden."""
+
+    def refuse(path: Path, message: str, hint: str) -> None:
+        if not _is_hidden(path, folder):
+            raise problem(path, message, hint=hint)
+
+    def closed(error: OSError) -> None:
+        refuse(Path(error.filename), f"cannot be listed ({error.strerror})", "move it elsewhere, or allow to read it")
+
+    for place, folders, names in os.walk(folder, onerror=closed, followlinks=True):
+        for path in (Path(place, name) for name in (*folders, *names)):
+            if path.is_symlink() and (fault := _fault_of_link(path)):
+                message = f"the link to {os.readlink(path)} cannot be followed ({fault})"
+                refuse(path, message, "mend or remove the link")
+                folders[:] = [name for name in folders if name != path.name]
+            elif path.is_file():
+                yield path, path.stat().st_size
+
+
+def _fault_of_link(path: Path) -> str | None:
+    try:
+        return "its target holds the link" if any(map(path.samefile, path.absolute().parents)) else None
+    except OSError as error:
+        return error.strerror
 
 
 #: Kind of a table, the folder of its log, how names of files there end, and the table's rows for a stream.

@@ -84,8 +84,8 @@ class Access:
 
 def _in_filesystem(filesystem: Any, text: str, scheme: str | None) -> Path:
     kind, store = filesystem.type_name, of_fsspec(filesystem)
-    if kind == "local":
-        return Path(text)
+    if kind == "local" or "local" in getattr(store, "protocol", ()):
+        return Path(text if store is None else store._strip_protocol(text))
     key = text.partition("://")[2] if scheme else text
     key = key if store is None else str(store._strip_protocol(text))
     return Address(filesystem, key, f"{scheme or {'gcs': 'gs'}.get(kind, kind.rpartition('+')[2])}://")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 import dfmst
 import dfmst.pandas
+from dfmst.cli import main
 from dfmst.forest import Forest
+from dfmst.formats import read_edges
 from tests.support.stream_files import edges
 from tests.support.tables import FRAMES, rows_of
 
@@ -104,3 +108,44 @@ def test_forests_in_words() -> None:
             call(stream)
     assert stream.total_weight == 3
     assert "total weight 3" in repr(stream)
+
+
+NAMES = {
+    "parts": ["part.10", "part.2", "part.1", "part.02", "Part.3", "10", "9", "x"],
+    "folders": ["day=10/a", "day=2/b.10", "day=2/b.9", "day=9/a"],
+    "nested": ["a-1/x", "a/x", "a", "a10/1/x", "a9/10/x", "a9/2/x", "b01/x", "b1/x"],
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_all_drivers_read_a_folder_in_one_order(tmp_path, monkeypatch, client, kind):
+    """Ties depend on the order: of all rows between 0 and 1 the first one stays."""
+    import dask.dataframe as dd
+
+    import dfmst.dask
+
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(NAMES[kind]):
+        path = Path(f"edges/{name}.parquet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = {"source": [0, number + 1], "target": [1, number + 2], "weight": [1, 1], "file": [name] * 2}
+        pyarrow.parquet.write_table(pa.table(rows), path)
+    frame = dd.read_parquet("edges")
+    order = frame["file"].compute().tolist()[::2]
+    assert order != NAMES[kind]
+    dfmst.dask.forest_of_files("edges", "files", client=client)
+    for number, options in enumerate(((), ("--memory-limit", "1GiB"))):
+        command = CliRunner().invoke(main, ["forest", "edges", "-o", f"{number}.parquet", *options])
+        assert command.exit_code == 0, command.output
+    table = read_edges("edges")
+    forests = {
+        "memory": dfmst.minimum_spanning_forest(table),
+        "stream": dfmst.stream.minimum_spanning_forest("edges"),
+        "pattern": dfmst.stream.minimum_spanning_forest("edges/**/*.parquet"),
+        "Dask": frame.mst.minimum().compute(),
+        "cluster": read_edges("files"),
+        "command": read_edges("0.parquet"),
+        "command with a limit": read_edges("1.parquet"),
+    }
+    for driver, forest in forests.items():
+        assert list(map(str, forest["file"])) == [order[0], *order], driver

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +61,69 @@ def test_a_row_group_is_not_read_whole(tmp_path: Path) -> None:
     assert 0 < pool.max_memory() < note.nbytes
 
 
-def test_a_directory_in_the_order_of_names(tmp_path: Path) -> None:
-    (tmp_path / "d" / "deep").mkdir(parents=True)
-    for name, value in [("b.parquet", 2), ("a.parquet", 1), ("deep/c.parquet", 3), ("_skip.parquet", 9)]:
-        write_edges(pa.table({"source": [value], "target": [value]}), tmp_path / "d" / name)
-    (tmp_path / "d" / "_SUCCESS").touch()
-    assert read_edges(tmp_path / "d")["source"].to_pylist() == [1, 2, 3]
+def test_a_directory_with_links(tmp_path: Path) -> None:
+    """Links are read under their own names; hidden ones are not looked at."""
+    folder, elsewhere = tmp_path / "d", tmp_path / "elsewhere" / "deep"
+    for path in (elsewhere, folder / "kind=b"):
+        path.mkdir(parents=True)
+    for name, value in [("d/kind=b/x.parquet", 2), ("elsewhere/deep/y.parquet", 1), ("elsewhere/z.pq", 3)]:
+        write_edges(pa.table({"source": [value], "target": [value]}), tmp_path / name)
+    (folder / "_SUCCESS").touch()
+    for name, target in {
+        "kind=a": elsewhere.parent,
+        "kind=c": folder / "kind=b",
+        "kind=d/deeper": elsewhere,
+        "kind=d/z.parquet": elsewhere.parent / "z.pq",
+        "_loop": folder,
+        ".gone": "nothing",
+        "_logs/gone": "nothing",
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).symlink_to(target)
+    expected = {"source": [1, 3, 2, 2, 1, 3], "kind": list("aabcdd")}
+    assert read_edges(folder).select(["source", "kind"]).to_pydict() == expected
+    assert dfmst.stream.fold(folder, weight=None).source_rows == 6
+
+
+LINKS: dict[str, tuple[dict[str, str], str]] = {
+    "to nothing": ({"b.parquet": "gone.parquet"}, r"b\.parquet: .*link to gone\.parquet .*No such file"),
+    "to no folder": ({"day=1": "../gone"}, r"day=1: .*link to \.\./gone .*No such file"),
+    "with a dot": ({"v1.2": "gone"}, r"v1\.2: .*link to gone .*No such file"),
+    "to itself": ({"b": "b"}, r"b: .*link to b .*[Tt]oo many .*links"),
+    "to its folder": ({"b": "."}, r"b: .*its target holds the link"),
+    "above": ({"b/c/d": "../../.."}, r"d: .*its target holds the link"),
+    "round": ({"b/x": "../../other", "../other/y": "../d/b"}, r"[xy]: .*its target holds the link"),
+}
+
+
+@pytest.mark.parametrize("kind", LINKS)
+@pytest.mark.parametrize("read", [read_edges, dfmst.stream.fits, lambda path: dfmst.plan(files=path)])
+def test_links_that_lead_nowhere(tmp_path: Path, kind: str, read: Any) -> None:
+    links, message = LINKS[kind]
+    folder = tmp_path / "d"
+    folder.mkdir()
+    write_edges(TABLE, folder / "a.parquet")
+    for name, target in links.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(target)
+    with pytest.raises(FormatError, match=message) as error:
+        read(folder)
+    assert "link" in error.value.hint
+
+
+def test_a_directory_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d" / "closed").mkdir(parents=True)
+    write_edges(TABLE, tmp_path / "d" / "a.parquet")
+    scan = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(FormatError, match=r"closed: cannot be listed \(Permission denied\)"):
+        read_edges(tmp_path / "d")
 
 
 def test_a_directory_of_mixed_types(tmp_path: Path) -> None:

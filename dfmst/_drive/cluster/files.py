@@ -35,7 +35,7 @@ from dfmst._trees.certificate import Certificate, verify
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError
-from dfmst.formats.addresses import files_under
+from dfmst.formats.addresses import Address
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
 from dfmst.formats.directories import private_directory, sole_use
@@ -184,7 +184,8 @@ def _write_forest(
         moved, peak = usage_since(client, before)
         # Workers of a killed run may have unfinished files in the directory.
         wanted = {folder / name for name in names}
-        for path in [path for path, _ in files_under(folder) if path not in wanted]:
+        there = folder.iterdir() if isinstance(folder, Address) else filter(Path.is_file, list(folder.rglob("*")))
+        for path in (path for path in there if path not in wanted):
             path.unlink(missing_ok=True)
     return sum(rows), moved, peak
 

@@ -34,6 +34,7 @@ from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
     dictionary_bytes,
+    natural_order,
     open_buffered,
     parquet_files,
     parquet_footer,
@@ -60,7 +61,7 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
             files += parquet_files(path) if path.is_dir() else [path]
             continue
         found = place.matches() if isinstance(place, Address) else glob.glob(str(name), recursive=True)
-        matches = sorted(map(path_of, found))
+        matches = sorted(map(path_of, found), key=natural_order)
         if not matches:
             raise problem(place, "no file has such a name", hint="check the pattern, and the directory you are in")
         files += matches
