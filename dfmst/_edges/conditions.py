@@ -125,7 +125,7 @@ def _device_mask(name: ColumnName, column: Column) -> tuple[Array, Array | None]
         if bool(((entries != 0) & (entries != 1)).any()):
             raise _no_flags(name, column.dtype)
         return entries.astype(bool), nulls
-    if len(entries) > _MOST_WORDS:
+    if len(entries) > _MOST_WORDS or entries.dtype.kind == "f":  # floats that are all NaN have no entries
         raise _no_flags(name, column.dtype)
     words = np.append(np.asarray(_booleans(name, plain_ids(entries.to_arrow())), bool) if len(entries) else [], False)
     flags: Array = sys.modules["cupy"].asarray(words.astype(bool))[codes]

@@ -114,6 +114,11 @@ def _ranks(column: Column) -> Array:
     return ranks.astype(np.uint64)  # type: ignore[no-any-return]
 
 
+def device_nulls(column: Column) -> Array | None:
+    """Return the mask of a column's nulls; ``None`` if it has none."""
+    return _nulls(_decoded(column))
+
+
 def device_flags(column: Column) -> tuple[Any, Array | None, Array | None]:
     """Return the entries of a column of flags, the entry of each row (``None``: its own), and the mask of the nulls.
 
@@ -166,6 +171,11 @@ def stack_weights(name: object, forest: Frame, edges: Frame) -> Any:
     return sys.modules["cudf"].concat([forest, edges], ignore_index=True)
 
 
+# As Arrow's: libcudf itself strips only ASCII blanks, and control characters, which are no blanks.
+_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+_BLANKS += "\u2028\u2029\u202f\u205f\u3000"
+
+
 def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, Array | None]:
     """Return a key column as CuPy integers or floats, and the mask of its nulls; other values are factorized.
 
@@ -179,7 +189,7 @@ def device_keys(name: object, column: Column, *, blanks: bool) -> tuple[Array, A
     if column.dtype.kind in "iuf":
         return _values(column, nulls), nulls
     if not blanks and _is("string", column.dtype):
-        empty = _values(column.str.strip().str.len(), nulls) == 0
+        empty = _values(column.str.strip(_BLANKS).str.len(), nulls) == 0
         nulls = empty if nulls is None else nulls | empty
     return column.factorize()[0], nulls
 
@@ -385,16 +395,27 @@ def _decoded(column: Column) -> Any:
 
 
 def _nulls(column: Column) -> Array | None:
-    return column.isnull().values if column.has_nulls else None
+    return _bits(column).isnull().values if column.has_nulls else None
+
+
+def _bits(column: Column) -> Any:
+    """Return floats as integers of their bits, since `isnull` and `fillna` of cuDF take NaN for null."""
+    if column.dtype.kind != "f":
+        return column
+    plain, library = column.copy(deep=True) if spills() else column, sys.modules["pylibcudf"]
+    kind = library.DataType(library.TypeId[f"INT{8 * column.dtype.itemsize}"])
+    return sys.modules["cudf"].Series.from_pylibcudf(library.unary.bit_cast(plain.to_pylibcudf()[0], kind))
 
 
 def _values(column: Column, nulls: Array | None) -> Array:
     """Return a numeric column as a CuPy array: its memory, or a copy if cuDF may move that to the host."""
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
     if nulls is not None:
-        column = column.fillna(False if column.dtype.kind == "b" else 0)
+        column = _bits(column).fillna(False if kind.kind == "b" else 0)
     elif spills():
         column = column.copy(deep=True)
-    return _contiguous(column.values)
+    values: Array = column.values if nulls is None else column.values.view(kind)
+    return _contiguous(values)
 
 
 def spills() -> bool:

@@ -20,6 +20,7 @@ from dfmst._edges.device_columns import (
     device_column,
     device_differs,
     device_ids,
+    device_nulls,
     device_order,
     device_ticks,
     device_weights,
@@ -90,7 +91,8 @@ class DeviceView:
         return device_ticks(name, self.column(name))
 
     def nulls(self, name: ColumnName) -> Array:
-        return self.column(name).isnull().values  # type: ignore[no-any-return]
+        nulls = device_nulls(self.column(name))
+        return self.xp.zeros(len(self), bool) if nulls is None else nulls
 
     def codes(self, *columns: tuple[View, ColumnName, Array | None]) -> Array:
         series = [view.column(name) if rows is None else view.column(name).take(rows) for view, name, rows in columns]
@@ -151,7 +153,7 @@ class DeviceView:
         return device_column(values, missing)
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
-        return self.finish(sys.modules["cudf"].DataFrame(dict(columns)))
+        return self.finish(sys.modules["cudf"].DataFrame(dict(columns), nan_as_null=False))
 
     def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Frame:
         return self.finish(sys.modules["cudf"].DataFrame.from_arrow(pa.table(dict(columns))))

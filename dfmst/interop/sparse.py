@@ -119,7 +119,7 @@ def _frame_on_device(columns: dict[str, Array]) -> Any:
     except ImportError as error:
         message = "entries of a matrix on a GPU become a frame of cuDF, which is not installed"
         raise UnsupportedFrameError(message, "pass matrix.get(), or call dfmst.arrays.forest_rows(matrix)") from error
-    return cudf.DataFrame(columns)
+    return cudf.DataFrame(columns, nan_as_null=False)
 
 
 def to_sparse(

@@ -101,7 +101,7 @@ def test_sparse_matrices(seed, entries, symmetric, kind):
     assert isinstance(edges, cudf.DataFrame)
     expected = dfmst.from_sparse(host)
     for name in expected.column_names:
-        np.testing.assert_array_equal(edges[name].to_arrow(), expected[name])
+        assert repr(edges[name].to_arrow().to_pylist()) == repr(expected[name].to_pylist())  # NaN stays NaN
     if not np.isnan(weights).any():
         rows: Any = dfmst.arrays.forest_rows(matrix)
         assert isinstance(rows, cupy.ndarray)

@@ -51,6 +51,8 @@ PLACES = {
     "cudf.Series": standin.cudf.Series,
     "cudf.api.extensions": standin.cudf.api.extensions,
     "cudf.api.types": standin.cudf.api.types,
+    "pylibcudf": standin.pylibcudf,
+    "pylibcudf.unary": standin.pylibcudf.unary,
 }
 #: Methods of cuDF that Narwhals calls, each with the arguments that it gives.
 STEPS = {

@@ -144,6 +144,15 @@ def test_linked_rows(seed, limit, keep):
     assert found["small"].to_arrow().to_pylist() == expected["small"].to_pylist()
 
 
+def test_keys_of_one_sign():
+    """Blanks link no rows, among them those beyond ASCII; control and invisible characters do."""
+    signs = [chr(code) for code in range(0x3001)] + ["\ufeff"]
+    table = pa.table({"key": signs * 2})
+    expected = dfmst.linked_rows(table, "key")["group"].to_pylist()
+    assert sum(group == row for row, group in enumerate(expected)) == len(signs) + sum(map(str.isspace, signs))
+    assert dfmst.linked_rows(cudf.DataFrame.from_arrow(table), "key")["group"].to_arrow().to_pylist() == expected
+
+
 # ---- copies -------------------------------------------------------------------------------------------------------
 
 

@@ -187,8 +187,9 @@ def test_columns_of_the_host_are_not_staged_in_pinned_memory(device):
 def test_columns_that_cudf_may_spill_are_copied(device, monkeypatch, spilling):
     """A buffer of which CuPy has seen the address stays on the GPU for good."""
     monkeypatch.setitem(standin.cudf.options, "spill", spilling)
-    frame = standin.cudf.DataFrame.from_arrow(pa.table({"a": [0, 1, 0], "b": [1, 2, 2], "w": [3.0, 1.0, 2.0]}))
-    forest = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    table = pa.table({"a": [0, 1, 0, 0], "b": [1, 2, 2, 3], "w": [3.0, 1.0, 2.0, None]})
+    frame = standin.cudf.DataFrame.from_arrow(table)
+    forest = dfmst.minimum_spanning_forest(frame, "a", "b", "w", invalid="drop")
     assert forest["w"].to_arrow().to_pylist() == [1.0, 2.0]
     exposed = [frame[name]._column.exposed for name in frame.columns]
     assert exposed == [not spilling] * 3

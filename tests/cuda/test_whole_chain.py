@@ -104,6 +104,7 @@ def test_flags(flags):
         ({"flag": [True, None, False]}, {"keep": "flag"}),
         ({"flag": [2, 0, 1]}, {"drop": "flag"}),
         ({"flag": ["yes", "no", "no"]}, {"keep": "flag"}),
+        ({"flag": [np.nan] * 3}, {"keep": "flag"}),
         ({"flag": [True, True, True]}, {"keep": "flag"}),
         ({"flag": [True, True, False]}, {"keep": "flag", "drop": "flag"}),
         ({"group": [[1], [2], [3]]}, {"by": "group"}),
@@ -289,6 +290,17 @@ def test_sums_of_floats_in_deep_trees(monkeypatch):
         assert values(found) == values(expected)
 
 
+@pytest.mark.parametrize("kind", ["floats", "narrow", "categories", "texts"])
+def test_one_vertex_per_cluster(kind):
+    """Nulls mark no vertex; NaN is a mark like any other."""
+    marks = pa.array([1, np.nan, None, 2, np.nan, 1], pa.float32() if kind == "narrow" else pa.float64())
+    marks = {"categories": marks.dictionary_encode(), "texts": marks.cast(pa.string())}.get(kind, marks)
+    table = pa.table({"u": [0, 1, 2, 3, 4], "v": [1, 2, 3, 4, 5], "w": [1, 2, 3, 4, 5]})
+    table = table.append_column("a", marks[:-1]).append_column("b", marks[1:])
+    expected = dfmst.clusters(table, "u", "v", "w", one_per=["a", "b"])
+    assert values(dfmst.clusters(moved(table), "u", "v", "w", one_per=["a", "b"])) == values(expected)
+
+
 def test_scipys_matrix():
     table = edges("text")
     found, ids = dfmst.single_linkage(moved(table), "u", "v", "w", join=np.inf, as_scipy=True)
@@ -304,6 +316,7 @@ GROUPS: dict[str, pa.Array] = {
     "integers": pa.array([-(2**62), -1, 0, 5, None]),
     "unsigned": pa.array([0, 7, 2**63, 2**64 - 1], pa.uint64()),
     "floats": pa.array([-np.inf, -1.5, -5e-324, -0.0, 5e-324, 2.0, np.inf, np.nan, None], from_pandas=False),
+    "narrow": pa.array([-1.5, np.nan, None], pa.float32(), from_pandas=False),
     "booleans": pa.array([False, True, None]),
     "texts": pa.array(["", "Z", "a", "a1", "é", None]),
     "times": pa.array([-5, 0, 10**15], pa.timestamp("us")),

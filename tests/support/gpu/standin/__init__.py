@@ -1,4 +1,4 @@
-"""Stand-ins for CuPy, cuDF and RMM: the host's memory plays the GPU's, so that all GPU code runs in CI.
+"""Stand-ins for CuPy, cuDF, pylibcudf and RMM: the host's memory plays the GPU's, so that all GPU code runs in CI.
 
 What they hold is out of NumPy's reach, as on a GPU; every copy between host and "device" is counted (``cupy.traffic``);
 memory comes from a pool with a limit, or from the driver each time (``cupy.driver_memory``); a stream other than the
@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dfmst._engines import release_memory
-from tests.support.gpu.standin import cudf, cupy, cupyx, rmm
+from tests.support.gpu.standin import cudf, cupy, cupyx, pylibcudf, rmm
 
-__all__ = ["cudf", "cupy", "cupyx", "installed", "rmm"]
+__all__ = ["cudf", "cupy", "cupyx", "installed", "pylibcudf", "rmm"]
 
 _MODULES: dict[str, Any] = {
     "cupy": cupy,
@@ -28,6 +28,7 @@ _MODULES: dict[str, Any] = {
     "cupyx": cupyx,
     "cupyx.scipy": cupyx.scipy,
     "cupyx.scipy.sparse": cupyx.scipy.sparse,
+    "pylibcudf": pylibcudf,
     "rmm": rmm,
     "rmm.allocators.cupy": rmm.allocators.cupy,
 }

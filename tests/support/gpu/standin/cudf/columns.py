@@ -88,8 +88,8 @@ class Column:
         nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         dtype: Any = OBJECT
         if pa.types.is_dictionary(kind):
-            categories = array.dictionary.to_pandas()
-            dtype = pd.CategoricalDtype(categories if categories.dtype.kind in "iu" else categories.astype(object))
+            categories = array.dictionary.to_pandas().dropna()
+            dtype = pd.CategoricalDtype(categories if categories.dtype.kind in "iuf" else categories.astype(object))
             array = array.dictionary_decode()
         elif pa.types.is_decimal(kind):
             dtype = Decimal128Dtype(kind.precision, kind.scale)
@@ -106,6 +106,13 @@ class Column:
         values[:] = array.to_pylist()
         return cls(values, nulls, dtype)
 
+    def missing(self) -> np.ndarray:
+        """Flag the rows that cuDF calls missing: nulls, and NaN among floats and among categories that are floats."""
+        missing = np.zeros(len(self.values), bool) if self.nulls is None else self.nulls.copy()
+        if getattr(getattr(self.dtype, "categories", self), "dtype", OBJECT).kind == "f":
+            missing |= np.isnan(self.values.astype(float))
+        return missing
+
     def take(self, rows: np.ndarray) -> Column:
         """Gather on the device."""
         return Column(self.values[rows], None if self.nulls is None else self.nulls[rows], self.dtype)
@@ -119,6 +126,18 @@ class Column:
         traffic.down(self.values.nbytes)
         array = pa.array(self.values.tolist() if self.values.dtype == OBJECT else self.values, mask=self.nulls)
         return array.dictionary_encode() if isinstance(self.dtype, pd.CategoricalDtype) else array
+
+
+@dataclass
+class PlainColumn:
+    """A column of pylibcudf, whose memory has an address."""
+
+    column: Column
+
+    def data(self) -> Any:
+        address = self.column.values.__array_interface__["data"][0]
+        placement.places[address] = self.column.device
+        return SimpleNamespace(ptr=address)
 
 
 class _OneColumn:
@@ -154,22 +173,24 @@ class Index(_OneColumn):
 class Series(_OneColumn):
     """One column of a frame."""
 
-    def __new__(cls, data: Any = None, index: Any = None, dtype: Any = None, name: Any = None) -> Series:
+    def __new__(
+        cls, data: Any = None, index: Any = None, dtype: Any = None, name: Any = None, nan_as_null: bool = True
+    ) -> Series:
         if cls is Series and (index is not None or name is not None):  # Narwhals makes series with labels
             from tests.support.gpu.standin.cudf.steps import StepSeries
 
             cls = StepSeries
         return object.__new__(cls)
 
-    def __init__(self, data: Any) -> None:
-        if isinstance(data, ndarray):
-            data = Column(data._host, None, data.dtype)
-        elif isinstance(data, np.ndarray):  # cuDF copies an array of the host
-            data = Column(data.copy(), None, data.dtype)
+    def __init__(self, data: Any, *, nan_as_null: bool = True) -> None:
+        if isinstance(data, (ndarray, np.ndarray)):  # cuDF copies an array of the host
+            data = Column(data._host if isinstance(data, ndarray) else data.copy(), None, data.dtype)
+            missing = data.missing()
+            data.nulls = missing if nan_as_null and missing.any() else None
         elif isinstance(data, _OneColumn):
             data = data._column
         elif isinstance(data, list):
-            data = Column.from_arrow(pa.array(data))
+            data = Column.from_arrow(pa.array(data, from_pandas=True))
         super().__init__(data)
 
     @property
@@ -186,12 +207,15 @@ class Series(_OneColumn):
         self._column.exposed = True  # cuDF never spills it from now on
         return ndarray(self._column.values, Memory(0))
 
-    def to_pylibcudf(self) -> tuple[Any, dict[str, Any]]:
-        """The column of libcudf, whose memory has an address."""
+    def to_pylibcudf(self) -> tuple[PlainColumn, dict[str, Any]]:
+        """The column of libcudf."""
         self._column.exposed = True
-        address = self._column.values.__array_interface__["data"][0]
-        placement.places[address] = self._column.device
-        return SimpleNamespace(data=lambda: SimpleNamespace(ptr=address)), {}
+        return PlainColumn(self._column), {}
+
+    @classmethod
+    def from_pylibcudf(cls, col: PlainColumn) -> Series:
+        """A column of libcudf with its memory."""
+        return cls(col.column)
 
     def copy(self, deep: bool = True) -> Series:
         """With memory of its own."""
@@ -209,13 +233,13 @@ class Series(_OneColumn):
         return Series(Column(self._column.values.copy(), nulls, self.dtype))
 
     def isnull(self) -> Series:
-        nulls = self._column.nulls
-        return Series(wrapped(np.zeros(len(self), bool) if nulls is None else nulls.copy()))
+        """Flag nulls, and NaN."""
+        return Series(wrapped(self._column.missing()))
 
     def fillna(self, value: Any) -> Series:
+        """With a value for nulls, and for NaN."""
         values = self._column.values.copy()
-        if self._column.nulls is not None:
-            values[self._column.nulls] = value
+        values[self._column.missing()] = value
         return Series(Column(values, None, self.dtype))
 
     def astype(self, dtype: Any) -> Series:
@@ -282,10 +306,11 @@ class _Texts:
     def __init__(self, column: Column) -> None:
         self._column = column
 
-    def strip(self) -> Series:
-        """Without white space at both ends."""
+    def strip(self, to_strip: str | None = None) -> Series:
+        """Without the given characters at both ends; by default, libcudf strips all those up to the ASCII blank."""
+        signs = to_strip or "".join(map(chr, range(33)))
         texts = np.empty(len(self._column.values), object)
-        texts[:] = [None if text is None else text.strip() for text in self._column.values]
+        texts[:] = [None if text is None else text.strip(signs) for text in self._column.values]
         return Series(replace(self._column, values=texts))
 
     def len(self) -> Series:

@@ -23,8 +23,8 @@ class RangeIndex(Index):
 class DataFrame:
     """Named columns and an index."""
 
-    def __init__(self, data: dict[Any, Any], index: Index | None = None) -> None:
-        self._columns = {name: Series(values)._column for name, values in data.items()}
+    def __init__(self, data: dict[Any, Any], index: Index | None = None, *, nan_as_null: bool = True) -> None:
+        self._columns = {name: Series(values, nan_as_null=nan_as_null)._column for name, values in data.items()}
         rows = len(next(iter(self._columns.values())).values) if self._columns else 0
         self.index = RangeIndex(Column(np.arange(rows), None, np.dtype(int))) if index is None else index
         self.__narwhals_dataframe__ = self._steps  # not of the class: Narwhals knows the frames of steps as cuDF's
