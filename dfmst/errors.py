@@ -41,6 +41,7 @@ __all__ = [
     "UnsupportedFrameError",
     "did_you_mean",
     "machine_fault",
+    "meant_option",
     "missing_column",
     "missing_columns",
     "no_space",
@@ -285,6 +286,41 @@ def missing_columns(
     wanted = f"columns {', '.join(first)} and {last}" if first else f"column {last}"
     frame = f"{wanted} not found; the frame's columns" if place is None else f"{place} has no {wanted}; its columns"
     return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words))
+
+
+_CUT = ("threshold", "t", "cutoff", "cut", "eps", "height", "max_d", "max_dist", "max_distance", "distance_threshold")
+_COUNT = ("k", "n", "n_clusters", "num_clusters", "maxclust", "n_parts", "parts")
+#: Option -> its names, in small letters, in SciPy, scikit-learn, NetworkX, cuGraph and dataframe libraries.
+_MEANT = {
+    "epsilon": ("eps", "cluster_selection_epsilon"),
+    "distance": (*_CUT, "epsilon"),
+    **dict.fromkeys(("n_clusters", "clusters", "n"), _COUNT),
+    "k": ("n", "neighbors", "n_neighbors", "num_neighbors"),
+    "min_samples": ("min_pts", "minpts"),
+    "threads": ("n_jobs", "jobs", "n_threads", "num_threads", "num_workers"),
+    "by": ("group", "groups", "groupby", "group_by"),
+    "on": ("key", "keys", "subset"),
+    "vertices": ("nodes", "nodelist"),
+    "terminals": ("nodes", "terminal_nodes"),
+    "maximum": ("minimum", "largest", "descending", "reverse"),
+    "invalid": ("nan", "dropna", "ignore_nan"),
+    "engine": ("device", "backend"),
+    "algorithm": ("method",),
+    **KNOWN_NAMES,
+    "weight": (*KNOWN_NAMES["weight"], "attr", "edge_attr", "edge_weight"),
+}
+
+
+def meant_option(name: str, known: Collection[str]) -> str:
+    """Suggest an option for an unknown one: the one that has this name in other libraries, else the most similar.
+
+    >>> meant_option("threshold", ["distance", "threads"])
+    "did you mean 'distance'?"
+    """
+    word = name.lower()
+    usual = [option for option, words in _MEANT.items() if word in words]
+    meant = next((option for option in usual if option in known), None)
+    return did_you_mean(name if meant is None else meant, () if usual and meant is None else known)
 
 
 def _suits(argument: str, name: object, numbers: Collection[object] | None) -> bool:

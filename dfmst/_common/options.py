@@ -13,7 +13,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
-from dfmst.errors import UnsupportedFrameError, did_you_mean
+from dfmst.errors import UnsupportedFrameError, meant_option
 
 #: Kinds of data, and their names in an error.
 WORLDS = {"memory": "frame in memory", "gpu": "frame on a GPU", "stream": "stream", "dask": "Dask frame"}
@@ -112,7 +112,7 @@ def unknown_option(world: str, function: str, option: str, known: Iterable[str])
     """Return the error for an argument that a function does not have, with the reason or the name that was meant."""
     if reason(world, function, option):
         return TypeError(refusal(world, function, option))
-    meant = did_you_mean(option, tuple(known))
+    meant = meant_option(option, tuple(known))
     return TypeError(f"{function}() got an unexpected keyword argument {option!r}" + (f"; {meant}" if meant else ""))
 
 

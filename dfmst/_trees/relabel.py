@@ -20,6 +20,7 @@ from dfmst._edges.stack import check_kinds
 from dfmst._edges.take_rows import decoded, take_or_null
 from dfmst._edges.unify import family_of, native_type, series_type
 from dfmst._edges.vertices import ids_like
+from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, missing_column
 
 #: Names of columns of labels of hdbscan, whose noise is -1.
@@ -29,6 +30,7 @@ _EVENTS = np.array(["new", "kept", "grown", "merged", "split", "gone"])
 _NEW, _KEPT, _GROWN, _MERGED, _SPLIT, _GONE = range(len(_EVENTS))
 
 
+@with_options("memory", None)
 def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: ColumnName = None) -> tuple[Any, Any]:
     """Give clusters the names of earlier ones, and list what happened to each of them.
 

@@ -30,6 +30,7 @@ from dfmst.errors import (
     InvalidEdgesError,
     did_you_mean,
     machine_fault,
+    meant_option,
     printable,
 )
 
@@ -107,9 +108,15 @@ def _refuse_two_names(ctx: click.Context, args: list[str]) -> None:
 
 @contextmanager
 def _shown_safely() -> Iterator[None]:
-    """Show control characters of names and arguments in the errors of click, which prints them."""
+    """Show control characters of names and arguments in the errors of click, and options of other libraries as ours."""
     try:
         yield
+    except click.NoSuchOption as error:
+        params = [] if error.ctx is None else error.ctx.command.params
+        names = {name.lstrip("-").replace("-", "_"): name for param in params for name in param.opts}
+        meant = meant_option(error.option_name.lstrip("-").replace("-", "_"), names)
+        meant = next((f" Did you mean {name!r}?" for word, name in names.items() if repr(word) in meant), "")
+        raise click.UsageError(printable(error.message) + meant, error.ctx) from None
     except click.ClickException as error:
         error.message = printable(error.message)  # type: ignore[misc]
         raise

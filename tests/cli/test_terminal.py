@@ -128,6 +128,8 @@ def test_did_you_mean(dfmst, parquet):
     two = parquet("two.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "minutes": [2]})
     assert "did you mean" not in dfmst("forest", two, code=2).stderr
     table = pa.table({"source": [0], "target": [1], "weight": [1]})
+    for option, meant in (("--threshold", "--distance"), ("--n-clusters", "--clusters"), ("--wieght", "--weight")):
+        assert f"{option}'. Did you mean '{meant}'?" in dfmst("clusters", file, option, "3", code=2).stderr
     with pytest.raises(ValueError, match="did you mean 'boruvka'"):
         library.minimum_spanning_forest(table, algorithm="boruvk")
 

@@ -82,6 +82,34 @@ def test_an_unknown_option_is_named_with_the_nearest_one(call: Any, name: str) -
     assert str(caught.value) == f"{name} got an unexpected keyword argument 'algorthm'; did you mean 'algorithm'?"
 
 
+@pytest.mark.parametrize(
+    ("function", "words", "meant"),
+    [
+        (dfmst.clusters, "threshold t cutoff eps max_dist distance_threshold", "distance"),
+        (dfmst.clusters, "k n num_clusters", "n_clusters"),
+        (dfmst.stream.clusters, "n_jobs num_threads", "threads"),
+        (dfmst.dask.clusters, "threshold", "distance"),
+        (dfmst.partition, "k n_clusters", "n"),
+        (dfmst.knn_edges, "n_neighbors n", "k"),
+        (dfmst.hdbscan, "cluster_selection_epsilon", "epsilon"),
+        (dfmst.minimum_spanning_forest, "src u", "source"),
+        (dfmst.minimum_spanning_forest, "dst v", "target"),
+        (dfmst.minimum_spanning_forest, "edge_attr distance", "weight"),
+        (dfmst.minimum_spanning_forest, "threshold k", ""),
+        (dfmst.linked_rows, "subset", "on"),
+        (dfmst.stream.linked_rows, "keys", "on"),
+        (dfmst.points_forest, "n_neighbors", "k"),
+        (dfmst.correlation_forest, "n_jobs", "threads"),
+        (dfmst.relabel, "cluster_", "cluster"),
+    ],
+)
+def test_options_of_other_libraries_suggest_those_that_are_meant(function: Any, words: str, meant: str) -> None:
+    for word in words.split():
+        with pytest.raises(TypeError) as caught:
+            function(ROADS, **{word: 3})
+        assert str(caught.value).partition(f"{word!r}")[2] == (f"; did you mean {meant!r}?" if meant else "")
+
+
 def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
     with pytest.raises(TypeError, match=r"takes no memory_limit= for a frame in memory: .* call dfmst.stream"):
         dfmst.minimum_spanning_forest(ROADS, memory_limit="2GiB")

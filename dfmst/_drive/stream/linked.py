@@ -19,6 +19,7 @@ from dfmst._edges.key_codes import Entries, KeyEncoder
 from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
 from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
+from dfmst._trees.request import with_options
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.stores import Access
 
@@ -28,6 +29,7 @@ _PLACES = 10  # bytes of a value's first row, and of its count: a column of 4, w
 _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, records twice, places
 
 
+@with_options("stream", None)
 def linked_rows(
     table: Frame,
     on: object,

@@ -18,6 +18,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for more
 
 
+@with_options("memory", None)
 def points_forest(
     points: Frame,
     columns: Columns | None = None,
@@ -175,6 +176,7 @@ def euclidean_forest(points: Frame, columns: Columns | None = None, **options: U
     return points_forest(points, columns, metric="euclidean", **options)
 
 
+@with_options("memory", None)
 def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:
     """Return the minimum spanning tree of a table's columns by their correlation: time series as vertices.
 
@@ -222,6 +224,7 @@ def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads
         return _edge_frame(engine, read, measured, *edges)  # type: ignore[no-any-return]
 
 
+@with_options("memory", None)
 def knn_edges(
     points: Frame,
     columns: Columns | None = None,
