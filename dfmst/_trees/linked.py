@@ -58,8 +58,8 @@ def linked_rows(
         A value that more rows have links nothing; such values are counted in a warning and in the result's
         attributes (``DataFrame.attrs["linked_rows"]`` of pandas, the schema's metadata of pyarrow).
     keep
-        Return one row of every group: ``"first"``, or ``(column, "max")`` or ``(column, "min")`` for the row with the
-        greatest or least value, of equal ones the first. A null or NaN counts as the last.
+        Return one row of every group: ``"first"``, ``"last"``, or ``(column, "max")`` or ``(column, "min")`` for the
+        row with the greatest or least value, of equal ones the first. A null or NaN counts as the last.
     empty_links
         Whether empty texts, and those of white space, link rows as other texts do.
     engine, threads
@@ -126,9 +126,9 @@ class LinkOptions(NamedTuple):
 
     keys: tuple[tuple[Any, ...], ...]
     max_group: int | None
-    best: Any  # the column by which the kept row is chosen; None: the first row, or all rows
+    best: Any  # the column by which the kept row is chosen; None: none
     greatest: bool
-    one: bool  # whether one row of a group is kept
+    one: str  # the row of a group that is kept without such a column: "first" or "last"; empty: all rows
     blanks: bool  # whether blank texts link rows
 
     @classmethod
@@ -142,14 +142,14 @@ class LinkOptions(NamedTuple):
             max_group = whole_number("max_group", max_group)
             if max_group < 1:
                 raise ValueError(f"max_group is {max_group}; it must be 1 or more rows")
-        if keep is None or (isinstance(keep, str) and keep == "first"):
-            return cls(keys, max_group, None, False, keep is not None, yes_or_no("empty_links", empty_links))
-        wanted = "it must be None, 'first', (column, 'max') or (column, 'min')"
+        if keep is None or (isinstance(keep, str) and keep in ("first", "last")):
+            return cls(keys, max_group, None, False, keep or "", yes_or_no("empty_links", empty_links))
+        wanted = "it must be None, 'first', 'last', (column, 'max') or (column, 'min')"
         if not isinstance(keep, (tuple, list)) or len(keep) != 2:
             raise ValueError(f"keep is a {type(keep).__name__}; {wanted}")
         check_choice(keep[1], ("max", "min"), f"keep is a pair without 'max' or 'min'; {wanted}")
         check_column_name("keep", keep[0])
-        return cls(keys, max_group, keep[0], keep[1] == "max", True, yes_or_no("empty_links", empty_links))
+        return cls(keys, max_group, keep[0], keep[1] == "max", "first", yes_or_no("empty_links", empty_links))
 
     @property
     def columns(self) -> list[Any]:
@@ -230,13 +230,16 @@ class Links:
         """Return the row of each group to keep, ascending ``int64``; `read` returns the ordered keys of a column."""
         xp = self.engine.xp
         first = xp.flatnonzero(group == xp.arange(len(group), dtype=np.uint32))
-        if self.options.best is None or not len(group):
+        if (self.options.best is None and self.options.one == "first") or not len(group):
             return first  # type: ignore[no-any-return]
-        key, missing = (None if each is None else self.engine.from_host(each) for each in read(self.options.best))
-        assert key is not None
-        order = sort_order(self.engine, key)
-        if missing is not None:
-            order = xp.concatenate([order[~missing[order]], xp.flatnonzero(missing)])
+        if self.options.best is None:
+            order = xp.arange(len(group))[::-1]
+        else:
+            key, missing = (None if each is None else self.engine.from_host(each) for each in read(self.options.best))
+            assert key is not None
+            order = sort_order(self.engine, key)
+            if missing is not None:
+                order = xp.concatenate([order[~missing[order]], xp.flatnonzero(missing)])
         order = order[sort_order(self.engine, group[order])]  # stable: by group, then as before
         begins = xp.ones(len(order), bool)
         begins[1:] = group[order[1:]] != group[order[:-1]]

@@ -228,7 +228,7 @@ def _component_words(vertices: int, components: int, largest: int) -> Summary:
         default="first",
         show_default=True,
         metavar="ROWS",
-        help="Rows of a group to keep: first, all, max:COLUMN or min:COLUMN.",
+        help="Rows of a group to keep: first, last, all, max:COLUMN or min:COLUMN.",
     ),
     click.option("--empty-links", is_flag=True, help="Texts that are empty, or all white space, link rows as well."),
     shared.threads_option,
@@ -299,9 +299,9 @@ def _kept(text: str) -> Any:
     which, _, column = text.partition(":")
     if which in ("max", "min") and column:
         return column, which
-    if text not in ("first", "all"):
-        raise click.UsageError(f"--keep {text}: write first, all, max:COLUMN or min:COLUMN.")
-    return text if text == "first" else None
+    if text not in ("first", "last", "all"):
+        raise click.UsageError(f"--keep {text}: write first, last, all, max:COLUMN or min:COLUMN.")
+    return None if text == "all" else text
 
 
 def _group_summary(schema: pa.Schema, rows: int) -> Summary:

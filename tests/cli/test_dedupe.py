@@ -30,6 +30,8 @@ def test_rows_and_groups(dfmst, people, rows, limit, monkeypatch):
     assert rows("out.parquet") == {"email": ["ann@x", "bob@y"], "phone": [None, 6], "length": [1, 2], "group": [0, 3]}
     dfmst("dedupe", *options, "--keep", "max:length")
     assert rows("out.parquet")["length"] == [5, 2]
+    dfmst("dedupe", *options, "--keep", "last")
+    assert rows("out.parquet")["length"] == [2, 4]
     result = dfmst("dedupe", *options, "--keep", "all", "--max-group", 2, "--json")
     summary = json.loads(result.stdout)
     assert (summary["rows"], summary["groups"], summary["ignored_values"]) == (5, 4, {"email": 1, "phone": 0})
@@ -55,8 +57,8 @@ def test_blank_texts(dfmst, parquet, rows, limit):
 
 def test_faults(dfmst, people):
     assert (
-        "write first, all, max:COLUMN or min:COLUMN"
-        in dfmst("dedupe", people, "-k", "email", "--keep", "last", code=2).stderr
+        "write first, last, all, max:COLUMN or min:COLUMN"
+        in dfmst("dedupe", people, "-k", "email", "--keep", "newest", code=2).stderr
     )
     fault = dfmst("dedupe", people, "-k", "emial", "-o", "out.parquet", code=2).stderr
     assert "did you mean 'email'? Else name the columns with -k" in fault

@@ -118,7 +118,7 @@ def test_components(table):
 
 
 @examples(60)
-@given(st.integers(0, 2**32), st.sampled_from([None, 2]), st.sampled_from([None, "first", ("number", "max")]))
+@given(st.integers(0, 2**32), st.sampled_from([None, 2]), st.sampled_from([None, "first", "last", ("number", "max")]))
 @pytest.mark.filterwarnings("ignore:values that more than")
 def test_linked_rows(seed, limit, keep):
     rng = np.random.default_rng(seed)
