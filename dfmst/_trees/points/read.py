@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import check_column_name
+from dfmst._common.arguments import check_column_name, plural
 from dfmst._common.deferred import pc
 from dfmst._common.types import ROW_LIMIT, Array, Column, ColumnName, Columns, DType, Frame
 from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
@@ -168,14 +168,19 @@ def is_symmetric(values: Array, diagonal: float) -> bool:
 def _of_geometry(column: pa.ChunkedArray, name: ColumnName) -> tuple[Array, tuple[str, ...]]:
     """Coordinates of points, ``float64`` of shape ``(axes, points)``, and the names of the axes."""
     geometry = read_geometry(column, name)
-    wrong = ~np.isfinite(geometry.first).all(axis=0) | (geometry.kind != POINT)
+    height, is_point = geometry.height, geometry.kind == POINT
+    wrong = np.isnan(geometry.first).all(axis=0) | ~is_point
     if wrong.any():
         row = int(wrong.argmax())
         message = f"column {name!r} has {int(wrong.sum()):,} geometries other than points, the first in row {row}"
-        form = "an empty point" if geometry.kind[row] == POINT else FORMS.get(int(geometry.kind[row]), "another form")
+        form = "an empty point" if is_point[row] else FORMS.get(int(geometry.kind[row]), "another form")
         hint = "fill or remove those rows, or take centroids: frame.centroid"
         raise InvalidEdgesError(f"{message}: {form}", hint, row=row)
-    height = geometry.height
+    infinite = ~np.isfinite(geometry.first).all(axis=0) | (False if height is None else np.isinf(height))
+    if infinite.any():
+        row, count = int(infinite.argmax()), plural(int(infinite.sum()), "point")
+        message = f"column {name!r} has {count} with a coordinate that is NaN or infinite, the first in row {row}"
+        raise InvalidEdgesError(message, "fill or remove those rows", row=row)
     if height is None:
         return np.ascontiguousarray(geometry.first), ("x", "y")
     flat = ~np.isfinite(height)

@@ -151,6 +151,11 @@ def test_heights():
     mixed = geopandas.GeoSeries([shapely.Point(0, 0, 0), shapely.Point(0, 0), shapely.Point(0, 9)])
     with pytest.raises(dfmst.InvalidEdgesError, match=r"2 points without a height \(Z\), the first in row 1"):
         dfmst.points_forest(mixed)
+    for kind in ("wkb", "geoarrow"):
+        high = pa.array([wkb(1001, [(0, 0, np.inf)]), wkb(1001, [(0, 0, 1)])])
+        high = high if kind == "wkb" else pa.array([{"x": 0.0, "y": 0.0, "z": -np.inf}, {"x": 1.0, "y": 0.0, "z": 1.0}])
+        with pytest.raises(dfmst.InvalidEdgesError, match="1 point with a coordinate that is NaN or infinite"):
+            dfmst.points_forest(pa.table({"place": high}), "place")
     four = pa.table({"place": pa.FixedSizeListArray.from_arrays(pa.array(np.arange(8.0)), 4)})
     with pytest.raises(dfmst.InvalidEdgesError, match="column 'place' holds lists of four numbers"):
         dfmst.points_forest(four, "place")
@@ -173,6 +178,8 @@ def test_objects_of_shapely():
         (float("nan"), "other than points, the first in row 2: a missing one"),
         (shapely.Point(), "the first in row 2: an empty point"),
         (shapely.LineString(PLACES), "the first in row 2: a line\nHint: fill or remove those rows, or take centroids"),
+        (shapely.Point(0, np.inf), "has 1 point with a coordinate that is NaN or infinite, the first in row 2"),
+        (shapely.Point(np.nan, 0), "has 1 point with a coordinate that is NaN or infinite, the first in row 2"),
         (area, "the first in row 2: a polygon"),
         ("Ulm", "1 values that are not geometries, the first in row 2"),
     ):
