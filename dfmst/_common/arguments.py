@@ -136,6 +136,12 @@ def is_sparse(matrix: object) -> bool:
     return hasattr(matrix, "tocoo") and hasattr(matrix, "shape")
 
 
+def refuse_sparse(argument: str, values: object, hint: str) -> None:
+    """Raise an error for a sparse matrix, which NumPy would read as one object."""
+    if is_sparse(values):
+        raise UnsupportedFrameError(f"{argument} is a {type(values).__name__}, a sparse matrix", hint)
+
+
 def stored_entries(matrix: Any) -> Entries:
     """Return the stored entries of a sparse matrix, with zeros and repeated entries.
 

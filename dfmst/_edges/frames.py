@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
+from dfmst._common.arguments import is_sparse
 from dfmst._common.deferred import nw
 from dfmst._common.options import WORLDS, driver_of
 from dfmst._common.types import Frame
@@ -109,6 +110,8 @@ def as_table(edges: object, argument: str, general: str = _TABLES) -> str:
         name = repr(names if paths is edges else names[0])
         more = f"dfmst.stream.minimum_spanning_forest({name})"
         return f"read it first: dfmst.read_edges({name}); if memory cannot hold it: {more}"
+    if argument == "table" and (hasattr(edges, "shape") or isinstance(edges, (list, tuple))):  # of records or series
+        return f"make a table with named columns: pandas.DataFrame(table{'.toarray()' if is_sparse(edges) else ''})"
     if isinstance(edges, dict) or (isinstance(edges, list) and edges and isinstance(edges[0], dict)):
         return f"make a table of it: pandas.DataFrame({argument})"
     if isinstance(edges, (list, tuple)):

@@ -51,6 +51,8 @@ class Moments:
 
     def span(self, argument: str, value: object) -> Any:
         """Return a span of time, or a number, in ticks; it must be positive."""
+        if pa.types.is_null(self.kind):  # no row has a time: there are no windows
+            return 1
         if self.per_second is None:
             return self._positive(argument, value, self._number(argument, value))
         length = _seconds(argument, value) * self.per_second
@@ -89,6 +91,8 @@ class Moments:
         return length
 
     def tick(self, argument: str, value: object) -> Any:
+        if pa.types.is_null(self.kind):
+            return 0
         if self.per_second is None:
             return self._number(argument, value)
         plain = value.to_numpy() if hasattr(value, "to_numpy") and getattr(value, "tzinfo", None) is None else value
@@ -191,7 +195,9 @@ def host_ticks(name: ColumnName, column: Column) -> tuple[Array, Array | None, p
         if column.type != pa.int64():
             raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
     elif not pa.types.is_null(kind):
-        raise no_times(name, kind)
+        if len(column):
+            raise no_times(name, kind)
+        column, kind = pa.nulls(0), pa.null()  # an empty column may have any type
     values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
     plain: Array = (
         values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)

@@ -179,15 +179,17 @@ def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertic
 
 def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> Array:
     """Return the position of each listed id among known ids of vertices, ``int64``; -1 if it is not among them."""
-    xp, ids = engine.xp, in_one_type(engine, listed, known)
-    rows = slice(None)
+    xp = engine.xp
+    found: Array = xp.full(len(listed[1]), -1, np.int64)
+    if not len(found) or not len(known[1]):  # an empty column may have any type
+        return found
+    rows, ids = slice(None), in_one_type(engine, listed, known)
     if ids.null_source is not None:
         rows = xp.flatnonzero(~ids.null_source)
         ids = ids._replace(source=ids.source.take(arrow_numbers(rows) if isinstance(ids.source, pa.Array) else rows))
     numbered = _number(engine, ids)
     position = xp.full(numbered.total, -1, np.int64)
     position[numbered.target] = xp.arange(len(ids.target))
-    found: Array = xp.full(len(listed[1]), -1, np.int64)
     found[rows] = position[numbered.source]
     return found
 

@@ -124,7 +124,8 @@ def partition(
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
         message = f"{plural(count, 'part')} cannot be made of {plural(ordered.vertices, 'vertex', 'vertices')}"
         message += f" in {plural(ordered.trees, 'component')}"
-        raise InvalidEdgesError(message, f"make {ordered.trees:,} to {ordered.vertices:,}")
+        raise InvalidEdgesError(message, f"make {max(ordered.trees, 1):,} to {max(ordered.vertices, 1):,}")
+    count = min(count, ordered.vertices)
     amount, values = np.ones(ordered.vertices, np.int64), np.zeros((0, ordered.vertices))
     if known is not None or attributes is not None:
         row = np.argsort(ordered.listed.engine.to_host(find_places(ordered.listed, "vertices", ids)))
@@ -187,6 +188,8 @@ def _amounts(balance: object, vertices: Vertices | None) -> tuple[Array | None, 
 
 def _numbers(view: FrameView, name: ColumnName) -> Array:
     """Read a column of amounts: ``int64``, or ``float64``."""
+    if not len(view):  # an empty column may have any type
+        return np.zeros(0, np.int64)
     column = plain_weights(name, view.column(name))
     if isinstance(column, np.ndarray):
         return weight_floats(column)

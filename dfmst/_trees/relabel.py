@@ -315,6 +315,8 @@ def _stacked(parts: list[nw.Series[Any]]) -> nw.Series[Any]:
     if len({native_type(part) for part in parts}) > 1:
         kinds = [series_type(parts[0], part) for part in parts[1:]]
         if None in kinds:
+            if not len(parts[0]):  # an empty column may have any type
+                return _stacked(parts[1:])
             message = f"labels of new are {native_type(parts[0])}, and labels of old are {native_type(parts[1])}"
             raise InvalidEdgesError(message, "cast both to one type")
         wide = reduce(lambda one, other: nw.UInt64 if nw.UInt64 in (one, other) else other, kinds)

@@ -59,7 +59,7 @@ def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int 
             raise InvalidEdgesError(message, "list every vertex in ids=")
         return np.asarray(places, np.int64)
     column = plain_ids(column)
-    if not pa.types.is_integer(column.type) or column.null_count:
+    if len(column) and (column.null_count or not pa.types.is_integer(column.type)):
         message = f"column {name!r} holds {column.type} with {column.null_count:,} nulls; places are whole numbers"
         raise InvalidEdgesError(message, "pass ids=, the vertices in the matrix's order")
     found = np.asarray(column)

@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.arguments import refuse_sparse
 from dfmst._common.types import Array, Column
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.frames import open_host_frame
@@ -76,6 +77,7 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
 
 def _values(matrix: object) -> tuple[Array, FrameView | None]:
     """The entries, and the frame that they come from."""
+    refuse_sparse("the matrix", matrix, "call dfmst.from_sparse(matrix)")
     if not hasattr(matrix, "__array__") and hasattr(matrix, "__dlpack__"):
         try:
             matrix = np.from_dlpack(matrix)

@@ -201,7 +201,10 @@ def _numbers(view: FrameView, name: ColumnName) -> Array:
         return column
     arrow = plain_ids(arrow_column(name, column))
     kind = arrow.type
-    if arrow.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+    known = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if not known and not len(arrow):  # an empty column may have any type
+        return np.zeros(0)
+    if arrow.null_count or not known:
         message = f"column {name!r} holds {arrow.type} with {arrow.null_count:,} nulls; entries are numbers of 64 bits"
         raise InvalidEdgesError(message, "cast the weights to integers or floats, and fill or remove nulls")
     return arrow.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

@@ -147,6 +147,33 @@ def test_everything_dropped_is_an_empty_forest() -> None:
     assert len(forest) == 0
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "text"])
+def test_empty_columns_may_have_any_type(kind: str) -> None:
+    def empty(names: str) -> Any:
+        columns = names.split()
+        if kind == "polars":
+            return pl.DataFrame(schema=dict.fromkeys(columns, pl.Object))
+        if kind == "pyarrow":
+            return pa.table({name: pa.nulls(0) for name in columns})
+        return pd.DataFrame(columns=columns, dtype=object if kind == "pandas" else "string")
+
+    calls = empty("source target weight time")
+    for span in (3, "3D", pd.Timedelta("3D")):
+        assert not list(dfmst.windows(calls, time="time", width=span, step=span))
+    points, labels = empty("x y"), empty("vertex cluster")
+    known = pd.DataFrame({"vertex": [1, 2], "cluster": [1, 1]})
+    known = {"polars": pl.DataFrame, "pyarrow": pa.Table.from_pandas}.get(kind, pd.DataFrame)(known)
+    for new, old in ((labels, labels), (labels, known), (known, labels)) if kind != "text" else ():
+        assert len(dfmst.relabel(new, old)[0]) == len(new)
+    for function in (dfmst.points_forest, dfmst.knn_edges, dfmst.hdbscan):
+        assert len(function(points, columns=["x", "y"])) == 0
+    assert len(dfmst.points_forest(points, edges=empty("source target"))) == 0
+    assert dfmst.to_sparse(calls).nnz == 0
+    assert (
+        len(dfmst.partition(calls, 1)) == len(dfmst.partition(calls, 1, balance="x", vertices=empty("vertex x"))) == 0
+    )
+
+
 def test_float_ids() -> None:
     message = (
         "column 'source' holds float64 values; vertex ids must be integers, strings or categoricals\n"

@@ -242,6 +242,9 @@ def test_mantegna_of_any_type(kind):
 
 def test_wrong_dense_matrices():
     calls: dict[str, Any] = {
+        "the matrix is a csr_array, a sparse matrix\nHint: call dfmst.from_sparse": lambda: dfmst.from_matrix(
+            sparse.eye_array(2, format="csr")
+        ),
         r"shape \(2, 3\)": lambda: dfmst.from_matrix(np.zeros((2, 3))),
         r"1 pairs of entries that differ, the first \(0, 1\)": lambda: dfmst.from_matrix([[0, 1], [2, 0]]),
         "1 entries are not within -1 and 1": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance="mantegna"),

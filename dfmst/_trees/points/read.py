@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import check_column_name, plural
+from dfmst._common.arguments import check_column_name, plural, refuse_sparse
 from dfmst._common.deferred import pc
 from dfmst._common.types import ROW_LIMIT, Array, Column, ColumnName, Columns, DType, Frame
 from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
@@ -80,6 +80,8 @@ class Points(NamedTuple):
 
 
 def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
+    hint = "pass coordinates as points.toarray(), and distances as an edge table: dfmst.from_sparse(points)"
+    refuse_sparse("points", points, hint)
     rows, points = None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
@@ -197,6 +199,9 @@ def read_series(table: Frame, columns: Columns | None) -> Points:
     view = open_frame(table, "table")
     names = _column_names(view, columns, [])
     _check_number(len(names), "columns")
+    if names and len(view) < 2:
+        message = f"the table has {plural(len(view), 'row')}, and a correlation needs two or more"
+        raise InvalidEdgesError(message, "pass rows of observations to dfmst.correlation_forest")
     values = _coordinates(view, names).T
     if view.on_device:
         frame = sys.modules["cudf"].DataFrame.from_arrow(pa.table({"column": names}))
@@ -232,7 +237,7 @@ def check_no_correlations(values: Array) -> None:
 def _coordinates(view: View, names: list[ColumnName]) -> Array:
     """Columns as ``float64``, shape ``(columns, rows)``, in the frame's memory."""
     coordinates: Array = view.xp.empty((len(names), len(view)))
-    for axis, name in enumerate(names):
+    for axis, name in enumerate(names if len(view) else ()):  # an empty column may have any type
         coordinates[axis] = (device_numbers if view.on_device else _numbers)(name, view.column(name))
         _check_finite(view.xp, coordinates[axis], name)
     return coordinates
@@ -294,7 +299,7 @@ def _table(points: Frame, columns: Columns | None, ids: Column) -> tuple[pa.Tabl
         message = f"the array of points has {array.ndim} dimensions; it must have two"
         raise InvalidEdgesError(message, "pass one row a point, one column an axis")
     names = [f"x{axis}" for axis in range(array.shape[1])]
-    if array.dtype.kind not in "iuf":
+    if array.size and array.dtype.kind not in "iuf":
         message = f"the array of points holds {array.dtype} values; coordinates must be numbers"
         raise InvalidEdgesError(message, "cast it to float64")
     rows = np.ascontiguousarray(array.T)

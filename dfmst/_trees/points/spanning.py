@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.arguments import refuse_sparse
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_column
@@ -184,6 +185,7 @@ def first_of_equals(points: Array) -> Array | None:
 
 def given_pairs(edges: Frame, points: Points) -> tuple[Array, Array]:
     """Read pairs of points as rows, each once and in ascending order; ``int64``."""
+    refuse_sparse("edges", edges, "make a table: dfmst.from_sparse(edges)")
     one, other = _from_array(np.asarray(edges), points) if is_array(edges) else _from_frame(edges, points)
     rows = np.concatenate([one, other])
     wrong = (rows < 0) | (rows >= points.number)
@@ -220,7 +222,7 @@ def _from_frame(edges: Frame, points: Points) -> tuple[Array, Array]:
             row = int(np.asarray(column.is_null()).argmax())
             message = f"column {name!r} of edges has {column.null_count:,} ids of no point, the first in row {row}"
             raise InvalidEdgesError(message, "pass pairs of the points alone")
-        if not pa.types.is_integer(column.type):
+        if len(column) and not pa.types.is_integer(column.type):
             message = f"column {name!r} of edges holds {column.type} values, and the points are named by their rows"
             raise InvalidEdgesError(message, "name the column of the points' ids with ids=")
     one, other = (np.asarray(column).astype(np.int64) for column in columns)

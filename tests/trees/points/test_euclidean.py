@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import dfmst
@@ -234,6 +235,12 @@ def test_few_points():
         ),
         (np.array([[0.0, 1], [1e151, 2]]), {}, "column 'x0' holds coordinates beyond 1e150"),
         (np.zeros(3), {}, "the array of points has 1 dimensions; it must have two"),
+        (
+            sparse.eye_array(3, format="csr"),
+            {},
+            "points is a csr_array, a sparse matrix\nHint: pass coordinates as points",
+        ),
+        (sparse.coo_matrix((3, 2)), {}, "points is a coo_matrix, a sparse matrix"),
         (np.zeros((3, 2)), {"columns": ["x"]}, "columns= and ids= name columns of a frame"),
         (np.array([["a", "b"]]), {}, "the array of points holds <U1 values; coordinates must be numbers"),
         (np.zeros((3, 2), np.longdouble), {}, "column 'x0' holds float128 values, which Arrow has no type for"),
@@ -347,6 +354,7 @@ def test_given_neighbors(axes):
             "column 'target' of edges has 1 ids of no point",
         ),
         (pa.table({"source": [1]}), {}, "column 'target' not found"),
+        (sparse.eye_array(3), {}, "a sparse matrix\nHint: make a table: dfmst.from_sparse(edges)"),
     ],
 )
 def test_bad_edges(edges, options, message):

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
@@ -265,6 +266,14 @@ def test_columns_by_correlation():
         dfmst.InvalidEdgesError, match=r"column 'flat' holds equal values, which correlate with nothing"
     ):
         dfmst.correlation_forest(pd.DataFrame({"a": [1.0, 2, 4], "flat": [0.1, 0.1, 0.1]}))
+    for make in (pd.DataFrame, pl.DataFrame, pa.table):
+        for rows, words in ((0, "0 rows"), (1, "1 row")):
+            words = f"the table has {words}, and a correlation needs two or more\n.*dfmst.correlation_forest"
+            with pytest.raises(dfmst.InvalidEdgesError, match=words):
+                dfmst.correlation_forest(make({name: np.arange(rows) for name in names}))
+    for table, dense in ((returns, "table"), (returns.tolist(), "table"), (csr_array(returns), r"table.toarray\(\)")):
+        with pytest.raises(dfmst.UnsupportedFrameError, match=rf"Hint: .*: pandas.DataFrame\({dense}\)$"):
+            dfmst.correlation_forest(table)
 
 
 @pytest.mark.parametrize(
