@@ -122,6 +122,13 @@ class DfmstError(Exception):
 class ColumnNotFoundError(DfmstError, KeyError):
     """A named column is absent, or several columns have the name."""
 
+    missing: tuple[Any, ...] = ()  # the names
+
+    def of(self, *names: object) -> Self:
+        """Return the error with the names of the absent columns."""
+        self.missing = names
+        return self
+
 
 class InvalidEdgesError(DfmstError, ValueError):
     """The edge table has values that a forest cannot have: null ids, NaN weights, and so on."""
@@ -226,7 +233,7 @@ def missing_column(
     names = list(columns)
     frame = f"column {name!r} not found; the frame's columns"
     start = frame if place is None else f"{place} has no column {name!r}; its columns"
-    return ColumnNotFoundError(f"{start}: {_listed(names)}", did_you_mean(name, names, hint), option=option)
+    return ColumnNotFoundError(f"{start}: {_listed(names)}", did_you_mean(name, names, hint), option=option).of(name)
 
 
 #: Argument -> names of columns, in small letters, that are known for it.
@@ -285,7 +292,7 @@ def missing_columns(
     *first, last = map(repr, missing)
     wanted = f"columns {', '.join(first)} and {last}" if first else f"column {last}"
     frame = f"{wanted} not found; the frame's columns" if place is None else f"{place} has no {wanted}; its columns"
-    return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words))
+    return ColumnNotFoundError(f"{frame}: {_listed(names)}", hint, option=(hint, words)).of(*missing)
 
 
 _CUT = ("threshold", "t", "cutoff", "cut", "eps", "height", "max_d", "max_dist", "max_distance", "distance_threshold")
@@ -337,7 +344,7 @@ def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) 
     call, words = error.option or (error.hint, error.hint)
     points = "{}. For points, name the coordinates: {}".format
     hint = points(call, "columns=['x', 'y']")
-    return ColumnNotFoundError(error.message, hint, option=(hint, points(words, "-c x -c y")))
+    return ColumnNotFoundError(error.message, hint, option=(hint, points(words, "-c x -c y"))).of(*error.missing)
 
 
 def _nearest(name: object, known: Iterable[object]) -> Any:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 import dfmst
 from dfmst._common.arguments import refuse_masked
+from dfmst.interop.matrix import refuse_similarities
 
 __all__ = ["SingleLinkage"]
 
@@ -119,7 +120,11 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             points = X if names is None else pa.table(list(X.T), names=list(names))
             tree = dfmst.points_forest(points, metric=self.metric)
             return tree.rename_columns(["source", "target", "weight"])
-        edges = dfmst.from_matrix(X) if isinstance(X, np.ndarray) else dfmst.from_sparse(X)
+        dense = isinstance(X, np.ndarray)
+        hints = ("1 - X", "X.max() - X") if dense else ("X.data = 1 - X.data", "X.data = 1 / X.data")
+        entries, hints = X if dense else X.data, tuple(f"pass distances, for example {hint}" for hint in hints)
+        refuse_similarities("X", X.diagonal(), entries, hints)
+        edges = dfmst.from_matrix(X) if dense else dfmst.from_sparse(X)
         forest: pa.Table = dfmst.minimum_spanning_forest(edges, engine=self.engine)
         return forest
 

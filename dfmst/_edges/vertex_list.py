@@ -22,7 +22,7 @@ from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like, is_a
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import used_vertices
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, missing_column
 
 
 class Groups(NamedTuple):
@@ -214,8 +214,7 @@ def _column_in(engine: Engine, argument: str, ids: Column) -> Any:
     if engine.on_host:
         return id_column(ids, argument)
     if hasattr(ids, "columns"):
-        view = open_frame(ids, argument)
-        ids = view.column("vertex")
+        ids = _vertex_column(open_frame(ids, argument), argument)
     if is_device_column(ids):
         return ids
     column = arrow_column(argument, id_column(ids, argument))
@@ -228,7 +227,7 @@ def id_column(vertices: object, argument: str = "vertices") -> Any:
     if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
         return vertices
     if hasattr(vertices, "columns"):
-        return open_host_frame(vertices, argument).column("vertex")
+        return _vertex_column(open_host_frame(vertices, argument), argument)
     series = nw.from_native(vertices, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return host_column(argument, series)
@@ -238,6 +237,14 @@ def id_column(vertices: object, argument: str = "vertices") -> Any:
     if column.ndim != 1:
         raise InvalidEdgesError(f"{argument} has {column.ndim} dimensions; it must have one", "pass one id a vertex")
     return column if len(column) else pa.nulls(0)
+
+
+def _vertex_column(view: View, argument: str) -> Any:
+    names = view.names
+    if "vertex" not in names:
+        hint = f"rename the column of ids to 'vertex', or pass it alone: {argument}[{names[0] if names else 'id'!r}]"
+        raise missing_column("vertex", names, hint, argument)
+    return view.column("vertex")
 
 
 def ascending_ids(ids: pa.Array) -> pa.Array:

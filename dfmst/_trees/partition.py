@@ -21,7 +21,7 @@ from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.ordered import order_forest
 from dfmst._trees.request import Reading, Request, with_options
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import InvalidEdgesError, missing_column
 
 _OBJECTIVES = ("balance", "homogeneous")
 _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
@@ -188,6 +188,8 @@ def _amounts(balance: object, vertices: Vertices | None) -> tuple[Array | None, 
 
 def _numbers(view: FrameView, name: ColumnName) -> Array:
     """Read a column of amounts: ``int64``, or ``float64``."""
+    if name not in view.names:
+        raise missing_column(name, view.names, "name columns of vertices with balance= and columns=", "vertices")
     if not len(view):  # an empty column may have any type
         return np.zeros(0, np.int64)
     column = plain_weights(name, view.column(name))

@@ -13,12 +13,13 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 from dfmst._common.arguments import check_choice, whole_number, yes_or_no
-from dfmst._common.options import unknown_option, version_for
+from dfmst._common.options import driver_of, unknown_option, version_for
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
+from dfmst.errors import ColumnNotFoundError
 from dfmst.formats.addresses import scheme_of
 from dfmst.formats.stores import Access, Located, local_folder
 
@@ -268,12 +269,33 @@ def with_options(
                 raise unknown_option(world, function.__name__, name, shown.parameters)
             for name in flags.intersection(named) if named else ():
                 named[name] = yes_or_no(name, named[name])
-            return function(*values, **{**defaults, **named} if defaults else named)
+            try:
+                return function(*values, **{**defaults, **named} if defaults else named)
+            except ColumnNotFoundError as error:
+                raise _with_fix(error, {**dict(zip(shown.parameters, values, strict=False)), **named}) from None
 
         call.__signature__ = shown  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def _with_fix(error: ColumnNotFoundError, arguments: Mapping[str, Any]) -> ColumnNotFoundError:
+    """Return the error for absent columns with the call that is meant, for levels of an index and for a matrix."""
+    for argument, frame in arguments.items():
+        index = getattr(frame[0] if isinstance(frame, list) and frame else frame, "index", None)
+        names = getattr(index, "names", [getattr(index, "name", None)])  # Dask's index has one name
+        levels = [repr(name) for name in names if name in error.missing]
+        if levels:
+            message = f"{error.message}; {' and '.join(levels)} {'is a level' if len(levels) == 1 else 'are levels'}"
+            return ColumnNotFoundError(f"{message} of the index", f"make columns of them: {argument}.reset_index()")
+    edges = arguments.get("edges", arguments.get("forest"))
+    if len(error.missing) > 1 and driver_of(edges) is None:
+        from dfmst._trees.points.read import matrix_hint  # only messages need it
+
+        hint = matrix_hint(edges, "edges" if "edges" in arguments else "forest")
+        return error if hint is None else ColumnNotFoundError(error.message, hint)
+    return error
 
 
 def typed_as(function: _Function) -> Callable[[Callable[..., Any]], _Function]:

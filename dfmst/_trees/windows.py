@@ -37,7 +37,7 @@ from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import CapacityError
+from dfmst.errors import CapacityError, missing_column
 
 _MOST = 1 << 27  # windows
 _FOREST_ROW = 16  # rows of a window that take as long as a row of its forest in a fold
@@ -116,6 +116,8 @@ def windows(
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
     view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    if time not in view.names:
+        raise missing_column(time, view.names, "name the column of times with time=")
     with runner.guard():
         times = moments(view, time)
     lengths = times.span("width", width), times.span("step", step)

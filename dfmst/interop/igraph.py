@@ -11,6 +11,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.frames import open_host_frame
+from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import in_one_type, labels_of, named, places_of
 
@@ -62,6 +63,7 @@ def from_igraph(graph: Any) -> pa.Table:
     return pa.table(columns)
 
 
+@with_options("memory", None)
 def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, ids: Column = None) -> Any:
     """Return an edge table, such as a forest, as an undirected igraph graph.
 

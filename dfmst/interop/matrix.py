@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -31,8 +32,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
         A frame whose columns are the vertices (for example a correlation matrix), or an array of shape ``(n, n)``,
         of any library with ``__array__`` or ``__dlpack__``.
     distance
-        What becomes of the entries: nothing (``None``); ``"mantegna"``, the distance sqrt(2 (1 - r)) of a correlation
-        r; or a function of an array that returns one of the same length.
+        What becomes of the entries: nothing (``None``, for distances); ``"mantegna"``, the distance sqrt(2 (1 - r)) of
+        a correlation r; or a function of an array that returns one of the same length.
     ids
         The vertices; ``None``: the names of a frame's columns, or 0, 1, 2 and so on.
 
@@ -45,7 +46,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     ------
     InvalidEdgesError
         The matrix is not square, not symmetric, or holds no numbers; a frame's index has its columns in another order;
-        `ids` do not fit it; a correlation is not within -1 and 1.
+        `ids` do not fit it; a correlation is not within -1 and 1; without `distance` its diagonal is positive, as of
+        similarities.
     UnsupportedFrameError
         `matrix` is neither a frame nor an array.
 
@@ -71,6 +73,10 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     _check_symmetric(values)
     row, column = np.triu_indices(len(values), 1)
     weights = to_arrow("weight", _distances(values[row, column], distance), nan_is_null=False)
+    if distance is None:
+        call = "for similarities call dfmst.from_matrix(matrix, distance={}); distances need zeros there".format
+        hints = call('"mantegna"'), call("lambda values: values.max() - values")
+        refuse_similarities("the matrix", values.diagonal(), values, hints)
     columns = {"source": named(row, labels), "target": named(column, labels), "weight": weights}
     return pa.table(columns) if view is None else view.build_arrow(columns)
 
@@ -139,6 +145,20 @@ def _check_symmetric(values: Array) -> None:
         row, column = (int(at) for at in np.argwhere(differ)[0])
         message = f"the matrix has {int(differ.sum()) // 2:,} pairs of entries that differ, the first ({row}, {column})"
         raise InvalidEdgesError(message, "make it symmetric first, for example (matrix + matrix.T) / 2")
+
+
+def refuse_similarities(name: str, diagonal: Array, entries: Array, hints: tuple[str, str]) -> None:
+    """Raise for a matrix with a positive diagonal: of similarities a minimum forest joins what is least alike.
+
+    `hints` are for correlations and for other similarities.
+    """
+    diagonal, entries = diagonal[np.isfinite(diagonal)], entries[np.isfinite(entries)]
+    if 0 < len(diagonal) < len(entries):
+        room, most = math.sqrt(rounding(entries.dtype)), float(np.abs(entries).max())
+        if diagonal.min() > (room * most if entries.dtype.kind == "f" else 0):
+            ones = float(np.abs(diagonal - 1.0).max()) <= room
+            message = f"{name} has {'ones' if ones else 'positive numbers'} on its diagonal, as similarities have"
+            raise InvalidEdgesError(f"{message}, and distances have zeros", hints[not ones or most > 1 + room])
 
 
 def _distances(entries: Array, distance: object) -> Array:

@@ -14,6 +14,7 @@ from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.read import rounding
+from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named, places_of
 
@@ -122,6 +123,7 @@ def _frame_on_device(columns: dict[str, Array]) -> Any:
     return cudf.DataFrame(columns, nan_as_null=False)
 
 
+@with_options("memory", None)
 def to_sparse(
     edges: Frame,
     shape: Any = None,

@@ -6,6 +6,7 @@ import io
 import re
 from typing import Any
 
+import dask.dataframe as dd
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -63,6 +64,60 @@ def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) 
     with pytest.raises(dfmst.ColumnNotFoundError) as caught:
         dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), **arguments)
     assert str(caught.value) == message
+
+
+def test_ids_in_the_index() -> None:
+    frame = pd.DataFrame(GOOD)
+    indexed = frame.set_index(["source", "target"])
+    message = "'source' and 'target' are levels of the index\nHint: make columns of them: edges.reset_index()"
+    for find in (dfmst.minimum_spanning_forest, dfmst.connected_components, dfmst.hdbscan, dfmst.report):
+        with pytest.raises(dfmst.ColumnNotFoundError, match=f"{re.escape(message)}$"):
+            find(indexed)
+    calls: dict[str, tuple[str, Any]] = {
+        "edges": ("source", lambda: dfmst.stream.minimum_spanning_forest([indexed])),
+        "edges.dask": ("source", lambda: dfmst.connected_components(dd.from_pandas(frame.set_index("source")))),
+        "edges.time": ("weight", lambda: dfmst.windows(frame.set_index("weight"), time="weight", width=1, step=1)),
+        "table": ("weight", lambda: dfmst.linked_rows(frame.set_index("weight"), "weight")),
+        "vertices": ("vertex", lambda: dfmst.connected_components(frame, vertices=frame.rename_axis("vertex"))),
+        "edges.sparse": ("source", lambda: dfmst.to_sparse(indexed)),
+    }
+    for call, (level, find) in calls.items():
+        with pytest.raises(dfmst.ColumnNotFoundError) as caught:
+            find()
+        hint = f"Hint: make columns of them: {call.partition('.')[0]}.reset_index()"
+        assert str(caught.value).endswith(f"; {level!r} is a level of the index\n{hint}")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_matrix_in_place_of_edges(make: Any) -> None:
+    names = ["a", "b", "c"]
+    distances = dict(zip(names, np.array([[0, 1, 2], [1, 0, 4], [2, 4, 0]]), strict=True))
+    correlations = dict(zip(names, np.corrcoef(np.random.default_rng(0).normal(size=(3, 9))), strict=True))
+    hint = "\nHint: {}make a table of the matrix's pairs: dfmst.from_matrix(edges{})".format
+    for matrix, expected in (
+        (distances, hint("", "")),
+        (correlations, hint("", ', distance="mantegna"')),
+        ({"town": names, **distances}, hint("leave out column 'town', and ", "")),
+    ):
+        with pytest.raises(dfmst.ColumnNotFoundError) as caught:
+            dfmst.minimum_spanning_forest(make(matrix))
+        assert str(caught.value).endswith(expected)
+
+
+def test_frames_without_a_column_of_vertices() -> None:
+    towns = pd.DataFrame({"town": [0, 1, 2, 9], "people": 1})
+    message = "vertices has no column 'vertex'; its columns: 'town', 'people'\n.* pass it alone: vertices\\['town'\\]"
+    for make in (pd.DataFrame, pl.DataFrame, lambda frame: pa.Table.from_pandas(frame)):
+        for driver in (dfmst, dfmst.stream):
+            edges = pd.DataFrame(GOOD) if driver is dfmst else [pd.DataFrame(GOOD)]
+            with pytest.raises(dfmst.ColumnNotFoundError, match=message):
+                driver.connected_components(edges, vertices=make(towns))
+    towns = towns.rename(columns={"town": "vertex"})
+    for options in ({"balance": "peple"}, {"objective": "homogeneous", "columns": "peple"}):
+        with pytest.raises(dfmst.ColumnNotFoundError, match=r"did you mean 'people'\? Else name columns of vertices"):
+            dfmst.partition(pd.DataFrame(GOOD), 1, vertices=towns, **options)
+    with pytest.raises(dfmst.ColumnNotFoundError, match="name the column of times with time="):
+        dfmst.windows(pd.DataFrame(GOOD), time="when", width=1, step=1)
 
 
 @pytest.mark.parametrize(

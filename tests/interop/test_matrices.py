@@ -200,6 +200,8 @@ def test_correlations(make):
     row, column = np.triu_indices(5, 1)
     np.testing.assert_allclose(listed["weight"], np.sqrt(2 * (1 - correlation[row, column])))
     names = np.arange(5) if make is None else np.array(IDS)
+    with pytest.raises(dfmst.InvalidEdgesError, match="ones on its diagonal"):
+        dfmst.from_matrix(matrix)
     assert listed["source"].to_pylist() == names[row].tolist()
     assert listed["target"].to_pylist() == names[column].tolist()
     halves = dfmst.from_matrix(matrix, distance=lambda entries: entries / 2)
@@ -242,6 +244,12 @@ def test_mantegna_of_any_type(kind):
 
 def test_wrong_dense_matrices():
     calls: dict[str, Any] = {
+        r'ones on its diagonal, .*\n.*from_matrix\(matrix, distance="mantegna"\)': lambda: dfmst.from_matrix(
+            np.corrcoef(np.random.default_rng(1).normal(size=(5, 30)))
+        ),
+        r"positive numbers on its diagonal, .*\n.*distance=lambda values": lambda: dfmst.from_matrix(
+            pl.DataFrame({"a": [4, 3], "b": [3, 9]})
+        ),
         "the matrix is a csr_array, a sparse matrix\nHint: call dfmst.from_sparse": lambda: dfmst.from_matrix(
             sparse.eye_array(2, format="csr")
         ),

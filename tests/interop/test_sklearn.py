@@ -58,6 +58,15 @@ def test_a_graph_of_two_components():
         assert SingleLinkage(3, metric="precomputed").fit_predict(other).tolist() == [0, 0, 1, 2, 2]
 
 
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_similarities_are_no_distances(sparsely):
+    correlations = np.corrcoef(np.random.default_rng(0).normal(size=(4, 30)))
+    for similarities, hint in ((np.abs(correlations), "1 - X"), (9 * correlations, "1 / X" if sparsely else "X.max")):
+        given = sparse.csr_array(similarities) if sparsely else similarities
+        with pytest.raises(ValueError, match=rf"on its diagonal, as similarities have.*\nHint: pass distances.*{hint}"):
+            SingleLinkage(2, metric="precomputed").fit(given)
+
+
 def test_wrong_parameters():
     calls: dict[str, Any] = {
         "Exactly one of": lambda: SingleLinkage(2, distance_threshold=1.0),

@@ -30,7 +30,7 @@ from dfmst._trees.points.geometry import (
     is_geographic,
     read_geometry,
 )
-from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _FARTHEST = 1e150  # the square of a difference is still a number
 _NO_PAIRS = "for other values pass the columns in another order"
@@ -151,16 +151,32 @@ def _check_no_matrix(coordinates: Array) -> None:
         raise InvalidEdgesError(f"{message}, as distances of all pairs are", hint)
 
 
+def matrix_hint(frame: Frame, argument: str) -> str | None:
+    """Return the call that is meant by a symmetric matrix in place of an edge table; ``None``: it is none."""
+    with suppress(DfmstError):
+        view = open_host_frame(frame)
+        names, rows = view.names, len(view)
+        if _MATRIX <= rows <= len(names) <= rows + 1:
+            values = _coordinates(view, names[-rows:])
+            if is_symmetric(values, values.diagonal()):
+                alike = is_symmetric(values, 1.0) and np.abs(values).max() <= _UNIT
+                distance = ', distance="mantegna"' if alike else ""
+                first = "" if rows == len(names) else f"leave out column {names[0]!r}, and "
+                return f"{first}make a table of the matrix's pairs: dfmst.from_matrix({argument}{distance})"
+    return None
+
+
 def rounding(kind: DType) -> float:
     """Return the part of the largest entry by which two ways of summing may differ."""
     return max(1e-9, 8 * float(np.finfo(kind if kind.kind == "f" else np.float64).eps))
 
 
 _ROUNDING = rounding(np.dtype(np.float32))  # the columns may have had this type
+_UNIT = 1 + _ROUNDING  # the largest correlation
 
 
-def is_symmetric(values: Array, diagonal: float) -> bool:
-    """Whether an array is a symmetric matrix with this number on its diagonal, but for rounding."""
+def is_symmetric(values: Array, diagonal: float | Array) -> bool:
+    """Whether an array is a symmetric matrix with this diagonal, or this number on it, but for rounding."""
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
         return False
     room = _ROUNDING * float(np.abs(values).max())
@@ -226,7 +242,7 @@ def check_no_correlations(values: Array) -> None:
     diagonal = float(values.size > 0 and (values[0, 0] > 0 or values.min() >= 0))  # many fill it with zeros
     if not is_symmetric(values, diagonal) or not 1 < len(values) < np.count_nonzero(values):
         return
-    if np.abs(values).max() <= 1 + _ROUNDING:
+    if np.abs(values).max() <= _UNIT:
         message = (
             f"the table is a symmetric {len(values):,} by {len(values):,} matrix with {'ones' if diagonal else 'zeros'}"
         )
