@@ -77,7 +77,8 @@ def minimum_spanning_forest(
         ``"auto"``: the GPU for a cuDF frame, else the CPU. ``"cuda"`` copies the ids and weights of a frame on the host
         to the GPU, and the forest's row positions back.
     invalid
-        ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
+        ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights. Whole floats, which
+        pandas makes of integer ids with gaps, are then ids.
     threads
         Threads to use on the CPU, at most as many as this process has processors; ``None`` takes every processor (one
         below 100,000 rows).

@@ -122,8 +122,8 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             return tree.rename_columns(["source", "target", "weight"])
         dense = isinstance(X, np.ndarray)
         hints = ("1 - X", "X.max() - X") if dense else ("X.data = 1 - X.data", "X.data = 1 / X.data")
-        entries, hints = X if dense else X.data, tuple(f"pass distances, for example {hint}" for hint in hints)
-        refuse_similarities("X", X.diagonal(), entries, hints)
+        one, other = (f"pass distances, for example {hint}" for hint in hints)
+        refuse_similarities("X", X.diagonal(), X if dense else X.data, (one, other))
         edges = dfmst.from_matrix(X) if dense else dfmst.from_sparse(X)
         forest: pa.Table = dfmst.minimum_spanning_forest(edges, engine=self.engine)
         return forest

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Column, ColumnName, EndNames
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Invalid
 from dfmst._edges.device_columns import device_column
 from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, names_missing_columns
@@ -55,7 +55,11 @@ def _composed_ids(engine: Engine, view: View, columns: EdgeColumns) -> dict[Any,
     ids: list[Any] = [pa.array([], pa.int64())] * 2  # an empty column may have any type
     if len(view):
         parts = columns.end_parts
-        ids = _numbered_ids(engine, view, parts) if view.on_device else joint_ids(parts, (), view.column)
+        ids = (
+            _numbered_ids(engine, view, parts, columns.invalid)
+            if view.on_device
+            else joint_ids(parts, (), view.column, columns.invalid)
+        )
     return dict(zip(columns.names[:2], ids, strict=True))
 
 
@@ -84,13 +88,13 @@ def _further_rank(engine: Engine, rank: Array, key: Array) -> Array:
     return further
 
 
-def _numbered_ids(engine: Engine, view: View, parts: list[EndNames]) -> list[Any]:
+def _numbered_ids(engine: Engine, view: View, parts: list[EndNames], invalid: Invalid) -> list[Any]:
     """Number the ids of both ends of a frame on a GPU; null if a part of the id is."""
     ends: list[Array] = [engine.xp.zeros(1, np.uint64)] * 2
     nulls = [engine.xp.zeros(1, bool)] * 2
     number = partial(factorize, engine, in_order=False)
     for names in parts:
-        ids = view.readers.ids(*((name, view.column(name)) for name in names))
+        ids = view.readers.ids(*((name, view.column(name)) for name in names), invalid=invalid)
         numbered = number(ids.source, ids.target)
         ends = [end * np.uint64(numbered.total) + codes for end, codes in zip(ends, numbered[:2], strict=True)]
         ends = list(number(*ends)[:2])

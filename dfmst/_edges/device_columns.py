@@ -12,20 +12,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame, Invalid
 from dfmst._edges.arrow_values import arrow_column, no_times, plain_ids
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, different_ids, is_array, same_width, unsuitable_ids
+from dfmst._edges.vertices import IdColumns, different_ids, is_array, same_width, unsuitable_ids, whole_ids
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
-def device_ids(source: tuple[ColumnName, Column], target: tuple[ColumnName, Column]) -> IdColumns:
+def device_ids(
+    source: tuple[ColumnName, Column], target: tuple[ColumnName, Column], *, invalid: Invalid | None = None
+) -> IdColumns:
     """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
-    first, null_first = _readable_ids(*source)
-    second, null_second = _readable_ids(*target)
+    first, null_first = _readable_ids(*source, invalid)
+    second, null_second = _readable_ids(*target, invalid)
     if is_array(first) and is_array(second):
         alike = same_width(first, second)
         if alike is None:
@@ -315,13 +317,16 @@ def beyond(values: Array, kind: Any) -> bool:
     return not (limits.min <= int(values.min()) and int(values.max()) <= limits.max)
 
 
-def _readable_ids(name: object, column: Column) -> tuple[Any, Array | None]:
+def _readable_ids(name: object, column: Column, invalid: Invalid | None) -> tuple[Any, Array | None]:
     check_device(name, column)
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
     kind = column.dtype.kind
-    if kind in "fc" or (kind not in "iu" if is_array(column) else _is_nested(column.dtype)):
+    if kind == "f":
+        values = column if is_array(column) else _values(column, nulls)
+        return whole_ids(sys.modules["cupy"], name, column.dtype, values, nulls, invalid, whole=True)
+    if kind == "c" or (kind not in "iu" if is_array(column) else _is_nested(column.dtype)):
         raise unsuitable_ids(name, column.dtype)
     if kind in "iu":
         column = _contiguous(column) if is_array(column) else _values(column, nulls)

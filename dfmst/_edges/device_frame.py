@@ -177,6 +177,8 @@ class DeviceView:
                 kind = np.dtype(np.uint64)
         if values is not None and is_array(values) and kind is not None and beyond(values, kind):
             kind = None
+        if "f" in (source.kind, target.kind):  # floats were read as integers
+            kind = np.dtype(np.int64)
         built: dict[str, Any] = {}
         for name, vertices in columns.items():
             column = sys.modules["cudf"].Series(vertices if values is None else values.take(vertices))

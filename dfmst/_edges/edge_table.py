@@ -144,7 +144,7 @@ class Readers(NamedTuple):
 #: Readers of batches on the host.
 HOST = Readers(id_columns, weight_column)
 #: Readers of tables in host memory.
-IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
+IN_MEMORY = HOST._replace(ids=partial(id_columns, whole=True))
 
 
 class CheckedColumns(NamedTuple):

@@ -293,7 +293,8 @@ class FrameView:
         if values is None and kind is not None:
             return self.build({name: column.astype(kind) for name, column in columns.items()})
         source, target = (self.series(name) for name in names)
-        if native_type(source) != native_type(target) and series_type(source, target) is None:
+        unlike = native_type(source) != native_type(target) and series_type(source, target) is None
+        if unlike or source.dtype.is_float():  # floats were read as integers
             ids = {name: pa.array(column, pa.int64()) for name, column in columns.items()}
             return self.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
         positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex

@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Column, ColumnName, EndNames
+from dfmst._common.types import Array, Column, ColumnName, EndNames, Invalid
 from dfmst._edges.arrow_values import numbers_of_arrow, ticks
 from dfmst._edges.conditions import group_entries, no_groups
 from dfmst._edges.unify import common_id_type
@@ -45,13 +45,16 @@ _WORD = 9  # bytes of a tag and a word
 
 
 def joint_ids(
-    parts: Iterable[EndNames], by: Iterable[ColumnName], column: Callable[[ColumnName], Column]
+    parts: Iterable[EndNames],
+    by: Iterable[ColumnName],
+    column: Callable[[ColumnName], Column],
+    invalid: Invalid | None = None,
 ) -> list[pa.Array]:
     """Return the ids of both ends: groups, then the parts of the id; null if a part of the id is.
 
     `parts` are the columns of each part, for both ends; `by` are the columns of the groups.
     """
-    pairs = [id_columns(*((name, column(name)) for name in names)) for names in parts]
+    pairs = [id_columns(*((name, column(name)) for name in names), invalid=invalid) for names in parts]
     groups = [_group_bytes(name, group_entries(name, column(name))) for name in by]
     ends = []
     for place in range(2):

@@ -17,12 +17,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, Column, ColumnName, Frame, Invalid
 from dfmst._edges.arrow_values import to_arrow
 from dfmst._edges.lazy_tables import DuckDbTables, Tables, as_lazy, collected, open_tables, with_positions
 from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import different_ids, unsuitable_ids
+from dfmst._edges.vertices import check_whole, different_ids, exact_below, unsuitable_ids
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import unsupported_weights
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
@@ -158,6 +158,9 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
     if rows.implementation.is_dask():  # Narwhals has no type for decimals of 256 bits
         kinds = nw.to_native(rows).dtypes.items()
         types |= {name: nw.Decimal() for name, kind in kinds if str(kind).startswith("decimal256")}
+    for end, name in zip(("source", "target"), columns.names, strict=False):
+        if types[end].is_float():
+            rows, types[end] = _whole_floats(rows, end, name, types[end], columns.invalid), nw.Int64()
     ids = _common_ids(rows, columns, types)
     missing = {"source": nw.col("source").is_null(), "target": nw.col("target").is_null()}
     weight: Any = nw.lit(0)
@@ -204,6 +207,24 @@ def _with_types(part: Frame, kinds: dict[str, pa.DataType]) -> Any:
 
     typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}
     return part.assign(**{end: pd.arrays.ArrowExtensionArray(values) for end, values in typed.items()})
+
+
+def _whole_floats(
+    rows: nw.LazyFrame[Any], end: str, name: ColumnName, kind: Any, invalid: Invalid
+) -> nw.LazyFrame[Any]:
+    """Cast a column of floats to integers, with nulls for NaNs."""
+    value = nw.col(end)
+    gaps = value.is_null() | value.is_nan()
+    number = nw.when(~gaps).then(value)
+    limit = exact_below(np.float32 if kind == nw.Float32 else np.float64)
+    odd = ~gaps & ~((number.abs() < limit) & (number % 1 == 0))
+    found = []
+    for mask in (odd, gaps):
+        part = rows.filter(mask).select(nw.len().alias("count"), nw.col("row").min()).collect().to_dict(as_series=False)
+        count = int(part["count"][0])
+        found.append((count, int(part["row"][0]) if count else 0))
+    check_whole(name, kind, found[0], found[1], invalid)
+    return rows.filter(~gaps).with_columns(number.cast(nw.Int64).alias(end))
 
 
 def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> nw.Expr:

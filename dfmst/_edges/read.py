@@ -230,7 +230,7 @@ def check_columns(
     if not rows:
         # An empty column may have any type, such as float64.
         columns = [(name, reader.xp.zeros(0, np.int64)) for name in (source, target)]
-    ids = read.ids(*columns)
+    ids = read.ids(*columns, invalid=invalid)
     named = None if weight is None else column(weight)
     weights = constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
     unchecked = unchecked_vertices(reader, ids) if defer_checks and weights.invalid is None else None
@@ -281,11 +281,10 @@ def check_joint(
             column(name)
         none = np.zeros(0, np.int64)
         return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
-    composed = (
-        dict(zip(columns.names[:2], joint_ids(columns.end_parts, columns.conditions.by, column), strict=True))
-        if columns.joint_ids
-        else {}
-    )
+    composed = {}
+    if columns.joint_ids:
+        ids = joint_ids(columns.end_parts, columns.conditions.by, column, columns.invalid)
+        composed = dict(zip(columns.names[:2], ids, strict=True))
     if columns.has_joint_weight:
         composed[columns.weight] = _joint_weights(engine, columns.weights, column)
 

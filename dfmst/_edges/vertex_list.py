@@ -170,7 +170,7 @@ def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
 
 def in_one_type(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> IdColumns:
     """Cast listed ids and ids of a table's vertices, each with a name, to one type."""
-    return ids_like(listed, known) if engine.on_host else device_ids(listed, known)
+    return ids_like(listed, known) if engine.on_host else device_ids(listed, known, invalid="drop")
 
 
 def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertices:

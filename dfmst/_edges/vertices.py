@@ -6,12 +6,13 @@ Dense integers are used without a copy; a dictionary numbers all other ids.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst._common.deferred import pa, pc
-from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT, Array, Column
+from dfmst._common.types import ROW_LIMIT, VERTEX_LIMIT, Array, Column, Invalid
 from dfmst._edges.arrow_values import (
     arrow_column,
     arrow_numbers,
@@ -174,8 +175,57 @@ class IdColumns(NamedTuple):
     null_target: Array | None
 
 
-def unsuitable_ids(name: object, kind: object) -> InvalidEdgesError:
-    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
+def whole_ids(
+    xp: Any, name: object, kind: object, values: Array, nulls: Array | None, invalid: Invalid | None, *, whole: bool
+) -> tuple[Array, Array | None]:
+    """Return floats, which pandas makes of integers with gaps, as integers, and the mask of the gaps."""
+    gaps = xp.isnan(values) if nulls is None else xp.isnan(values) | nulls
+    exact = xp.where(~gaps & (abs(values) < exact_below(values.dtype)), values, 0.5)
+    integers = exact.astype(np.int64)
+    odd, none = ((int(flags.sum()), int(flags.argmax())) for flags in (~gaps & (integers != exact), gaps))
+    check_whole(name, kind, odd, none, invalid, whole=whole)
+    return integers, gaps if none[0] else None
+
+
+def exact_below(kind: Any) -> float:
+    """Return the least whole number of a type of floats that may be rounded."""
+    return float(2.0 ** min(np.finfo(kind).nmant + 1, 53))
+
+
+def check_whole(
+    name: object,
+    kind: object,
+    odd: tuple[int, int],
+    gaps: tuple[int, int],
+    invalid: Invalid | None,
+    *,
+    whole: bool = False,
+) -> None:
+    """Raise for floats as ids unless `invalid` is "drop" and all but the gaps are whole numbers.
+
+    `odd` and `gaps` are the number of other floats and of gaps, and the first row of each; `whole`: of all rows.
+    """
+    count, row = odd if odd[0] else gaps
+    plural, place = ("", f"in row {row}") if count == 1 else ("s", f"the first in row {row}")
+    if odd[0]:
+        hint = "name another column, or cast this one to strings"
+        more = f", {count:,} of them no exact whole number{plural}, {place}"
+        raise unsuitable_ids(name, kind, more, hint, row=row)
+    if invalid == "drop":
+        return
+    if not count:
+        hint = "" if whole else "cast the column to Int64 (pandas turns integer ids with gaps into floats)"
+        raise unsuitable_ids(name, kind, "", hint)
+    drop = "leave those rows out with invalid='drop'" if invalid else "remove those entries"
+    hint = f"{drop}, or fill them and cast the column to Int64 (pandas turns integer ids with gaps into floats)"
+    option = "invalid='drop'", "--invalid drop"
+    raise unsuitable_ids(name, kind, f" with {count:,} null id{plural}, {place}", hint, row=row, option=option)
+
+
+def unsuitable_ids(name: object, kind: object, more: str = "", hint: str = "", **place: Any) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} values{more}; vertex ids must be integers, strings or categoricals"
+    if hint:
+        return InvalidEdgesError(message, hint, **place)
     if str(kind).lower().startswith(("float", "double", "halffloat")):
         hint = "cast the column to int64 (pandas turns integer ids with gaps into floats)"
     else:
@@ -190,14 +240,24 @@ def different_ids(source: tuple[object, Column], target: tuple[object, Column], 
     return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
 
 
-def id_columns(source: tuple[object, Column], target: tuple[object, Column], *, encoded: bool = False) -> IdColumns:
-    """Check two (name, column) pairs, and cast them to one type; long dictionaries of texts may stay `encoded`."""
-    return _in_one_type(source, target, _readable(*source, encoded=encoded), _readable(*target, encoded=encoded))
+def id_columns(
+    source: tuple[object, Column],
+    target: tuple[object, Column],
+    *,
+    whole: bool = False,
+    invalid: Invalid | None = None,
+) -> IdColumns:
+    """Check two (name, column) pairs, and cast them to one type; long dictionaries of `whole` tables stay encoded.
+
+    If `invalid` is "drop", floats may be integers with gaps.
+    """
+    read = partial(_readable, whole=whole, invalid=invalid)
+    return _in_one_type(source, target, read(*source), read(*target))
 
 
 def ids_like(listed: tuple[object, Column], known: tuple[object, Column]) -> IdColumns:
     """Check a (name, column) pair, and cast it and a table's vertices, which have no extension type, to one type."""
-    column, nulls = _readable(*listed)
+    column, nulls = _readable(*listed, invalid="drop")
     if isinstance(column, pa.Array) and isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
     return _in_one_type(listed, known, (column, nulls), _readable(*known))
@@ -227,19 +287,24 @@ def _in_one_type(
     return IdColumns(ids[0], ids[1], first[1], second[1])
 
 
-def _readable(name: object, column: Column, *, encoded: bool = False) -> tuple[Any, Array | None]:
+def _readable(
+    name: object, column: Column, *, whole: bool = False, invalid: Invalid | None = None
+) -> tuple[Any, Array | None]:
     """Return integers as NumPy or other ids as Arrow, and the mask of the nulls."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
             return native_values(column), None
         if column.dtype.kind == "f":
-            raise unsuitable_ids(name, column.dtype)
+            return whole_ids(np, name, column.dtype, column, None, invalid, whole=whole)
     column = arrow_column(name, column)
-    column = text_dictionary(column) if encoded and is_long_dictionary(column) else plain_ids(column)
+    column = text_dictionary(column) if whole and is_long_dictionary(column) else plain_ids(column)
     kind = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_interval(kind):
-        raise unsuitable_ids(name, kind if pa.types.is_floating(kind) else column.type)
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        raise unsuitable_ids(name, column.type)
     nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if pa.types.is_floating(kind):
+        values = np.asarray(getattr(column, "storage", column))
+        return whole_ids(np, name, kind, values, nulls, invalid, whole=whole)
     if pa.types.is_integer(column.type):
         if nulls is not None:
             column = pc.fill_null(column, 0)

@@ -52,7 +52,7 @@ class ForestFacts:
     """A forest on the host, lightest edge first (heaviest, for a maximum forest)."""
 
     def __init__(self, forest: Frame, columns: EdgeColumns) -> None:
-        plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum)
+        plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum, columns.invalid)
         # Edges between places in the list of vertices.
         self.ordered = order_forest(forest, Request(plain, Solver(engine="cpu")))
         self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest

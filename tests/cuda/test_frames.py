@@ -343,6 +343,16 @@ def test_nulls_are_found_on_the_device(column, invalid):
     assert payload(forest) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w", invalid="drop"))
 
 
+@pytest.mark.parametrize("u", [pa.array([0.0, None, 1.0]), pa.array([0.0, float("nan"), 1.0], pa.float32())], ids=str)
+def test_ids_with_gaps(u):
+    columns = {**TRIANGLE, "u": u, "w": [3, 1, 2]}
+    assert forest_of(columns, invalid="drop") == [0, 2]
+    with pytest.raises(InvalidEdgesError, match=r"column 'u' holds float\d\d values with 1 null id, in row 1"):
+        forest_of(columns)
+    frame = cudf.DataFrame.from_arrow(pa.table({**columns, "v": pa.array([1.0, 2.0, 2.0])}))
+    assert dfmst.connected_components(frame, "u", "v", invalid="drop")["vertex"].dtype.kind == "i"
+
+
 MISSING = [pa.array([0, None, 1]).cast(kind) for kind in (pa.bool_(), pa.int8(), pa.float32(), pa.duration("s"))]
 MISSING += [pa.array([0, None, 1]).cast(pa.decimal128(30, 1)), pa.array([0, float("nan"), 1])]
 

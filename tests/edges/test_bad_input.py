@@ -6,7 +6,9 @@ import io
 import re
 from typing import Any
 
+import dask
 import dask.dataframe as dd
+import duckdb
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -227,6 +229,63 @@ def test_empty_columns_may_have_any_type(kind: str) -> None:
     assert (
         len(dfmst.partition(calls, 1)) == len(dfmst.partition(calls, 1, balance="x", vertices=empty("vertex x"))) == 0
     )
+
+
+GAPS = pd.DataFrame({"source": [1, np.nan, 2, 3, 4], "target": [2, 3, 3, 4, 1], "weight": [1, 2, 5, 1, 9]})
+GAPS["payload"] = range(5)
+WITHOUT_GAPS = GAPS.dropna().astype({"source": "int64"})
+
+
+@pytest.mark.parametrize("kind", ["pandas", "float32", "both", "polars", "NaN in polars", "pyarrow", "dask", "DuckDB"])
+def test_ids_with_gaps(kind: str) -> None:
+    frame = GAPS.astype({"pandas": {}, "float32": {"source": "float32"}, "both": {"target": float}}.get(kind, {}))
+    edges: Any = {
+        "polars": pl.from_pandas,
+        "NaN in polars": lambda frame: pl.from_pandas(frame, nan_to_null=False),
+        "pyarrow": pa.Table.from_pandas,
+        "dask": lambda frame: dd.from_pandas(frame, npartitions=1),
+        "DuckDB": lambda frame: duckdb.from_arrow(pa.Table.from_pandas(frame)),
+    }.get(kind, lambda frame: frame)(frame)
+    options = {"algorithm": "dataframe"} if kind == "DuckDB" else {}
+    with dask.config.set(scheduler="sync"), pytest.raises(dfmst.InvalidEdgesError) as caught:
+        getattr(dfmst.minimum_spanning_forest(edges, **options), "compute", list)()
+    words = r"column 'source' holds \w+ values with 1 null id, in row 1; .*\nHint: .*invalid='drop', .* to Int64"
+    assert re.search(words, str(caught.value))
+    forest = dfmst.minimum_spanning_forest(edges, invalid="drop", **options)
+    whole = getattr(forest, {"DuckDB": "df", "dask": "compute"}.get(kind, ""), lambda: forest)
+    assert rows_of(whole()) == [0, 2, 3]
+    if kind != "DuckDB":
+        found = dfmst.clusters(edges, distance=3, invalid="drop")
+        found = found.compute() if kind == "dask" else found
+        columns = [np.asarray(found[name]) for name in ("vertex", "cluster")]
+        assert [column.tolist() for column in columns] == [[1, 2, 3, 4], [1, 1, 3, 3]]
+        assert {column.dtype.kind for column in columns} == {"i"}
+
+
+def test_ids_with_gaps_in_other_functions() -> None:
+    frame, drop = GAPS, {"invalid": "drop"}
+    forest = dfmst.minimum_spanning_forest(frame, **drop)
+    assert forest.index.tolist() == [0, 2, 3]
+    assert forest.dtypes.equals(frame.dtypes)
+    assert dfmst.minimum_spanning_forest(frame.astype({"source": "Int64"}), **drop).index.tolist() == [0, 2, 3]
+    parts = [frame.iloc[2:], frame.iloc[:2]]  # the first part has no gap
+    assert sorted(dfmst.stream.minimum_spanning_forest(parts, **drop).index) == [0, 2, 3]
+    components = dfmst.connected_components(WITHOUT_GAPS)
+    assert dfmst.stream.connected_components(parts, **drop).equals(components)
+    pairs = ["source", "target"], ["target", "source"]
+    assert dfmst.minimum_spanning_forest(frame, *pairs, **drop).index.tolist() == [0, 2, 3, 4]
+    assert sorted(dfmst.stream.minimum_spanning_forest(parts, *pairs, **drop).index) == [0, 2, 3, 4]
+    assert dfmst.verify(frame, forest, **drop)
+    assert dfmst.update(forest, frame, **drop).equals(forest)
+    assert dfmst.connected_components(WITHOUT_GAPS, vertices=components.vertex.astype(float)).equals(components)
+    assert dfmst.report(frame, **drop).html
+    for odd in (1.5, np.inf, 2.0**53):
+        wrong = frame.assign(source=[1, np.nan, odd, 3, 4])
+        for options in ({}, drop):
+            with pytest.raises(dfmst.InvalidEdgesError, match="1 of them no exact whole number, in row 2; vertex ids"):
+                dfmst.minimum_spanning_forest(wrong, **options)
+    with pytest.raises(dfmst.InvalidEdgesError, match="cast the column to Int64"):
+        dfmst.stream.minimum_spanning_forest(parts)
 
 
 def test_float_ids() -> None:

@@ -95,7 +95,7 @@ def _loops(part: Any, columns: EdgeColumns, names: Any) -> Any:
         return part[names][part[source] == part[target]].drop_duplicates()
     if not len(view):  # its columns may have any type
         return part[names]
-    ids = id_columns((source, view.column(source)), (target, view.column(target)))
+    ids = id_columns((source, view.column(source)), (target, view.column(target)), invalid=columns.invalid)
     if isinstance(ids.source, np.ndarray):
         same = ids.source == ids.target
         for null in (ids.null_source, ids.null_target):

@@ -47,7 +47,7 @@ from dfmst.formats.columnar import parquet_footer
 def _device_table(engine: Engine, view: View, columns: EdgeColumns, row: Array) -> DeviceTable | None:
     """Make the table of all rows of a frame on a GPU; ``None`` if ids or weights have types for the host alone."""
     source, target, weight = columns.names
-    ids = device_ids((source, view.column(source)), (target, view.column(target)))
+    ids = device_ids((source, view.column(source)), (target, view.column(target)), invalid=columns.invalid)
     if not are_integers(ids.source):
         return None
     values, kind = constant_weights(len(row), engine.xp).values, "none"
