@@ -63,8 +63,8 @@ def partition(
         For ``"homogeneous"``: the columns of `vertices` with the attributes. Bring them to one scale before, since a
         column of larger numbers counts more.
     balance
-        Amounts of the vertices, such as populations: the name of a column of `vertices`, or a mapping of all ids to
-        numbers. ``None``: 1 a vertex, so that parts have equally many.
+        Amounts of the vertices, such as populations: the name of a column of `vertices`, a mapping of all ids to
+        numbers, or a pandas Series with all ids as its index. ``None``: 1 a vertex, so that parts have equally many.
     tolerance
         Part of the mean by which an amount may differ from it, 0.02 for 2 percent. Of all cuts that keep it, those are
         taken whose edges come last in the total order (the largest sum of ranks). ``None``: the largest part is cut
@@ -170,12 +170,21 @@ def _attributes(
     return np.vstack([np.ones(found.shape[1]), found - found.mean(axis=1, keepdims=True)])
 
 
-def _amounts(balance: object, vertices: Vertices | None) -> tuple[Array | None, Any]:
+def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
     """Return the amounts as given, and the ids of their vertices."""
-    if isinstance(balance, Mapping):
+    indexed = hasattr(balance, "reset_index") and not hasattr(balance, "columns")  # a Series
+    if indexed or isinstance(balance, Mapping):
         if vertices is not None:
-            raise ValueError("balance is a mapping, which lists all vertices: leave vertices= out")
-        return np.asarray(list(balance.values())), list(balance)
+            kind = "Series" if indexed else "mapping"
+            raise ValueError(f"balance is a {kind}, which lists all vertices: leave vertices= out")
+        if not indexed:
+            return np.asarray(list(balance.values())), list(balance)
+        if balance.index.nlevels > 1:
+            raise ValueError("balance is a Series whose index has several levels; index it by the ids of vertices")
+        balance, vertices = "balance", balance.rename("balance").rename_axis("vertex").reset_index()
+    if is_several(balance) and not isinstance(balance, tuple):
+        wanted = "the name of a column of vertices, a mapping of ids to numbers, or a pandas Series indexed by ids"
+        raise TypeError(f"balance is a {type(balance).__name__}; it must be {wanted}")
     if hasattr(vertices, "columns"):  # a frame
         return None if balance is None else _numbers(open_host_frame(vertices, "vertices"), balance), vertices
     if balance is not None:

@@ -214,6 +214,10 @@ def test_frames_of_vertices():
     assert listed.cluster.tolist() == ["p"] * 4 + ["x"] * 2 + ["z"]
     floats = dict(zip(PEOPLE.vertex, PEOPLE.people / 2, strict=True))
     assert dfmst.partition(ROADS, 4, **names, balance=floats).equals(found)
+    amounts = PEOPLE.set_index("vertex")["people"]
+    for series in (amounts, amounts.astype("Int64"), amounts[::-1].rename_axis(None) / 2):
+        assert dfmst.partition(ROADS, 4, **names, balance=series).equals(found)
+        assert dfmst.partition(pl.from_pandas(ROADS), 4, **names, balance=series).rows() == [*map(tuple, found.values)]
     for kind in (np.float32, np.uint64, np.longdouble, "Int8", pd.ArrowDtype(pa.decimal128(30, 2))):
         others = PEOPLE.astype({"people": kind})
         assert dfmst.partition(ROADS, 4, **names, balance="people", vertices=others).equals(found)
@@ -236,6 +240,14 @@ def test_frames_of_vertices():
         ({"balance": dict.fromkeys("pqrsxy", 1), "tolerance": 0.2, "n": 5}, dfmst.InvalidEdgesError, "no cuts"),
         ({"balance": {"p": 1}, "vertices": PEOPLE}, ValueError, "balance is a mapping, which lists all vertices"),
         ({"balance": dict.fromkeys("pqrsxy", "1")}, dfmst.InvalidEdgesError, "values, not numbers"),
+        ({"balance": pd.Series([1, 2], ["p", "q"])}, dfmst.InvalidEdgesError, "that vertices= does not list"),
+        ({"balance": pd.Series([1, None])}, dfmst.InvalidEdgesError, "column 'balance' has 1 nulls, the first in"),
+        ({"balance": pd.Series(1, list("pqrsxyp"))}, dfmst.InvalidEdgesError, "lists ids more than once: 1 too many"),
+        ({"balance": PEOPLE.people, "vertices": PEOPLE}, ValueError, "balance is a Series, which lists all vertices"),
+        ({"balance": PEOPLE.set_index(["vertex", "people"], drop=False).people}, ValueError, "several levels"),
+        ({"balance": PEOPLE.people}, dfmst.InvalidEdgesError, "which have no exact common type"),
+        ({"balance": np.ones(6)}, TypeError, "balance is a ndarray; it must be the name of a column of vertices, a"),
+        ({"balance": pl.Series([1, 2]), "vertices": PEOPLE}, TypeError, "balance is a Series; it must be the name"),
         ({"objective": "even"}, ValueError, "objective must be 'balance' or 'homogeneous', not 'even'"),
         ({"columns": "people"}, ValueError, "columns= and floor= are for objective='homogeneous'"),
         ({"floor": 2}, ValueError, "columns= and floor= are for objective='homogeneous'"),
