@@ -223,7 +223,9 @@ def _refusing_twins(
         found: dict[int | str, set[str]] = {}
         for batch in reader:
             for name, field in texts:
-                if blank := _between_blanks(batch.column(name)):
+                blank = _between_blanks(batch.column(name))
+                # A group or a key of blanks alone has no value, as one that is empty.
+                if blank := blank if field.end_point else list(filter(str.strip, blank)):
                     found.setdefault(field.pair if field.end_point else name, set()).update(blank)
             yield batch
         for key, words in found.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow.parquet
 import pytest
@@ -53,6 +54,12 @@ def test_blank_texts(dfmst, parquet, rows, limit):
     parquet("blank.parquet", {"a": [1], "b": [1], "a,b": [1]})
     fault = dfmst("dedupe", "blank.parquet", "-k", "a,b", *limit, code=2).stderr
     assert "-k a,b is a column of blank.parquet, and a key of its columns a, b\n" in fault
+
+
+def test_keys_of_blanks_in_text_are_no_keys(dfmst, rows):
+    Path("blank.csv").write_text('email,n\n"",1\na,2\n"",3\n" ",4\na,5\n')
+    dfmst("dedupe", "blank.csv", "-k", "email", "--keep", "all", "-o", "out.parquet")
+    assert rows("out.parquet")["group"] == [0, 1, 2, 3, 1]
 
 
 def test_faults(dfmst, people):

@@ -143,6 +143,9 @@ def test_refused(text: str, roles: dict[str, Any], message: str) -> None:
 
 
 def test_blanks_of_twins_can_be_kept() -> None:
+    groups = 'a,b,g\nx,y,""\ny,z," "\n'  # blanks alone are no value with blanks around it
+    assert read_columns(groups, "t.csv", **ENDS, by="g")["g"] == ["", " "]
+    assert "differ only in the blanks around them" in refusal('a,b\nx,""\ny," "\n', "t.csv", **ENDS)
     for roles in ({**KM, "text": ["a"]}, {}):  # without roles no column is named as an id
         assert read_columns("a,b,km\nx, y,1\ny,z,2\n", "t.csv", **roles)["b"] == [" y", "z"]
 
