@@ -131,7 +131,9 @@ def _add(record: dict[str, Any], key: str, value: object) -> None:
 
 
 # NetworkX 3.7 and later write a backslash before quotes and backslashes of a quoted word.
-WORD = re.compile(r'\s*+(?:"(?P<quoted>(?:\\["\\]|[^"])*+)"(?!\S)|(?P<bare>[^"\s]\S*+))')
+WORD = re.compile(r'\s*+(?:"(?P<quoted>(?:\\["\\]|[^"])*+)"(?!\S)|(?P<bare>\[[^]"]*\](?!\S)|[^"\s]\S*+))')
+is_interval = re.compile(r"\[[\d*,\s-]+\]").fullmatch  # of the times at which a vertex or an edge is there
+SINGULARS = {"vertex": "vertices", "arc": "arcs", "edge": "edges"}
 LISTS = ("arcslist", "edgeslist")  # a vertex, then its neighbors
 ROWS = ("arcs", "edges")
 ROW_HINT = "a row of *Arcs and *Edges reads: SOURCE TARGET [WEIGHT [NAME VALUE ...]]"
@@ -144,18 +146,19 @@ def _read_pajek(data: bytes, file: GraphFile) -> Graph:
     edges: list[Edge] = []
     for line, words in _pajek_lines(data, file):
         if words[0].startswith("*"):
-            section = words[0][1:].lower()
+            section = SINGULARS.get(words[0][1:].lower(), words[0][1:].lower())
             if section == "vertices":
                 limit = _vertex_count(line, words, limit, file)
             elif section not in (*ROWS, *LISTS, "network"):
-                hint = "list the edges under *Edges or *Arcs, one network in a file"
+                matrix = f"scipy.sparse.coo_array(numpy.loadtxt({str(file.path)!r}, skiprows={line.number}))"
+                hint = f"list the edges under *Edges or *Arcs; in Python, dfmst.from_sparse({matrix}) reads a matrix"
                 raise file.problem("a section that is not read", line, hint)
             relation = {"relation": " ".join(words[1:])} if section in (*ROWS, *LISTS) and len(words) > 1 else {}
         elif section == "vertices":
             name = _vertex(line, words[0], limit, file)
             if name in nodes:
                 raise file.problem("a vertex given twice", line, "number every vertex once")
-            nodes[name] = {"label": words[1]} if len(words) > 1 else {}
+            nodes[name] = {"label": words[1]} if len(words) > 1 and not is_interval(words[1]) else {}
         elif section in LISTS:
             start, *ends = (_vertex(line, word, limit, file) for word in words)
             edges += [(start, end, relation) for end in ends]
@@ -171,7 +174,8 @@ def _read_pajek(data: bytes, file: GraphFile) -> Graph:
     for start, end, _ in edges:
         nodes.setdefault(start, {})
         nodes.setdefault(end, {})
-    return Graph(edges, nodes, numbered=True)
+    is_weighted = any("weight" in values for _, _, values in edges)
+    return Graph(edges, nodes, {"weight": 1} if is_weighted else {}, numbered=True)
 
 
 def _pajek_lines(data: bytes, file: GraphFile) -> Iterator[tuple[Line, list[str]]]:
@@ -210,15 +214,16 @@ def _vertex(line: Line, word: str, limit: int | None, file: GraphFile) -> int:
 
 
 def _attributes(line: Line, words: list[str], file: GraphFile) -> dict[str, Any]:
-    """Return the weight of a row, and the pairs after it."""
-    if not words:
-        return {}
+    """Return the weight of a row, the pairs after it, and the times of an edge, such as ``[1-3,7]``."""
+    times = {"time": " ".join(filter(is_interval, words))} if any(map(is_interval, words)) else {}
+    if not (words := [word for word in words if not is_interval(word)]):
+        return times
     if not is_number(words[0]) or not len(words) % 2:
         raise file.problem("a row whose weight or names of values are unclear", line, ROW_HINT)
     names = ["weight", *words[1::2]]
     if len(set(names)) < len(names):
         raise file.problem("two values of one name", line, ROW_HINT)
-    return dict(zip(names, [read_number(words[0]), *words[2::2]], strict=True))
+    return dict(zip(names, [read_number(words[0]), *words[2::2]], strict=True)) | times
 
 
 #: Types of GraphML's attributes by the names that writers give them; others are text.
