@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -176,21 +176,6 @@ def _footer_without_types(file: Any) -> pyarrow.parquet.FileMetaData:
     file.seek(end - 8 - int.from_bytes(file.read(4), "little"))
     before, name, after = file.read().rpartition(_TYPES)
     return pyarrow.parquet.read_metadata(pa.BufferReader(_MAGIC + before + name.lower() + after))
-
-
-def dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
-    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
-    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
-    return max(sizes, default=0)
-
-
-def _dictionary(column: Any) -> int:
-    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
-        return 0
-    numbers = int(column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset))
-    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
 
 
 def refuse_unreadable(

@@ -105,10 +105,9 @@ class _Records:
 
     def _columns(self) -> dict[str, _Column]:
         """Read all records, and return their keys with the types of the values."""
-        columns, again = dict[str, _Column](), True
-        roles = self.file.roles
-        pairs = roles.ids or [("source", "target")] * roles.usual
-        ends = {name: column for column in map(_Column, pairs) for name in column.pair}
+        columns, again, roles = dict[str, _Column](), True, self.file.roles
+        pairs = map(_Column, roles.ids or [("source", "target")] * roles.usual)
+        ends = {name: column for column in pairs for name in column.pair}
         while again:
             again = False  # earlier blocks are read again if a later one needs wider types
             for index, (rows, numbers) in enumerate(self.blocks()):
@@ -116,19 +115,19 @@ class _Records:
                     column = columns.setdefault(name, ends.get(name) or _Column())
                     again |= self._widen(column, name, self._values(name, rows), numbers) and index > 0
                 refuse_sparse(self.file, "keys", len(columns), len(rows), sum(map(len, rows)))
-        if not columns or not _fits([*columns], pa.string()):
+        if not columns or _array([*columns], pa.string()) is None:
             raise self.file.problem("objects without a key, or with one that is no text", hint=HINTS["NDJSON"])
         return columns
 
     def _values(self, name: str, rows: list[dict[str, Any]]) -> list[Any]:
         values = [row.get(name) for row in rows]
-        return [_as_text(value) for value in values] if name in self.file.roles.text else values
+        return list(map(_as_text, values)) if name in self.file.roles.text else values
 
     def _widen(self, column: _Column, name: str, values: list[Any], numbers: Sequence[int]) -> bool:
         """Take types that hold more values; return whether there were other ones."""
         known, firsts = column.ladder, dict(zip(map(type, reversed(values)), reversed(numbers), strict=True))
         firsts.pop(NoneType, None)
-        texts = list(column.pair or [name])
+        hint = f"read them as text with text={list(column.pair or [name])}"
         for kind, number in sorted(firsts.items(), key=lambda first: first[1]):
             word = KINDS.get(kind, "a list or an object")
             if not column.kind:
@@ -136,22 +135,23 @@ class _Records:
                 column.ladder = WHOLE_TYPES if column.pair and word == "a number" else LADDERS.get(word, ())
             if word not in LADDERS:
                 read = f"polars.read_{'ndjson' if self.unit == 'line' else 'json'}({str(self.file.path)!r})"
-                raise self._refusal(name, word, number, f"dfmst.minimum_spanning_forest({read}) takes nested values")
-            if word != column.kind:
-                raise self._refusal(name, word + column.first, number, f"read them as text with text={texts}")
-        while firsts and not _fits(values, column.ladder[0]):
+                hint = f"dfmst.minimum_spanning_forest({read}) takes nested values"
+            if word not in LADDERS or word != column.kind:
+                first = column.first if word != column.kind else ""
+                raise self._refusal(f"{name!r} holds {word}{first}", number, hint)
+        while firsts and _array(values, column.ladder[0]) is None:
             if len(column.ladder) == 1:
-                at = next((at for at, value in enumerate(values) if not _fits([value], column.ladder[0])), 0)
+                at = next((at for at, value in enumerate(values) if _array([value], column.ladder[0]) is None), 0)
                 reason = "is neither a whole number nor a text" if column.pair else "no type of Arrow holds exactly"
-                hint = f"write fewer digits, or read the values as text with text={texts}"
-                raise self._refusal(name, f"{str(values[at])[:40]!r}, which {reason}", numbers[at], hint)
+                message = f"{name!r} holds {str(values[at])[:40]!r}, which {reason}"
+                raise self._refusal(message, numbers[at], f"write fewer digits, or {hint}")
             column.ladder = column.ladder[1:]
         return known not in ((), column.ladder)
 
-    def _refusal(self, name: str, value: str, number: int, hint: str) -> FormatError:
+    def _refusal(self, message: str, number: int, hint: str) -> FormatError:
         if self.unit == "line":
-            return self.file.problem(f"{name!r} holds {value}", number, hint)
-        return self.file.problem(f"{name!r} of {self.unit} {number} (from 0) holds {value}", hint=hint)
+            return self.file.problem(message, number, hint)
+        return self.file.problem(f"record {number} (from 0): {message}", hint=hint)
 
 
 def _as_text(value: Any) -> Any:
@@ -159,22 +159,17 @@ def _as_text(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else str(value) if type(value) in KINDS else value
 
 
-def _fits(values: list[Any], kind: pa.DataType) -> bool:
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array | None:
+    """Return values as an array; ``None`` if one is not of the type, or would be rounded."""
     with suppress(ValueError, TypeError, OverflowError):
-        _array(values, kind)
-        return True
-    return False
-
-
-def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return values as an array; raise an error if one is not of the type, or would be rounded."""
-    if kind == pa.float64():
-        values = [None if value is None else _float(value) for value in values]
-    elif kind in DECIMALS:
-        values = [None if value is None else exact_decimal(str(value), kind.scale) for value in values]
-    elif Decimal in set(map(type, values)):
-        raise ValueError("not a whole number")
-    return pa.array(values, kind)
+        if kind == pa.float64():
+            values = [None if value is None else _float(value) for value in values]
+        elif kind in DECIMALS:
+            values = [None if value is None else exact_decimal(str(value), kind.scale) for value in values]
+        elif Decimal in set(map(type, values)):
+            return None
+        return pa.array(values, kind)
+    return None
 
 
 def _float(number: int | Decimal) -> float:

@@ -89,7 +89,7 @@ REFUSED = [
     ('{"source": 1, "target": 2}\n{"source": 1, "target": "2"}', f", line 2: {MIXED}"),
     ('{"source": 1.5}', ", line 1: 'source' holds '1.5', which is neither a whole number nor a text"),
     ('{"a": 1}\n{"a": false}', ", line 2: 'a' holds a truth value, and 'a' holds a number in line 1"),
-    ('{"a": 1}\n\n{"a": [1]}', ", line 3: 'a' holds a list or an object\nHint: dfmst.minimum_spanning_forest(polars."),
+    ('{"b": 1}\n\n{"a": [1]}', ", line 3: 'a' holds a list or an object\nHint: dfmst.minimum_spanning_forest(polars."),
     ('{"a": 0.1234567890123456789}', ", line 1: 'a' holds '0.1234567890123456789', which no type of Arrow holds"),
     ('{"a": 1e400}', ", line 1: 'a' holds '1E+400', which no type of Arrow holds exactly"),
     (f'{{"a": {"9" * 39}}}', f", line 1: 'a' holds '{'9' * 39}', which no type of Arrow holds exactly"),
@@ -120,7 +120,7 @@ def test_message(text: str, message: str) -> None:
         ('[{"a": 1}, 2]', ": broken JSON (entry 1 (from 0) is no object)"),
         ('[{"a": 1, "a": 2}]', ": broken JSON (two values of 'a' in one object)"),
         ('[{"a": 1},\n {"a": 2]', ", line 2: broken JSON (Expecting ',' delimiter)"),
-        ('[{"a": 1}, {"a": "b"}]', ": 'a' of record 1 (from 0) holds a text, and 'a' holds a number in record 0"),
+        ('[{"a": 1}, {"a": "b"}]', ": record 1 (from 0): 'a' holds a text, and 'a' holds a number in record 0"),
     ],
 )
 def test_message_of_a_list(text: str, message: str) -> None:
