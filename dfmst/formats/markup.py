@@ -247,7 +247,7 @@ class Key:
 
 def _read_graphml(data: bytes, file: GraphFile) -> Graph:
     root = ElementTree.fromstring(data)
-    _check_entities(data, file)
+    _check_entities(data)
     if _tag(root) != "graphml":
         raise ValueError(f"its root is <{_tag(root)[:40]}>, not <graphml>")
     keys = _keys(root)
@@ -343,33 +343,14 @@ def _attribute(kind: type, text: str | None, place: str) -> Any:
         raise ValueError(f"{place} holds {word[:40]!r}, {error}") from None
 
 
-XML_ENTITY = re.compile(rb"&([^#;\s&<][^;\s&<]*);")
-DECLARED = re.compile(rb"<!ENTITY\s+([^%\s]\S*)")
-KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
+#: The name of another file's DTD, and the name of a part of a DTD.
+OTHER_DTD = re.compile(rb"""(<!DOCTYPE\s+[^\s[>]+\s)\s*(?:SYSTEM|PUBLIC)(?:\s+(?:"[^"]*"|'[^']*'))+|%[^\s;%]+;""")
 
 
-def _check_entities(data: bytes, file: GraphFile) -> None:
-    """Raise FormatError at an entity of an XML text that is not defined: the parser ignores some of them."""
-    text = _without_comments(data)
-    known = KNOWN_ENTITIES.union(DECLARED.findall(text))
-    for name in XML_ENTITY.findall(text):
-        if name not in known:
-            number = data.count(b"\n", 0, data.find(b"&" + name)) + 1
-            message = f"broken GraphML (undefined entity &{name.decode(errors='replace')};)"
-            raise file.problem(message, Line(data.split(b"\n")[number - 1], number), HINTS["GraphML"])
-
-
-def _without_comments(data: bytes) -> bytes:
-    """Remove comments and CDATA sections from an XML text; one that does not end is text, in a value of a DTD."""
-    ends, parts, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
-    while ends and (start := re.compile(b"|".join(map(re.escape, ends))).search(data, at)):
-        end = data.find(ends[start[0]], start.end())
-        if end < 0:
-            del ends[start[0]]  # none after this one ends either
-            continue
-        parts.append(data[at : start.start()])
-        at = end + 3
-    return b"".join(parts) + data[at:]
+def _check_entities(data: bytes) -> None:
+    """Raise ParseError at an undefined entity, also if it may be defined elsewhere: in attributes it would be lost."""
+    if b"<!DOCTYPE" in data:
+        ElementTree.fromstring(OTHER_DTD.sub(rb"\1", data))
 
 
 open_gml = partial(open_nodes, "GML", _read_gml)
