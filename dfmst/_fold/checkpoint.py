@@ -28,7 +28,7 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.atomic import sealed_input, sealed_output
-from dfmst.formats.directories import private_directory, sole_use
+from dfmst.formats.directories import cannot, sole_use
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
 
@@ -152,6 +152,17 @@ def ascends(column: Array) -> bool:
 CheckpointCallback: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
 
 _NAME = "fold.arrow"
+
+
+def private_directory(directory: str | os.PathLike[str]) -> Path:
+    """Create a directory of checkpoints for this user alone, if it does not exist; return its absolute path."""
+    path = Path(directory).absolute()
+    try:
+        path.mkdir(0o700, parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        hint = "name a directory that you, and every worker, can write to"
+        raise cannot(f"use {directory} for checkpoints", directory, error, hint) from error
+    return path
 
 
 class Hold:

@@ -181,12 +181,9 @@ def _bytes_of(schema: pa.Schema, rows: int, stored: int) -> int:
 
 def _width(kind: pa.DataType) -> float | None:
     """Return the bytes of a value; ``None`` for texts and the like, and for dictionaries, which may hold texts."""
-    if pa.types.is_dictionary(kind):
-        return None
-    try:
-        return float(kind.bit_width) / 8
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return None if pa.types.is_dictionary(kind) else float(kind.bit_width) / 8
+    return None
 
 
 class Refused(NamedTuple):

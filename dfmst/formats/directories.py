@@ -73,17 +73,6 @@ class SpillDirectory(TemporaryDirectory):
             super().__init__(parent, "dfmst-spill-")
 
 
-def private_directory(directory: str | os.PathLike[str]) -> Path:
-    """Create a directory of checkpoints for this user alone, if it does not exist; return its absolute path."""
-    path = Path(directory).absolute()
-    try:
-        path.mkdir(0o700, parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-        hint = "name a directory that you, and every worker, can write to"
-        raise cannot(f"use {directory} for checkpoints", directory, error, hint) from error
-    return path
-
-
 def cannot(do: str, place: object, error: OSError | ValueError, hint: str) -> OutputError:
     """Build the error for a place that cannot be written; that of a full disk is the same for all."""
     if getattr(error, "errno", None) == errno.ENOSPC:

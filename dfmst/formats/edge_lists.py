@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import (
+    SPACE,
     Block,
     TextReader,
     cut_at_newline,
@@ -57,13 +57,9 @@ class HeaderCounts:
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
         if self.lowest is None or self.highest is None or not batch.num_rows:
             return None
-        rows = []
-        for column in (batch.column("source"), batch.column("target")):
-            limits = pc.min_max(column).as_py()
-            if limits["min"] < self.lowest or limits["max"] > self.highest:
-                outside = pc.or_(pc.less(column, self.lowest), pc.greater(column, self.highest))
-                rows.append(pc.index(outside, True).as_py())
-        return min(rows, default=None)
+        ends = np.array([batch.column("source"), batch.column("target")])
+        outside = ((ends < self.lowest) | (ends > self.highest)).any(axis=0)
+        return int(outside.argmax()) if outside.any() else None
 
 
 def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
@@ -124,19 +120,9 @@ def _batches(
 
 def _has_padded(data: bytes) -> bool:
     """Return whether a word of a text begins with a zero before another digit."""
-    if data[:1] == b"0" and data[1:2].isdigit():
-        return True
-    text = np.frombuffer(data, np.uint8)
-    for start in range(0, len(text), CACHED_BYTES):
-        part = text[max(start - 1, 0) : start + CACHED_BYTES + 1]
-        zeros = part[1:-1] == ord("0")
-        zeros &= part[:-2] <= ord(" ")
-        if zeros.any() and (part[np.flatnonzero(zeros) + 2] >= ord("0")).any():
-            return True
-    return False
-
-
-CACHED_BYTES = 1 << 17  # of arrays that stay in a processor's cache
+    text = np.frombuffer(b"\n%b\n" % data, np.uint8)
+    zeros = np.flatnonzero(text == ord("0"))
+    return bool(((text[zeros - 1] <= SPACE) & (text[zeros + 1] - ord("0") < 10)).any())
 
 
 def _refuse_padded(block: Block, layout: Layout) -> None:
