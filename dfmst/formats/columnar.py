@@ -18,7 +18,7 @@ from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
 from dfmst.formats.addresses import files_under
-from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
+from dfmst.formats.files import ROWS_IN_A_BATCH, FileName, GraphFile, is_parquet, open_native, problem, refusing_damage
 from dfmst.formats.stores import path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -178,9 +178,7 @@ def _footer_without_types(file: Any) -> pyarrow.parquet.FileMetaData:
     return pyarrow.parquet.read_metadata(pa.BufferReader(_MAGIC + before + name.lower() + after))
 
 
-def refuse_unreadable(
-    file: pyarrow.parquet.ParquetFile, path: str | os.PathLike[str], names: Sequence[ColumnName]
-) -> None:
+def refuse_unreadable(file: pyarrow.parquet.ParquetFile, path: FileName, names: Sequence[ColumnName]) -> None:
     """Raise if PyArrow cannot read a row of columns: it ends the process if the footer is asked about such columns.
 
     These are encrypted, or have damaged statistics of sizes.

@@ -213,7 +213,8 @@ _DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{
 _LEDA = _networkx("read_leda", ".astype({'label': float}), weight='label'")
 _ADJACENCY = _networkx("read_adjlist", _NO_WEIGHT) + ", or networkx.read_multiline_adjlist"
 _STEINER = "keep its edges: grep -i '^ *E ' PATH | tr -s ' ' | cut -d ' ' -f 2- > edges.txt"
-_DUCKDB = "dfmst.stream.minimum_spanning_forest(lambda: base.table(NAME).to_arrow_reader())"
+_ROWS = "lambda: base.table(NAME).to_arrow_reader()"
+_DUCKDB = f"base = duckdb.connect(PATH, read_only=True); dfmst.stream.minimum_spanning_forest({_ROWS})"
 _SQL = _pandas("read_sql('SELECT * FROM NAME', sqlite3.connect(PATH))")
 _NPZ = _pandas("DataFrame(dict(numpy.load(PATH)))") + "; a matrix: dfmst.from_sparse(scipy.sparse.load_npz(PATH))"
 _NPY = _pandas("DataFrame(numpy.load(PATH)).rename(columns=str)") + "; a matrix: dfmst.from_matrix(numpy.load(PATH))"
@@ -248,9 +249,7 @@ REFUSED = (
     Refused("SteinLib", (".stp",), rb"33D32945\b|SECTION\s+(?:Comment|Graph)\b", _STEINER),
     Refused("GDF", (".gdf",), rb"nodedef\s*>", "keep the rows after 'edgedef>' as a CSV file, with a header"),
     Refused("VNA", (".vna",), rb"\*\s*(?:node|tie)\b", "keep the rows after '*tie data' as an edge list"),
-    Refused(
-        "DuckDB", (".duckdb", ".ddb"), rb".{0,8}DUCK..\0{6}", f"base = duckdb.connect(PATH, read_only=True); {_DUCKDB}"
-    ),
+    Refused("DuckDB", (".duckdb", ".ddb"), rb".{0,8}DUCK..\0{6}", _DUCKDB),
     Refused("LEMON", (".lgf",), rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b", "keep its @arcs as an edge list"),
 )
 # Refused as well, but only if the first lines are not those of a format that is read.

@@ -17,7 +17,6 @@ from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import (
-    SPACE,
     Block,
     TextReader,
     cut_at_newline,
@@ -58,8 +57,10 @@ class HeaderCounts:
         if self.lowest is None or self.highest is None or not batch.num_rows:
             return None
         ends = np.array([batch.column("source"), batch.column("target")])
+        if ends.min() >= self.lowest and ends.max() <= self.highest:
+            return None
         outside = ((ends < self.lowest) | (ends > self.highest)).any(axis=0)
-        return int(outside.argmax()) if outside.any() else None
+        return int(outside.argmax())
 
 
 def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
@@ -120,9 +121,19 @@ def _batches(
 
 def _has_padded(data: bytes) -> bool:
     """Return whether a word of a text begins with a zero before another digit."""
-    text = np.frombuffer(b"\n%b\n" % data, np.uint8)
-    zeros = np.flatnonzero(text == ord("0"))
-    return bool(((text[zeros - 1] <= SPACE) & (text[zeros + 1] - ord("0") < 10)).any())
+    if data[:1] == b"0" and data[1:2].isdigit():
+        return True
+    text = np.frombuffer(data, np.uint8)
+    for start in range(0, len(text), CACHED_BYTES):
+        part = text[max(start - 1, 0) : start + CACHED_BYTES + 1]
+        zeros = part[1:-1] == ord("0")
+        zeros &= part[:-2] <= ord(" ")
+        if zeros.any() and (part[np.flatnonzero(zeros) + 2] >= ord("0")).any():
+            return True
+    return False
+
+
+CACHED_BYTES = 1 << 17  # of arrays that stay in a processor's cache
 
 
 def _refuse_padded(block: Block, layout: Layout) -> None:
@@ -140,9 +151,8 @@ def _refuse_padded(block: Block, layout: Layout) -> None:
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        yield from reader.blocks(
-            partial(cut_outside_quotes, separators=layout.marks) if layout.quoted else cut_at_newline
-        )
+        outside = partial(cut_outside_quotes, separators=layout.marks)
+        yield from reader.blocks(outside if layout.quoted else cut_at_newline)
 
 
 def open_cedge(file: GraphFile) -> pa.RecordBatchReader:

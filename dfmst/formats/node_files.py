@@ -117,9 +117,7 @@ def _read_node_link(data: bytes, file: GraphFile) -> Graph:
     for row, link in enumerate(links):
         if not isinstance(link, dict) or not {"source", "target"} <= link.keys():
             raise ValueError(f"edge {row} (from 0) has no source or no target")
-    others = ({name: value for name, value in link.items() if name not in ("source", "target")} for link in links)
-    ends = ((link["source"], link["target"]) for link in links)
-    return Graph([(*pair, values) for pair, values in zip(ends, others, strict=True)], _json_nodes(nodes))
+    return Graph([(link.pop("source"), link.pop("target"), link) for link in links], _json_nodes(nodes))
 
 
 def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def open_json(file: GraphFile) -> pa.RecordBatchReader:
     data = read_text(file)
     try:
         rows = _DECODER.decode(data.decode())
-        wrong = next((at for at, row in enumerate(rows) if not isinstance(row, dict)), None)
-        if wrong is not None or not rows:
-            raise ValueError(f"entry {wrong} (from 0) is no object" if wrong else "no object")
+        wrong = [at for at, row in enumerate(rows or [None]) if not isinstance(row, dict)]
+        if wrong:
+            raise ValueError(f"entry {wrong[0]} (from 0) is no object" if wrong[0] else "no object")
     except _BAD as error:
         raise broken(file, "JSON", data, error) from error
     spans = [range(len(rows))[start : start + ROWS_IN_A_BATCH] for start in range(0, len(rows), ROWS_IN_A_BATCH)]
@@ -113,7 +113,8 @@ class _Records:
             for index, (rows, numbers) in enumerate(self.blocks()):
                 for name in dict.fromkeys(chain.from_iterable(rows)):
                     column = columns.setdefault(name, ends.get(name) or _Column())
-                    again |= self._widen(column, name, self._values(name, rows), numbers) and index > 0
+                    changed = self._widen(column, name, self._values(name, rows), numbers)
+                    again |= changed and (index > 0 or bool(column.pair))
                 refuse_sparse(self.file, "keys", len(columns), len(rows), sum(map(len, rows)))
         if not columns or _array([*columns], pa.string()) is None:
             raise self.file.problem("objects without a key, or with one that is no text", hint=HINTS["NDJSON"])

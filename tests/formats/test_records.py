@@ -77,8 +77,10 @@ def test_ids_keep_their_kind() -> None:
         "source": ["7", "b"],
         "target": ["07", "7"],
     }
-    wide = f'{{"a": 1, "b": {2**63}}}'
-    assert set(read(wide, "a.ndjson", source="a", target="b").schema.types) == {pa.uint64()}
+    for low, kind in ((1, pa.uint64()), (-1, pa.decimal128(38, 0))):
+        wide = read(f'{{"a": {low}, "b": {2**63}}}', "a.ndjson", source="a", target="b")
+        assert wide.to_pydict() == {"a": [low], "b": [2**63]}
+        assert set(wide.schema.types) == {kind}
     mixed = '{"a": 7, "b": "7"}\n{"a": true, "b": 1.50}'
     assert read_columns(mixed, "a.ndjson", text=["a", "b"]) == {"a": ["7", "true"], "b": ["7", "1.50"]}
 
