@@ -144,10 +144,11 @@ def test_integers_of_128_bits_are_named_with_their_cast(tmp_path, kind, write, m
     monkeypatch.chdir(tmp_path)
     weight = polars.Series("weight", [3, 4], dtype=getattr(polars, kind))
     getattr(polars.DataFrame([polars.Series("source", [1, 2]), weight]), f"write_{write}")("e")
-    readers = [dfmst.read_edges] + [dfmst.stream.minimum_spanning_forest] * (write == "parquet")
-    for read in readers:
-        with pytest.raises(FormatError, match=r"e: integers of 128 bits \(Int128 or UInt128 of polars\)") as error:
-            read("e")
+    if write == "parquet":
+        with pytest.raises(FormatError, match="e: integers of 128 bits"):
+            dfmst.stream.minimum_spanning_forest("e")
+    with pytest.raises(FormatError, match=r"e: integers of 128 bits \(Int128 or UInt128 of polars\)") as error:
+        dfmst.read_edges("e")
     exec(error.value.hint, {"polars": polars})
     assert dfmst.read_edges("edges.parquet").schema.field("weight").type == pa.decimal128(38, 0)
 
