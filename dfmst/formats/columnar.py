@@ -81,8 +81,7 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
 
 def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    parts = path_of(path).parts[:-1]
-    pairs = [part.split("=", 1) for part in parts if "=" in part]
+    pairs = [part.split("=", 1) for part in path_of(path).parts[:-1] if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
 

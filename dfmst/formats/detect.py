@@ -122,8 +122,7 @@ def format_of_suffix(path: FileName) -> str | None:
 
 
 def _suffix(path: Path) -> str:
-    suffixes = map(str.lower, reversed(path.suffixes))
-    return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
+    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
 
 
 def _format_of_text(head: bytes, file: GraphFile) -> str:

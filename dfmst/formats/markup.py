@@ -12,17 +12,7 @@ from xml.etree import ElementTree
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.node_files import (
-    HINTS,
-    LABEL_NAMES,
-    MOST_DIGITS,
-    Edge,
-    Graph,
-    distinct_nodes,
-    open_nodes,
-    plain_ids,
-    read_number,
-)
+from dfmst.formats.node_files import HINTS, LABEL_NAMES, Edge, Graph, distinct_nodes, open_nodes, plain_ids, read_number
 from dfmst.formats.text_rows import exact_real
 
 # Blanks and comments, then a bracket, a text or a word.
@@ -335,10 +325,10 @@ def _attribute(kind: type, text: str | None, place: str) -> Any:
         if word.lower() not in TRUTH:
             raise ValueError(f"{place} holds {word[:40]!r}, which is neither true nor false")
         return TRUTH[word.lower()]
-    if not (is_whole(word) and len(word) <= MOST_DIGITS if kind is int else is_number(word)):
+    if not (is_whole if kind is int else is_number)(word):
         raise ValueError(f"{place} holds {word[:40]!r}, which is not a {'whole ' if kind is int else ''}number")
     try:
-        return int(word) if kind is int else exact_real(word)
+        return read_number(word) if kind is int else exact_real(word)
     except ValueError as error:
         raise ValueError(f"{place} holds {word[:40]!r}, {error}") from None
 

@@ -36,8 +36,7 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     _check_size(len(points), file, "give the points to dfmst.euclidean_forest, which needs no complete graph")
     ids = np.array(list(points), np.int64)
     places: Real = np.array(list(points.values()), np.float64).reshape(-1, 2).T.copy()
-    distance = DISTANCES[kind]
-    rows = _rows(ids, lambda first, second: distance(places[:, first], places[:, second]).astype(np.int64))
+    rows = _rows(ids, lambda first, second: DISTANCES[kind](places[:, first], places[:, second]).astype(np.int64))
     return pa.RecordBatchReader.from_batches(SCHEMA, rows)
 
 
