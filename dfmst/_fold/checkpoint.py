@@ -10,11 +10,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +28,7 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.atomic import sealed_input, sealed_output
-from dfmst.formats.directories import Hold, private_directory
+from dfmst.formats.directories import cannot, sole_use
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
 
@@ -150,6 +152,53 @@ def ascends(column: Array) -> bool:
 CheckpointCallback: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
 
 _NAME = "fold.arrow"
+
+
+def private_directory(directory: str | os.PathLike[str]) -> Path:
+    """Create a directory of checkpoints for this user alone, if it does not exist; return its absolute path."""
+    path = Path(directory).absolute()
+    try:
+        path.mkdir(0o700, parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        hint = "name a directory that you, and every worker, can write to"
+        raise cannot(f"use {directory} for checkpoints", directory, error, hint) from error
+    return path
+
+
+class Hold:
+    """Exclusive lock on a directory until it is released or deleted.
+
+    A later lock of the same process takes the directory over unless this one is busy, so that a repeated call does not
+    fail because of the result of the first. :attr:`valid` is then false.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._place = Path(os.path.realpath(folder))
+        idle = _IDLE.pop(self._place, None)
+        if idle is not None:
+            idle.release()
+        self._lock = ExitStack()
+        self._lock.enter_context(sole_use(folder))
+        self.valid = True
+
+    def release(self) -> None:
+        """Unlock the directory."""
+        self.valid = False
+        self._lock.close()
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Prevent later locks of this process from taking the directory over."""
+        if self.valid:
+            _IDLE.pop(self._place, None)
+        try:
+            yield
+        finally:
+            if self.valid:
+                _IDLE[self._place] = self
+
+
+_IDLE: WeakValueDictionary[Path, Hold] = WeakValueDictionary()
 
 
 class Checkpoint:

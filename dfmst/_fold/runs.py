@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +21,7 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.buffer import Rows
 from dfmst.errors import OutputError
-from dfmst.formats.directories import SpillDirectory, disk_errors, removed_with
+from dfmst.formats.directories import SpillDirectory, disk_errors
 
 GRAIN = 1024  # rows for which the index of a run has one key
 _PIECE = 1 << 18  # rows written at a time
@@ -34,6 +37,18 @@ class Order(NamedTuple):
         """Ordered keys of the column's values."""
         ordered = self.column == "locator" or (values.dtype.kind == "u" and not self.flip)
         return values if ordered else gather_keys(engine, values, None, self.flip)
+
+
+def _removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
+    """Return a function that removes files; without a call they are removed with their owner."""
+    return weakref.finalize(owner, _remove_files, list(paths), os.getpid())
+
+
+def _remove_files(paths: list[Path], process: int) -> None:
+    if process == os.getpid():  # a forked process does not own them
+        for path in paths:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 class Run:
@@ -54,7 +69,7 @@ class Run:
         self._path = Path(f"{directory.new_name()}.rows")
         with disk_errors(directory.path):
             self._path.touch()
-        self.remove = removed_with(self, [self._path])
+        self.remove = _removed_with(self, [self._path])
 
     def _begin(self, engine: Engine, order: Order, weight_dtype: DType, grain: int) -> None:
         self._engine, self._order, self.grain = engine, order, grain
@@ -227,7 +242,7 @@ class _StoredColumn(ABC):
     def __init__(self, directory: SpillDirectory, values: Array | pa.Array) -> None:
         self._directory, self._length, self.nbytes = directory, len(values), int(values.nbytes)
         self._path = Path(f"{directory.new_name()}.column")
-        self.remove = removed_with(self, [self._path])
+        self.remove = _removed_with(self, [self._path])
 
     def __len__(self) -> int:
         return self._length

@@ -6,10 +6,7 @@ table; every error names the file and the line. ``FORMATS`` lists the names that
 
 from dfmst.formats.atomic import atomic_path, check_file, check_page as check_page
 from dfmst.formats.detect import detect_format, format_of_suffix
-from dfmst.formats.files import (
-    Roles as Roles,
-    check_same_columns,
-)
+from dfmst.formats.files import Roles as Roles, check_same_columns
 from dfmst.formats.provenance import Provenance, read_provenance
 from dfmst.formats.read import FORMATS, bytes_to_solve, open_edges, open_table as open_table, read_all, read_edges
 from dfmst.formats.stores import Access as Access  # for the command line, as `Roles` and `open_table` are

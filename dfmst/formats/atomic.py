@@ -19,7 +19,7 @@ import pyarrow as pa
 from dfmst.errors import OutputError, no_space
 from dfmst.formats.addresses import COMPLETE, Address
 from dfmst.formats.directories import SpillDirectory, TemporaryDirectory, cannot, is_trusted, naming, remove_tree
-from dfmst.formats.files import open_native
+from dfmst.formats.files import FileName, open_native
 from dfmst.formats.stores import path_of
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
@@ -145,9 +145,7 @@ def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_directory(
-    target: str | os.PathLike[str], token: str | None = None, note: Path | None = None
-) -> Iterator[Path]:
+def atomic_directory(target: FileName, token: str | None = None, note: Path | None = None) -> Iterator[Path]:
     """Yield a temporary directory next to the target, and rename it to the target at the end.
 
     With a token, several processes fill the same temporary directory, which its name contains. Objects cannot be
@@ -235,9 +233,7 @@ def _check_outside(path: Path, other: Path) -> None:
         raise OutputError(f"{path} is inside the input directory {other}", "write to another directory")
 
 
-def check_directory(
-    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = (), *, note: Path | None = None
-) -> None:
+def check_directory(target: FileName, inputs: Iterable[FileName] = (), *, note: Path | None = None) -> None:
     """Raise if a directory cannot be created at a path: it exists and is not empty, or its parent is missing.
 
     A run that resumes finds the objects that it has written, if they are not complete, and if the `note` says so.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
 from dfmst.formats.addresses import Address
-from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, is_parquet, open_native, problem, refusing_damage
+from dfmst.formats.files import ROWS_IN_A_BATCH, FileName, GraphFile, is_parquet, open_native, problem, refusing_damage
 from dfmst.formats.stores import path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -82,8 +82,7 @@ def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
 
 def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
     """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    parts = path_of(path).parts[:-1]
-    pairs = [part.split("=", 1) for part in parts if "=" in part]
+    pairs = [part.split("=", 1) for part in path_of(path).parts[:-1] if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
 
@@ -217,24 +216,7 @@ def _footer_without_types(file: Any) -> pyarrow.parquet.FileMetaData:
     return pyarrow.parquet.read_metadata(pa.BufferReader(_MAGIC + before + name.lower() + after))
 
 
-def dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
-    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
-    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
-    return max(sizes, default=0)
-
-
-def _dictionary(column: Any) -> int:
-    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
-        return 0
-    numbers = int(column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset))
-    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
-
-
-def refuse_unreadable(
-    file: pyarrow.parquet.ParquetFile, path: str | os.PathLike[str], names: Sequence[ColumnName]
-) -> None:
+def refuse_unreadable(file: pyarrow.parquet.ParquetFile, path: FileName, names: Sequence[ColumnName]) -> None:
     """Raise if PyArrow cannot read a row of columns: it ends the process if the footer is asked about such columns.
 
     These are encrypted, or have damaged statistics of sizes.
@@ -277,41 +259,6 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
     hint = f"{_HINT}; convert other formats with dfmst convert"
     with refusing_damage(path, _KIND, hint), open_native(path) as file:
         return pyarrow.parquet.read_metadata(file)
-
-
-def parquet_size(
-    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
-) -> TableSize:
-    """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
-    rows, largest, bounded, counts = 0, -1, True, [0]
-    for path, groups in files:
-        footer, before = parquet_footer(path), rows
-        if footer.num_rows:
-            bounded &= _check_ends(path, footer, ends)
-        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
-        if places:
-            with open_native(path) as file, open_buffered(file) as parquet:
-                refuse_unreadable(parquet, path, ends)
-        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
-            rows += group.num_rows
-            for column in map(group.column, places):
-                if group.num_rows:
-                    found = column.statistics
-                    known = found is not None and found.has_min_max and isinstance(found.min, int)
-                    bounded &= known and found.min >= 0
-                    largest = max(largest, found.max if known else 0)
-        counts.append(rows - before)
-    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
-
-
-def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:
-    """Raise if neither a file nor its path has an end; return whether the file has both."""
-    names = footer.schema.to_arrow_schema().names
-    known = [*names, *path_values(path)]
-    missing = missing_columns(zip(("source", "target"), ends, strict=False), known, path)
-    if missing is not None:
-        raise missing
-    return {*ends} <= {*names}
 
 
 _ARROW_MAGIC = b"ARROW1"

@@ -87,6 +87,7 @@ def _refuse_marked_row(comments: list[Line], columns: int, separator: str, file:
 
 
 WITHOUT_HEADER = ("source", "target", "weight")
+MISSING = ("", "NA")  # words for a missing number
 
 
 def has_header(rows: list[list[str]]) -> bool:
@@ -97,7 +98,7 @@ def has_header(rows: list[list[str]]) -> bool:
     header if it has three words: an edge would have a number as its third.
     """
     first, rest = rows[0], rows[1:]
-    if any(map(begins_numbers, first)):
+    if any(map(begins_numbers, first)) or MISSING[1] in first[2:]:
         return False
     if None not in known_ends(first):
         return True
@@ -114,7 +115,7 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
     """Return the names of the columns."""
     first = rows[0]
     if not header:
-        known = 3 if len(first) > 2 and (begins_numbers(first[2]) or not first[2]) else min(2, len(first))
+        known = 3 if len(first) > 2 and (begins_numbers(first[2]) or first[2] in MISSING) else min(2, len(first))
         return [*WITHOUT_HEADER[:known], *(f"column_{at}" for at in range(known + 1, len(first) + 1))]
     names = [name.strip() or f"column_{at}" for at, name in enumerate(first, 1)]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -139,7 +140,8 @@ def _with_usual(roles: Roles, names: list[str], samples: dict[str, tuple[str, ..
     ends = [name for name in known_ends(names) if name not in (None, *roles.keys, *roles.numbers)]
     free = [name for name in names if name not in roles.named.union(ends)] if not roles.numbers else []
     weights = [name for name in free if name.lower() in KNOWN_NAMES["weight"]]
-    weights = [name for name in weights if not samples.get(name, ("",))[0] or begins_numbers(samples[name][0])]
+    firsts = {name: next(filter(lambda word: word not in MISSING, samples.get(name, ())), "0") for name in weights}
+    weights = [name for name in weights if begins_numbers(firsts[name])]
     others = (name for name in free if name.lower() in UNITS)
     return replace(
         roles,
@@ -177,7 +179,7 @@ _like_number = re.compile(rf"{ANY_NUMBER}|[-+0-9.,'_ eE]*[0-9][-+0-9.,'_ eE]*\Z"
 
 def _check_roles(samples: dict[str, tuple[str, ...]], names: list[str], roles: Roles, file: GraphFile) -> None:
     """Raise if the file lacks a named column, or the first rows of one for numbers have none."""
-    words = {name: [word for word in column if word not in ("", "NA")] for name, column in samples.items()}
+    words = {name: [word for word in column if word not in MISSING] for name, column in samples.items()}
     numbers = [name for name, column in words.items() if column and all(map(is_number, column))]
     file.check_named(names, numbers)
     for name in roles.numbers:

@@ -22,6 +22,8 @@ ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
 WORKBOOKS = (".xlsx", ".xlsm", ".ods")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+#: An object in the first line, and another one below it, or nothing; the only line of a graph has nodes.
+_RECORDS = re.compile(rb"\s*\{(?:[^\n]*\}[ \t]*\n\s*\{|(?![^\n]*\"nodes\"\s*:)[^\n]*\}\s*\Z)")
 
 
 class Format(NamedTuple):
@@ -49,8 +51,9 @@ READ = (
     Format("matrix-market", "edge_lists.open_matrix_market", (".mtx", ".mm"), rb"(?i)%%MatrixMarket\b"),
     Format("konect", "edge_lists.open_konect", (), rb"%\s*(sym|asym|bip)\b"),
     Format("graphml", "markup.open_graphml", (".graphml",), rb"<"),
-    Format("json", "node_files.open_node_link", (".json",), rb"[{\[]"),
-    Format("pajek", "markup.open_pajek", (), rb"(?i)\*(vertices|network)\b", rb"%"),
+    Format("ndjson", "records.open_ndjson", (".ndjson", ".jsonl")),
+    Format("json", "records.open_json", (".json",), rb"[{\[]"),
+    Format("pajek", "markup.open_pajek", (), rb"(?i)\*(vertices|vertex|network)\b", rb"%"),
     Format("tsplib", "tsplib.open_tsplib", (".tsp",), _TSPLIB),
     Format("gml", "markup.open_gml", (".gml",), rb"graph\s*(\[|$)", _GML_HEAD),
     Format("dimacs", "edge_lists.open_dimacs", (), _DIMACS, rb"c(\s|$)", (".gr", ".col")),
@@ -90,6 +93,8 @@ def format_of_file(file: GraphFile, given: str | None = None) -> str:
     head = file.head()
     if not head.strip():
         raise file.problem("the file is empty", 1, "fetch or write the file again")
+    if given is None:
+        _refuse(file, head, BINARY)
     archive = next((name for magic, name in ARCHIVES.items() if head.startswith(magic)), None)
     if archive and file.path.suffix.lower() in WORKBOOKS:
         raise file.problem("a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
@@ -100,8 +105,9 @@ def format_of_file(file: GraphFile, given: str | None = None) -> str:
     if head.startswith(UTF_16):
         raise file.problem("text in UTF-16", hint="save the file as UTF-8")
     binary = next((known.name for known in READ if head.startswith(known.magic)), None)
-    known = given or binary or format_of_suffix(file.path)
-    return known or _format_of_text(with_newlines(head.removeprefix(BYTE_ORDER_MARK)), file)
+    text = with_newlines(head.removeprefix(BYTE_ORDER_MARK))
+    known = given or binary or format_of_suffix(file.path) or _format_of_text(text, file)
+    return "ndjson" if known == "json" and not given and _RECORDS.match(text) else known
 
 
 def format_of_suffix(path: FileName) -> str | None:
@@ -116,8 +122,7 @@ def format_of_suffix(path: FileName) -> str | None:
 
 
 def _suffix(path: Path) -> str:
-    suffixes = map(str.lower, reversed(path.suffixes))
-    return next((suffix for suffix in suffixes if suffix not in COMPRESSED), "")
+    return next((suffix for suffix in map(str.lower, reversed(path.suffixes)) if suffix not in COMPRESSED), "")
 
 
 def _format_of_text(head: bytes, file: GraphFile) -> str:
@@ -177,12 +182,9 @@ def _bytes_of(schema: pa.Schema, rows: int, stored: int) -> int:
 
 def _width(kind: pa.DataType) -> float | None:
     """Return the bytes of a value; ``None`` for texts and the like, and for dictionaries, which may hold texts."""
-    if pa.types.is_dictionary(kind):
-        return None
-    try:
-        return float(kind.bit_width) / 8
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return None if pa.types.is_dictionary(kind) else float(kind.bit_width) / 8
+    return None
 
 
 class Refused(NamedTuple):
@@ -190,16 +192,15 @@ class Refused(NamedTuple):
 
     name: str
     suffixes: tuple[str, ...]
-    sign: re.Pattern[bytes]
-    fix: str
+    sign: bytes
+    fix: str  # PATH stands for the name of the file
 
 
-def _sign(pattern: bytes) -> re.Pattern[bytes]:
-    return re.compile(pattern, re.DOTALL | re.IGNORECASE)
+def _pandas(call: str) -> str:
+    return f"pandas.{call}.to_parquet('edges.parquet')"
 
 
 def _networkx(call: str, options: str = "") -> str:
-    """Return the call for a file that NetworkX reads; PATH stands for its name."""
     return f"dfmst.minimum_spanning_forest(networkx.to_pandas_edgelist(networkx.{call}(PATH)){options})"
 
 
@@ -210,54 +211,60 @@ _HEADS = rb"#[ \t]+\S++[ \t]*\n\s*+%b[ \t]*\n(?:(?:%b)?[ \t]*\n)*+#[ \t]+\S++\s"
 # One head: a number, or a name before rows of a name and a number.
 _STAR = rb"#[ \t]+(?:(?=\d++\n)|(?=\S++\n[^#\s\d]))\S++\n(?:[^#\s]\S*+[ \t]+[\d.e+-]++[ \t]*(?:\n\s*+|\Z))++\Z"
 _DOT = rb"(?:\s|//[^\n]*|#[^\n]*|/\*.*?\*/)*+(?:strict\s+)?(?:di)?graph\b[^\[\]{}\n]*\s*\{"
+_LEDA = _networkx("read_leda", ".astype({'label': float}), weight='label'")
+_ADJACENCY = _networkx("read_adjlist", _NO_WEIGHT) + ", or networkx.read_multiline_adjlist"
+_STEINER = "keep its edges: grep -i '^ *E ' PATH | tr -s ' ' | cut -d ' ' -f 2- > edges.txt"
+_ROWS = "lambda: base.table(NAME).to_arrow_reader()"
+_DUCKDB = f"base = duckdb.connect(PATH, read_only=True); dfmst.stream.minimum_spanning_forest({_ROWS})"
+_SQL = _pandas("read_sql('SELECT * FROM NAME', sqlite3.connect(PATH))")
+_NPZ = _pandas("DataFrame(dict(numpy.load(PATH)))") + "; a matrix: dfmst.from_sparse(scipy.sparse.load_npz(PATH))"
+_NPY = _pandas("DataFrame(numpy.load(PATH)).rename(columns=str)") + "; a matrix: dfmst.from_matrix(numpy.load(PATH))"
+_ORC = "pyarrow.parquet.write_table(pyarrow.orc.read_table(PATH), 'edges.parquet')"
+_AVRO = "polars.read_avro(PATH).write_parquet('edges.parquet')"
+_R = "in R: {}, 'edges.csv', row.names = FALSE)"
 #: Formats that are recognized, and refused with the call that converts them.
+BINARY = (
+    Refused("ORC", (".orc",), rb"ORC.{0,99}[\0-\x08]", _ORC),
+    Refused("HDF5", (".h5", ".hdf5", ".hdf"), rb"\x89HDF", _pandas("read_hdf(PATH)")),
+    Refused("RDS", (".rds",), rb"X\n\0\0\0[\x02\x03]|A\n[23]\n\d+\n", _R.format("write.csv(readRDS(PATH)")),
+    Refused("RData", (".rdata", ".rda"), rb"RD[XAB][23]\n", _R.format("load(PATH); write.csv(NAME")),
+    Refused("Stata", (".dta",), rb"<stata_dta>|[\x66-\x73][\x01\x02]\x01\0", _pandas("read_stata(PATH)")),
+    Refused("SPSS", (".sav", ".zsav"), rb"\$FL[23]@\(#\)", _pandas("read_spss(PATH)")),
+    Refused("SAS", (".sas7bdat", ".xpt"), rb"\0{12}\xc2\xea\x81\x60|HEADER RECORD\*", _pandas("read_sas(PATH)")),
+    Refused("Excel 97", (".xls",), rb"\xd0\xcf\x11\xe0", _pandas("read_excel(PATH)")),
+    Refused("Avro", (".avro",), rb"Obj\x01", _AVRO),
+    Refused("SQLite", (".sqlite", ".sqlite3", ".db"), rb"SQLite format 3\0", _SQL),
+    Refused("NumPy", (".npy",), rb"\x93NUMPY", _NPY),
+    Refused("NPZ", (".npz",), rb"PK\x03\x04.{26}[ -~]{1,99}?\.npy", _NPZ),
+    Refused("pickle", (".pkl", ".pickle"), rb"\x80[\x02-\x05][\x95\x8c\]})(c]", _pandas("read_pickle(PATH)")),
+)
 REFUSED = (
-    Refused("GEXF", (".gexf",), _sign(rb"(?:\s|<\?[^>]*>|<!--.*?-->)*+<gexf\b"), _networkx("read_gexf")),
-    Refused("DOT", (".dot", ".gv"), _sign(_DOT), _networkx("nx_pydot.read_dot", ".astype({'weight': float})")),
-    Refused(
-        "LEDA",
-        (".lgr", ".leda", ".gw"),
-        _sign(rb"LEDA\.GRAPH\b"),
-        _networkx("read_leda", ".astype({'label': float}), weight='label'"),
-    ),
-    Refused("UCINET DL", (".dl",), _sign(rb"DL[\s,]+(?:N|NM|NR|NC|FORMAT|LABELS|DATA)\b"), _IGRAPH.format("Read_DL")),
-    Refused("sparse6", (".s6",), _sign(rb">>sparse6<<|:[!-~]+\s*\Z"), _networkx("read_sparse6", _NO_WEIGHT)),
-    Refused("graph6", (".g6", ".d6"), _sign(rb">>(?:di)?graph6<<"), _networkx("read_graph6", _NO_WEIGHT)),
-    Refused(
-        "adjacency list",
-        (".adjlist", ".multiline_adjlist"),
-        _sign(rb"#[^\n]*\n# GMT [^\n]*\n"),
-        _networkx("read_adjlist", _NO_WEIGHT) + ", or networkx.read_multiline_adjlist",
-    ),
-    Refused(
-        "SteinLib",
-        (".stp",),
-        _sign(rb"33D32945\b|SECTION\s+(?:Comment|Graph)\b"),
-        "keep its edges: grep -i '^ *E ' PATH | tr -s ' ' | cut -d ' ' -f 2- > edges.txt",
-    ),
-    Refused("GDF", (".gdf",), _sign(rb"nodedef\s*>"), "keep the rows after 'edgedef>' as a CSV file, with a header"),
-    Refused("VNA", (".vna",), _sign(rb"\*\s*(?:node|tie)\b"), "keep the rows after '*tie data' as an edge list"),
-    Refused(
-        "DuckDB",
-        (".duckdb", ".ddb"),
-        _sign(rb".{0,8}DUCK..\0{6}"),
-        "base = duckdb.connect(PATH, read_only=True); "
-        "dfmst.stream.minimum_spanning_forest(lambda: base.table(NAME).to_arrow_reader())",
-    ),
-    Refused("LEMON", (".lgf",), _sign(rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b"), "keep its @arcs as an edge list"),
+    *BINARY,
+    Refused("GEXF", (".gexf",), rb"(?:\s|<\?[^>]*>|<!--.*?-->)*+<gexf\b", _networkx("read_gexf")),
+    Refused("DOT", (".dot", ".gv"), _DOT, _networkx("nx_pydot.read_dot", ".astype({'weight': float})")),
+    Refused("LEDA", (".lgr", ".leda", ".gw"), rb"LEDA\.GRAPH\b", _LEDA),
+    Refused("UCINET DL", (".dl",), rb"DL[\s,]+(?:N|NM|NR|NC|FORMAT|LABELS|DATA)\b", _IGRAPH.format("Read_DL")),
+    Refused("sparse6", (".s6",), rb">>sparse6<<|:[!-~]+\s*\Z", _networkx("read_sparse6", _NO_WEIGHT)),
+    Refused("graph6", (".g6", ".d6"), rb">>(?:di)?graph6<<", _networkx("read_graph6", _NO_WEIGHT)),
+    Refused("adjacency list", (".adjlist", ".multiline_adjlist"), rb"#[^\n]*\n# GMT [^\n]*\n", _ADJACENCY),
+    Refused("SteinLib", (".stp",), rb"33D32945\b|SECTION\s+(?:Comment|Graph)\b", _STEINER),
+    Refused("GDF", (".gdf",), rb"nodedef\s*>", "keep the rows after 'edgedef>' as a CSV file, with a header"),
+    Refused("VNA", (".vna",), rb"\*\s*(?:node|tie)\b", "keep the rows after '*tie data' as an edge list"),
+    Refused("DuckDB", (".duckdb", ".ddb"), rb".{0,8}DUCK..\0{6}", _DUCKDB),
+    Refused("LEMON", (".lgf",), rb"(?:#[^\n]*\n|\s)*+@(?:nodes|arcs|edges)\b", "keep its @arcs as an edge list"),
 )
 # Refused as well, but only if the first lines are not those of a format that is read.
 UNSURE = (
-    Refused("LGL", (".lgl",), _sign(rb"%b|%b" % (_HEADS, _STAR)), _IGRAPH.format("Read_Lgl")),
-    Refused("TGF", (".tgf",), _sign(rb"(?:[^#%\s][^\n]*\n)++#[ \t]*\n"), "keep the rows after '#' as an edge list"),
-    Refused("Newick", (".nwk", ".newick"), _sign(rb"\([^\n]*\)[^\n()]*;\s*\Z"), "write its branches as an edge list"),
-    Refused("SIF", (".sif",), _sign(rb"(?!)"), "leave out its second column: the ends are the first and the third"),
+    Refused("LGL", (".lgl",), rb"%b|%b" % (_HEADS, _STAR), _IGRAPH.format("Read_Lgl")),
+    Refused("TGF", (".tgf",), rb"(?:[^#%\s][^\n]*\n)++#[ \t]*\n", "keep the rows after '#' as an edge list"),
+    Refused("Newick", (".nwk", ".newick"), rb"\([^\n]*\)[^\n()]*;\s*\Z", "write its branches as an edge list"),
+    Refused("SIF", (".sif",), rb"(?!)", "leave out its second column: the ends are the first and the third"),
 )
 
 
 def _refuse(file: GraphFile, head: bytes, formats: Sequence[Refused], by_suffix: Sequence[Refused] = ()) -> None:
     """Raise FormatError if the suffix or the first bytes are those of a format that is not read."""
-    for found in (*by_suffix, *(one for one in formats if one.sign.match(head))):
+    for found in (*by_suffix, *(one for one in formats if re.match(one.sign, head, re.DOTALL | re.IGNORECASE))):
         sign = f"suffix {_suffix(file.path)}" if by_suffix else "first lines"
         fix = found.fix.replace("PATH", repr(str(file.path)))
         message, hint = f"{found.name} files are not read, and by its {sign} this is one", f"{fix}; if it is of another"

@@ -17,10 +17,9 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from dfmst.errors import OutputError, no_space
 
@@ -74,27 +73,11 @@ class SpillDirectory(TemporaryDirectory):
             super().__init__(parent, "dfmst-spill-")
 
 
-def private_directory(directory: str | os.PathLike[str]) -> Path:
-    """Create a directory of checkpoints for this user alone, if it does not exist; return its absolute path."""
-    path = Path(directory).absolute()
-    try:
-        path.mkdir(0o700, parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-        hint = "name a directory that you, and every worker, can write to"
-        raise cannot(f"use {directory} for checkpoints", directory, error, hint) from error
-    return path
-
-
 def cannot(do: str, place: object, error: OSError | ValueError, hint: str) -> OutputError:
     """Build the error for a place that cannot be written; that of a full disk is the same for all."""
     if getattr(error, "errno", None) == errno.ENOSPC:
         return no_space(str(place))
     return OutputError(f"cannot {do}: {getattr(error, 'strerror', None) or error}", hint)
-
-
-def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
-    """Return a function that removes files; without a call they are removed with their owner."""
-    return weakref.finalize(owner, _remove_files, list(paths), os.getpid())
 
 
 @contextmanager
@@ -178,42 +161,6 @@ def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
         os.close(lock)
 
 
-class Hold:
-    """Exclusive lock on a directory until it is released or deleted.
-
-    A later lock of the same process takes the directory over unless this one is busy, so that a repeated call does not
-    fail because of the result of the first. :attr:`valid` is then false.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._place = Path(os.path.realpath(folder))
-        idle = _IDLE.pop(self._place, None)
-        if idle is not None:
-            idle.release()
-        self._lock = ExitStack()
-        self._lock.enter_context(sole_use(folder))
-        self.valid = True
-
-    def release(self) -> None:
-        """Unlock the directory."""
-        self.valid = False
-        self._lock.close()
-
-    @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Prevent later locks of this process from taking the directory over."""
-        if self.valid:
-            _IDLE.pop(self._place, None)
-        try:
-            yield
-        finally:
-            if self.valid:
-                _IDLE[self._place] = self
-
-
-_IDLE: WeakValueDictionary[Path, Hold] = WeakValueDictionary()
-
-
 def _locked(path: Path, token: str) -> int:
     """Open and lock the file, and write our process into it; a file of another origin is not changed."""
     while True:
@@ -295,13 +242,6 @@ def _is_there(path: Path, lock: int) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(path.lstat(), os.fstat(lock))
     return False
-
-
-def _remove_files(paths: list[Path], process: int) -> None:
-    if process == os.getpid():  # a forked process does not own them
-        for path in paths:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
 
 
 def _remove(path: Path, lock: ExitStack, process: int) -> None:

@@ -13,14 +13,12 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import (
     Block,
     TextReader,
-    cut_at_newline,
     cut_outside_quotes,
     header_lines,
     newlines_in_quotes,
@@ -58,13 +56,10 @@ class HeaderCounts:
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
         if self.lowest is None or self.highest is None or not batch.num_rows:
             return None
-        rows = []
-        for column in (batch.column("source"), batch.column("target")):
-            limits = pc.min_max(column).as_py()
-            if limits["min"] < self.lowest or limits["max"] > self.highest:
-                outside = pc.or_(pc.less(column, self.lowest), pc.greater(column, self.highest))
-                rows.append(pc.index(outside, True).as_py())
-        return min(rows, default=None)
+        ends = np.array([batch.column("source"), batch.column("target")])
+        if ends.min() >= self.lowest and ends.max() <= self.highest:
+            return None
+        return int(((ends < self.lowest) | (ends > self.highest)).any(axis=0).argmax())
 
 
 def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
@@ -155,16 +150,14 @@ def _refuse_padded(block: Block, layout: Layout) -> None:
         for word, field in zip(words, layout.fields, strict=True):
             if field.end_point and len(word) > 1 and word.startswith("0"):
                 message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
-                hint = "read names with format='csv'; remove such zeros of numbers"
-                raise block.file.problem(message, line, hint)
+                raise block.file.problem(message, line, "read names with format='csv'; remove such zeros of numbers")
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
     with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
-        yield from reader.blocks(
-            partial(cut_outside_quotes, separators=layout.marks) if layout.quoted else cut_at_newline
-        )
+        outside = partial(cut_outside_quotes, separators=layout.marks)
+        yield from reader.blocks(outside) if layout.quoted else reader.blocks()
 
 
 def open_cedge(file: GraphFile) -> pa.RecordBatchReader:
@@ -274,8 +267,7 @@ def _konect_weights(line: Line, words: list[bytes], file: GraphFile) -> bytes:
     """Return the kind of weights that the words of the first line name."""
     if words[:1] == [b"bip"]:
         hint = "shift the ids of the right side, drop the header and read the file with format='snap'"
-        message = "a bipartite network: vertex 1 on the left is not vertex 1 on the right"
-        raise file.problem(message, line, hint)
+        raise file.problem("a bipartite network: vertex 1 on the left is not vertex 1 on the right", line, hint)
     if not (line.text.startswith(b"%") and len(words) >= 2 and words[0] in KONECT_KINDS and words[1] in KONECT_WEIGHTS):
         raise file.problem("not a KONECT header", line, "it reads, for example: % sym unweighted")
     return words[1]

@@ -313,6 +313,13 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
         if (lost := no_answer(path, error)) is not None:
             raise lost from None
         reason = str(error).partition("\n")[0] or "it asks for more memory than there is"
+        if "more than 64 bits" in reason:  # such integers of polars alone
+            with path_of(path).open("rb") as file:
+                read = {b"PAR1": "read_parquet", b"ARRO": "read_ipc"}.get(file.read(4), "read_ipc_stream")
+            message = "integers of 128 bits (Int128 or UInt128 of polars), a type that Arrow does not have"
+            cast = "cast({polars.Int128: polars.Decimal(38), polars.UInt128: polars.Decimal(38)})"
+            hint = f"polars.{read}({str(path)!r}).{cast}.write_parquet('edges.parquet')"
+            raise problem(path_of(path), message, hint=hint) from error
         raise problem(path_of(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
 
 

@@ -12,17 +12,7 @@ from xml.etree import ElementTree
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.node_files import (
-    HINTS,
-    LABEL_NAMES,
-    MOST_DIGITS,
-    Edge,
-    Graph,
-    distinct_nodes,
-    open_nodes,
-    plain_ids,
-    read_number,
-)
+from dfmst.formats.node_files import HINTS, LABEL_NAMES, Edge, Graph, distinct_nodes, open_nodes, plain_ids, read_number
 from dfmst.formats.text_rows import exact_real
 
 # Blanks and comments, then a bracket, a text or a word.
@@ -131,7 +121,9 @@ def _add(record: dict[str, Any], key: str, value: object) -> None:
 
 
 # NetworkX 3.7 and later write a backslash before quotes and backslashes of a quoted word.
-WORD = re.compile(r'\s*+(?:"(?P<quoted>(?:\\["\\]|[^"])*+)"(?!\S)|(?P<bare>[^"\s]\S*+))')
+WORD = re.compile(r'\s*+(?:"(?P<quoted>(?:\\["\\]|[^"])*+)"(?!\S)|(?P<bare>\[[^]"]*\](?!\S)|[^"\s]\S*+))')
+is_interval = re.compile(r"\[[\d*,\s-]+\]").fullmatch  # of the times at which a vertex or an edge is there
+SINGULARS = {"vertex": "vertices", "arc": "arcs", "edge": "edges"}
 LISTS = ("arcslist", "edgeslist")  # a vertex, then its neighbors
 ROWS = ("arcs", "edges")
 ROW_HINT = "a row of *Arcs and *Edges reads: SOURCE TARGET [WEIGHT [NAME VALUE ...]]"
@@ -144,18 +136,19 @@ def _read_pajek(data: bytes, file: GraphFile) -> Graph:
     edges: list[Edge] = []
     for line, words in _pajek_lines(data, file):
         if words[0].startswith("*"):
-            section = words[0][1:].lower()
+            section = SINGULARS.get(words[0][1:].lower(), words[0][1:].lower())
             if section == "vertices":
                 limit = _vertex_count(line, words, limit, file)
             elif section not in (*ROWS, *LISTS, "network"):
-                hint = "list the edges under *Edges or *Arcs, one network in a file"
+                matrix = f"scipy.sparse.coo_array(numpy.loadtxt({str(file.path)!r}, skiprows={line.number}))"
+                hint = f"list the edges under *Edges or *Arcs; in Python, dfmst.from_sparse({matrix}) reads a matrix"
                 raise file.problem("a section that is not read", line, hint)
             relation = {"relation": " ".join(words[1:])} if section in (*ROWS, *LISTS) and len(words) > 1 else {}
         elif section == "vertices":
             name = _vertex(line, words[0], limit, file)
             if name in nodes:
                 raise file.problem("a vertex given twice", line, "number every vertex once")
-            nodes[name] = {"label": words[1]} if len(words) > 1 else {}
+            nodes[name] = {"label": words[1]} if len(words) > 1 and not is_interval(words[1]) else {}
         elif section in LISTS:
             start, *ends = (_vertex(line, word, limit, file) for word in words)
             edges += [(start, end, relation) for end in ends]
@@ -171,7 +164,8 @@ def _read_pajek(data: bytes, file: GraphFile) -> Graph:
     for start, end, _ in edges:
         nodes.setdefault(start, {})
         nodes.setdefault(end, {})
-    return Graph(edges, nodes, numbered=True)
+    is_weighted = any("weight" in values for _, _, values in edges)
+    return Graph(edges, nodes, {"weight": 1} if is_weighted else {}, numbered=True)
 
 
 def _pajek_lines(data: bytes, file: GraphFile) -> Iterator[tuple[Line, list[str]]]:
@@ -210,15 +204,16 @@ def _vertex(line: Line, word: str, limit: int | None, file: GraphFile) -> int:
 
 
 def _attributes(line: Line, words: list[str], file: GraphFile) -> dict[str, Any]:
-    """Return the weight of a row, and the pairs after it."""
-    if not words:
-        return {}
+    """Return the weight of a row, the pairs after it, and the times of an edge, such as ``[1-3,7]``."""
+    times = {"time": " ".join(filter(is_interval, words))} if any(map(is_interval, words)) else {}
+    if not (words := [word for word in words if not is_interval(word)]):
+        return times
     if not is_number(words[0]) or not len(words) % 2:
         raise file.problem("a row whose weight or names of values are unclear", line, ROW_HINT)
     names = ["weight", *words[1::2]]
     if len(set(names)) < len(names):
         raise file.problem("two values of one name", line, ROW_HINT)
-    return dict(zip(names, [read_number(words[0]), *words[2::2]], strict=True))
+    return dict(zip(names, [read_number(words[0]), *words[2::2]], strict=True)) | times
 
 
 #: Types of GraphML's attributes by the names that writers give them; others are text.
@@ -242,7 +237,7 @@ class Key:
 
 def _read_graphml(data: bytes, file: GraphFile) -> Graph:
     root = ElementTree.fromstring(data)
-    _check_entities(data, file)
+    _check_entities(data)
     if _tag(root) != "graphml":
         raise ValueError(f"its root is <{_tag(root)[:40]}>, not <graphml>")
     keys = _keys(root)
@@ -330,41 +325,22 @@ def _attribute(kind: type, text: str | None, place: str) -> Any:
         if word.lower() not in TRUTH:
             raise ValueError(f"{place} holds {word[:40]!r}, which is neither true nor false")
         return TRUTH[word.lower()]
-    if not (is_whole(word) and len(word) <= MOST_DIGITS if kind is int else is_number(word)):
+    if not (is_whole if kind is int else is_number)(word):
         raise ValueError(f"{place} holds {word[:40]!r}, which is not a {'whole ' if kind is int else ''}number")
     try:
-        return int(word) if kind is int else exact_real(word)
+        return read_number(word) if kind is int else exact_real(word)
     except ValueError as error:
         raise ValueError(f"{place} holds {word[:40]!r}, {error}") from None
 
 
-XML_ENTITY = re.compile(rb"&([^#;\s&<][^;\s&<]*);")
-DECLARED = re.compile(rb"<!ENTITY\s+([^%\s]\S*)")
-KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
+#: The name of another file's DTD, and the name of a part of a DTD.
+OTHER_DTD = re.compile(rb"""(<!DOCTYPE\s+[^\s[>]+\s)\s*(?:SYSTEM|PUBLIC)(?:\s+(?:"[^"]*"|'[^']*'))+|%[^\s;%]+;""")
 
 
-def _check_entities(data: bytes, file: GraphFile) -> None:
-    """Raise FormatError at an entity of an XML text that is not defined: the parser ignores some of them."""
-    text = _without_comments(data)
-    known = KNOWN_ENTITIES.union(DECLARED.findall(text))
-    for name in XML_ENTITY.findall(text):
-        if name not in known:
-            number = data.count(b"\n", 0, data.find(b"&" + name)) + 1
-            message = f"broken GraphML (undefined entity &{name.decode(errors='replace')};)"
-            raise file.problem(message, Line(data.split(b"\n")[number - 1], number), HINTS["GraphML"])
-
-
-def _without_comments(data: bytes) -> bytes:
-    """Remove comments and CDATA sections from an XML text; one that does not end is text, in a value of a DTD."""
-    ends, parts, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
-    while ends and (start := re.compile(b"|".join(map(re.escape, ends))).search(data, at)):
-        end = data.find(ends[start[0]], start.end())
-        if end < 0:
-            del ends[start[0]]  # none after this one ends either
-            continue
-        parts.append(data[at : start.start()])
-        at = end + 3
-    return b"".join(parts) + data[at:]
+def _check_entities(data: bytes) -> None:
+    """Raise ParseError at an undefined entity, also if it may be defined elsewhere: in attributes it would be lost."""
+    if b"<!DOCTYPE" in data:
+        ElementTree.fromstring(OTHER_DTD.sub(rb"\1", data))
 
 
 open_gml = partial(open_nodes, "GML", _read_gml)

@@ -61,16 +61,16 @@ HINTS = {
     "GML": "a GML file reads: graph [ node [ id 1 ] ... edge [ source 1 target 2 ] ... ]",
     "edge list": "a row reads: SOURCE TARGET {'weight': 1}",
     "GraphML": "see the GraphML primer at graphml.graphdrawing.org",
-    "JSON": 'a node-link file reads: {"nodes": [{"id": 1}, ...], "edges": [{"source": 1, "target": 2}, ...]}; '
-    "networkx.adjacency_graph and networkx.cytoscape_graph read other JSON",
+    "JSON": 'a node-link file reads: {"nodes": [{"id": 1}, ...], "edges": [{"source": 1, "target": 2}, ...]}, records '
+    'read: [{"source": 1, "target": 2}, ...]; networkx.adjacency_graph and networkx.cytoscape_graph read other JSON',
+    "NDJSON": 'each line reads: {"source": 1, "target": 2, "weight": 0.5}; fetch the file again if its end is cut',
     "Pajek": 'a Pajek file reads: *Vertices 2, 1 "a", 2 "b", *Edges, 1 2 0.5; each on a line of its own',
 }
 
 
 def open_nodes(kind: str, read: Callable[[bytes, GraphFile], Graph], file: GraphFile) -> pa.RecordBatchReader:
     """Stream the edges of a file that `read` turns into a graph."""
-    with TextReader(file) as reader:
-        data = b"".join(block.data for block in reader.blocks())
+    data = read_text(file)
     try:
         table = _edge_table(file, read(data, file))
     except (ValueError, SyntaxError, RecursionError, LookupError) as error:
@@ -78,6 +78,12 @@ def open_nodes(kind: str, read: Callable[[bytes, GraphFile], Graph], file: Graph
             raise
         raise broken(file, kind, data, error) from error
     return table.to_reader(max_chunksize=ROWS_IN_A_BATCH)
+
+
+def read_text(file: GraphFile) -> bytes:
+    """Read a whole file."""
+    with TextReader(file) as reader:
+        return b"".join(block.data for block in reader.blocks())
 
 
 def broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> FormatError:
@@ -97,7 +103,7 @@ def broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> FormatE
 
 
 def _read_node_link(data: bytes, file: GraphFile) -> Graph:
-    graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real, object_pairs_hook=_json_object)
+    graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real, object_pairs_hook=json_object)
     if not isinstance(graph, dict):
         raise ValueError("no object")
     lists = {name: graph[name] for name in ("links", "edges") if isinstance(graph.get(name), list)}
@@ -111,12 +117,10 @@ def _read_node_link(data: bytes, file: GraphFile) -> Graph:
     for row, link in enumerate(links):
         if not isinstance(link, dict) or not {"source", "target"} <= link.keys():
             raise ValueError(f"edge {row} (from 0) has no source or no target")
-    others = ({name: value for name, value in link.items() if name not in ("source", "target")} for link in links)
-    ends = ((link["source"], link["target"]) for link in links)
-    return Graph([(*pair, values) for pair, values in zip(ends, others, strict=True)], _json_nodes(nodes))
+    return Graph([(link.pop("source"), link.pop("target"), link) for link in links], _json_nodes(nodes))
 
 
-def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; of two values of one name Python would take the last."""
     entries = dict(pairs)
     if len(entries) < len(pairs):
@@ -162,10 +166,10 @@ def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
         line = Line(text.strip(), number)
         if not line.text or (line.text[:1] in b"#%" and not DICTIONARY_ROW.match(line.text)):
             continue
-        head, _, tail = line.text.partition(b"{")
-        ends, values = head.decode().split(), None
+        head, _, tail = line.decoded(file).partition("{")
+        ends, values = head.split(), None
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            values = ast.literal_eval(f"{{{tail.decode()}") if len(tail) < LONGEST_DICTIONARY else None
+            values = ast.literal_eval(f"{{{tail}") if len(tail) < LONGEST_DICTIONARY else None
         if len(ends) != 2 or not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
             hint = f"{HINTS['edge list']}; write other ids and values with networkx.write_graphml"
             raise file.problem("not two ids and a dictionary of attributes", line, hint)
@@ -220,9 +224,7 @@ def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
     ids = _ids(file, ends, graph)
     columns = {"source": ids[: len(edges)], "target": ids[len(edges) :]}
     names = dict.fromkeys([*graph.defaults, *(name for edge in edges for name in edge[2])])
-    if len(names) * len(edges) > max(MOST_CELLS, FULL_ENOUGH * sum(3 + len(edge[2]) for edge in edges)):
-        message = f"{len(names):,} attributes of {len(edges):,} edges, of which nearly all are missing"
-        raise file.problem(message, hint="write rare attributes into one attribute, as text")
+    refuse_sparse(file, "attributes", len(names), len(edges), sum(3 + len(edge[2]) for edge in edges))
     attributes = {name: [edge[2].get(name, graph.defaults.get(name)) for edge in edges] for name in names}
     weights = {name: name for name in file.roles.numbers if name in attributes} or _usual_weight(file, attributes)
     for name, column in weights.items():
@@ -233,6 +235,13 @@ def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
             free += "_attribute"
         columns[free] = _column(file, free, values)
     return pa.table(columns)
+
+
+def refuse_sparse(file: GraphFile, what: str, columns: int, rows: int, values: int) -> None:
+    """Raise FormatError if nearly all cells of a large table are missing."""
+    if columns * rows > max(MOST_CELLS, FULL_ENOUGH * values):
+        message = f"{columns:,} {what} of {rows:,} edges, of which nearly all are missing"
+        raise file.problem(message, hint=f"write rare {what} into one, as text")
 
 
 def _usual_weight(file: GraphFile, attributes: Mapping[str, Sequence[Any]]) -> dict[str, str]:

@@ -191,8 +191,7 @@ def _check_record(record: dict[str, Any], rows: int | None) -> int:
 
 def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:
     """Differences in the narrowest integers, compressed; ``None`` if the text is too long."""
-    largest = max((int(gaps.max()) for gaps in _gaps(locators())), default=0)
-    narrow: Any = np.min_scalar_type(largest)
+    narrow: Any = np.min_scalar_type(max((int(gaps.max()) for gaps in _gaps(locators())), default=0))
     # Run lengths only: a search for longer matches takes twice the time and makes random gaps longer.
     compressor, packed = zlib.compressobj(1, strategy=zlib.Z_RLE), bytearray()
     for gaps in _gaps(locators()):

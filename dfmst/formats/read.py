@@ -67,7 +67,7 @@ def open_edges(
 ) -> pa.RecordBatchReader:
     r"""Open graph files as a stream of batches; a whole file is never in memory.
 
-    GML, GraphML, Pajek and node-link JSON are the exceptions: their edges are known only when the file has been read.
+    GML, GraphML, Pajek and JSON are the exceptions: their edges are known only when the file has been read.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def open_edges(
     format
         One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
     source, target, weight
-        Columns of a CSV or TSV file that are the ends and the weight of edges; a list of names, if several form one.
+        Columns of a table that are the ends and the weight of edges; a list of names, if several form one.
         Ids are whole numbers if each of them is written as one, as 7 is and 007 is not, and else text. Weights are
         numbers. If no end is named, the usual names in the header are known.
     by

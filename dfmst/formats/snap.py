@@ -57,9 +57,8 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     if all(map(is_whole, ids)):
         hidden = [line for line in comments if _is_like_row(line, columns) and is_number(line.texts[1])]
         if hidden:
-            file.note(
-                f"{file.path}: skipped {len(hidden):,} lines before the rows, such as {hidden[0].text.decode()!r}"
-            )
+            shown = hidden[0].text.decode(errors="replace")
+            file.note(f"{file.path}: skipped {len(hidden):,} lines before the rows, such as {shown!r}")
         plain = replace(layout, fields=_snap_fields(END_POINTS, columns, names, first, file), quoted=False, missing="")
         return stream_rows(file, plain, skip, counts, padded=False)
     ends = tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)

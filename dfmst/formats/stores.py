@@ -116,9 +116,7 @@ class _Store(NamedTuple):
     def open(self, scheme: str, options: Mapping[str, Any], bucket: str) -> Any:
         """Open the file system of a bucket."""
         fs = import_module("pyarrow.fs")
-        chosen: dict[str, Any] = {
-            name: os.environ[variable] for name, variable in self.environment if variable in os.environ
-        }
+        chosen: dict[str, Any] = {name: os.environ[key] for name, key in self.environment if key in os.environ}
         chosen |= self._named(scheme, options)
         endpoint = str(chosen.get("endpoint_override", ""))
         if "://" in endpoint:

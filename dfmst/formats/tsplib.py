@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +36,7 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     _check_size(len(points), file, "give the points to dfmst.euclidean_forest, which needs no complete graph")
     ids = np.array(list(points), np.int64)
     places: Real = np.array(list(points.values()), np.float64).reshape(-1, 2).T.copy()
-    distance = DISTANCES[kind]
-    rows = _rows(ids, lambda first, second: distance(places[:, first], places[:, second]).astype(np.int64))
+    rows = _rows(ids, lambda first, second: DISTANCES[kind](places[:, first], places[:, second]).astype(np.int64))
     return pa.RecordBatchReader.from_batches(SCHEMA, rows)
 
 
@@ -61,9 +61,8 @@ def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
         raise file.problem(f"no {name}", max(1, reader.line - 1), "the file is cut, or its graph is not complete")
     kind, dimension, order = header["EDGE_WEIGHT_TYPE"], header["DIMENSION"], header["EDGE_WEIGHT_FORMAT"]
     if kind.text.decode() not in (*DISTANCES, EXPLICIT):
-        raise file.problem(
-            "an unknown EDGE_WEIGHT_TYPE", kind, f"these can be read: {', '.join(DISTANCES)}, {EXPLICIT}"
-        )
+        known = f"these can be read: {', '.join(DISTANCES)}, {EXPLICIT}"
+        raise file.problem("an unknown EDGE_WEIGHT_TYPE", kind, known)
     if matrix and order.text.decode() not in ORDERS:
         raise file.problem("an unknown EDGE_WEIGHT_FORMAT", order, f"these can be read: {', '.join(ORDERS)}")
     if (file.check_counts or matrix) and read_count(dimension.text) is None:
@@ -143,17 +142,10 @@ SCHEMA = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("weight", p
 Real = npt.NDArray[np.float64]
 EXPLICIT = "EXPLICIT"
 #: Order of a matrix -> whether its entries are those below the diagonal (None: all), and whether the diagonal is there.
-ORDERS: dict[str, tuple[bool | None, bool]] = {
-    "FULL_MATRIX": (None, True),
-    "UPPER_ROW": (False, False),
-    "LOWER_ROW": (True, False),
-    "UPPER_DIAG_ROW": (False, True),
-    "LOWER_DIAG_ROW": (True, True),
+ORDERS: dict[str, tuple[bool | None, bool]] = {"FULL_MATRIX": (None, True)} | {
     # Of a symmetric matrix, columns are the rows of the other half.
-    "UPPER_COL": (True, False),
-    "LOWER_COL": (False, False),
-    "UPPER_DIAG_COL": (True, True),
-    "LOWER_DIAG_COL": (False, True),
+    f"{half}{diagonal}_{lines}": ((half == "LOWER") == (lines == "ROW"), bool(diagonal))
+    for lines, diagonal, half in product(("ROW", "COL"), ("", "_DIAG"), ("UPPER", "LOWER"))
 }
 SECTION = re.compile(rb"^[ \t]*[A-Z_]{3}", re.MULTILINE)
 

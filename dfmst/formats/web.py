@@ -32,10 +32,8 @@ class WebPage(Address):
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         who, _, host = parts.netloc.rpartition("@")
-        secrets = [*re.split("[=&]", parts.query), *who.split(":")]
-        super().__init__(
-            None, unquote(parts.path), f"{parts.scheme}://{host}", [one for one in secrets if len(one) > 3]
-        )
+        secrets = [one for one in (*re.split("[=&]", parts.query), *who.split(":")) if len(one) > 3]
+        super().__init__(None, unquote(parts.path), f"{parts.scheme}://{host}", secrets)
         self._url = parts._replace(netloc=host, fragment="").geturl()
         self._headers = {"Authorization": f"Basic {b64encode(unquote(who).encode()).decode()}"} if who else {}
 

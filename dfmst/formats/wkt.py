@@ -38,13 +38,7 @@ def is_wkb(kind: pa.DataType) -> bool:
 
 
 def with_text(batch: pa.RecordBatch, names: list[str], target: ColumnName) -> pa.RecordBatch:
-    """Return the rows with columns of WKB as WKT.
-
-    Raises
-    ------
-    OutputError
-        A value is not WKB.
-    """
+    """Return the rows with columns of WKB as WKT; raise OutputError if a value is not WKB."""
     for name in names:
         at = batch.schema.get_field_index(name)
         texts = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import lzma
 import os
@@ -24,6 +25,18 @@ def test_graph_format_to_parquet(dfmst, rows):
     assert rows("out.parquet") == COLUMNS
     assert result.stderr.startswith("3 rows, ")
     assert result.stderr.endswith(" s -> out.parquet\n")
+
+
+def test_a_log_in_batches(dfmst, rows):
+    log = [{"a": "x", "b": "y", "km": 2.5}, {"b": "7", "a": "x", "km": 1}, {"a": "7", "b": "y", "km": None}]
+    Path("log.ndjson.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, log)).encode()))
+    Path("log.json").write_text(json.dumps(log))
+    for path, *options in (["log.ndjson.gz"], ["log.ndjson.gz", "--memory-limit", "1GiB"], ["log.json"]):
+        dfmst("forest", path, *NAMED, "--invalid", "drop", *options, "-o", "out.parquet")
+        assert rows("out.parquet") == {"a": ["x", "x"], "b": ["y", "7"], "km": [2.5, 1.0]}
+    Path("log.json").write_text('{"a": 1, "b": "1", "km": 0}')
+    error = dfmst("forest", "log.json", *NAMED, code=2).stderr
+    assert "'b' holds a text, and 'a' holds a number in line 1\nHint: read them as text with --text a --text b" in error
 
 
 def test_there_and_back(dfmst, roads, rows):
@@ -141,8 +154,9 @@ def test_new_rows_get_the_types_of_the_old_ones(dfmst):
 @pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="this system has no /dev/stdin")
 def test_pipes():
     command = [sys.executable, "-m", "dfmst", "forest", *NAMED]
-    for path in ("/dev/stdin", "-", "/dev/fd/0"):
-        run = subprocess.run([*command, path], input=ROADS, capture_output=True, text=True, check=True)
+    log = "".join(json.dumps({"km": km, "a": a, "b": b}) + "\n" for km, a, b in ((1.5, "x", "y"), (2, "y", "z")))
+    for path, text in (("/dev/stdin", ROADS), ("-", ROADS), ("/dev/fd/0", ROADS), ("-", log)):
+        run = subprocess.run([*command, path], input=text, capture_output=True, text=True, check=True)
         assert run.stdout == "km,a,b\n1.5,x,y\n2,y,z\n", path
     Path("in.csv").write_text(ROADS)
     os.mkfifo("pipe")

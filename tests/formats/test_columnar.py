@@ -196,6 +196,22 @@ def test_feather_of_the_first_version(tmp_path: Path) -> None:
         read_edges(tmp_path / "e.feather")
 
 
+@pytest.mark.parametrize("kind", ["Int128", "UInt128"])
+@pytest.mark.parametrize("write", ["parquet", "ipc", "ipc_stream"])
+def test_integers_of_128_bits_are_named_with_their_cast(tmp_path, kind, write, monkeypatch):
+    polars = pytest.importorskip("polars")
+    monkeypatch.chdir(tmp_path)
+    weight = polars.Series("weight", [3, 4], dtype=getattr(polars, kind))
+    getattr(polars.DataFrame([polars.Series("source", [1, 2]), weight]), f"write_{write}")("e")
+    if write == "parquet":
+        with pytest.raises(FormatError, match="e: integers of 128 bits"):
+            dfmst.stream.minimum_spanning_forest("e")
+    with pytest.raises(FormatError, match=r"e: integers of 128 bits \(Int128 or UInt128 of polars\)") as error:
+        dfmst.read_edges("e")
+    exec(error.value.hint, {"polars": polars})
+    assert dfmst.read_edges("edges.parquet").schema.field("weight").type == pa.decimal128(38, 0)
+
+
 def test_an_encrypted_column_is_refused(tmp_path):
     """PyArrow ends the process if a footer is asked about one."""
     encryption = pytest.importorskip("pyarrow.parquet.encryption")

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import pickle
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy
+import polars
+import pyarrow as pa
+import pyarrow.orc
 import pytest
+import scipy.sparse
 
 from dfmst import stream
 from dfmst.errors import FormatError
@@ -36,9 +48,15 @@ CASES = [
     ("a", "Creator me\ngraph [\n", "gml"),
     ("a", "graph\n[\n", "gml"),
     ("a", '{"nodes": []}', "json"),
+    ("a.json", '{\n"nodes": []}', "json"),
+    ("a", '[{"source": 1}]', "json"),
+    ("a.json", '{"source": 1}\n\n{"source": 2}\n', "ndjson"),
+    ("a.txt", '\ufeff{"source": 1}', "ndjson"),
     ("a", '<?xml version="1.0"?><graphml/>', "graphml"),
     ("a.net", "% c\n*Vertices 2\n", "pajek"),
     ("a", "\n*network x\n*vertices 2\n", "pajek"),
+    ("a", "*vertex 2\n", "pajek"),
+    ("a.txt", "ORC1 RAD51\nOBJ ORC\n", "snap"),
     ("a.txt", "a b {'x': 1, 'y': 2, 'z': 3}\n", "snap"),
     ("a.txt", "# friends\n1 2\n2 3\n", "snap"),
     ("a.txt", "# from to\n1 2\n# x\n3 4\n", "snap"),
@@ -60,6 +78,13 @@ def test_format(tmp_path: Path, name: str, text: str, expected: str) -> None:
     (tmp_path / name).write_text(text)
     assert detect_format(tmp_path / name) == expected
     assert expected in FORMATS
+
+
+def saved(write: Callable[..., Any], *values: Any, **named: Any) -> bytes:
+    """Return what NumPy or SciPy write to a file."""
+    file = io.BytesIO()
+    write(file, *values, **named)
+    return file.getvalue()
 
 
 REFUSED = [
@@ -100,6 +125,57 @@ def test_a_format_that_is_not_read(tmp_path: Path, name: str, text: str, call: s
     assert error.value.message == f"{path}: {name} files are not read, and by its first lines this is one"
     assert call in error.value.hint
     assert "name that one with format=" in error.value.hint
+
+
+TABLE = pa.table({"source": [1, 2], "target": [2, 3], "weight": [0.5, 7.0]})
+FRAME = TABLE.to_pandas()
+MATRIX = scipy.sparse.csr_array((FRAME.weight, (FRAME.source, FRAME.target)), shape=(4, 4))
+
+
+def write_sqlite(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as base:
+        FRAME.to_sql("edges", base, index=False)
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "ORC": lambda path: pyarrow.orc.write_table(TABLE, path),
+    "Stata": lambda path: FRAME.to_stata(path, write_index=False),
+    "Avro": lambda path: polars.from_arrow(TABLE).write_avro(path),
+    "SQLite": write_sqlite,
+    "NumPy": lambda path: path.write_bytes(saved(numpy.save, TABLE.to_pandas().to_records(index=False))),
+    "NPZ": lambda path: path.write_bytes(saved(numpy.savez, **FRAME)),
+    "pickle": FRAME.to_pickle,
+}
+HEADS = {
+    "HDF5": b"\x89HDF\r\n\x1a\n\0\0",
+    "RDS": gzip.compress(b"X\n\0\0\0\x03\0\x04\x03\x01"),
+    "RData": bz2.compress(b"RDX3\nX\n\0\0\0\x03"),
+    "Stata": b"s\x02\x01\0\x03\0",
+    "SPSS": b"$FL2@(#) SPSS DATA FILE",
+    "SAS": bytes(12) + b"\xc2\xea\x81\x60",
+    "Excel 97": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+    "pickle": pickle.dumps([1], 2),
+    "NPZ": saved(scipy.sparse.save_npz, MATRIX),
+}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a", "a.parquet"])
+@pytest.mark.parametrize("kind", [*WRITERS, *(f"{kind} head" for kind in HEADS)])
+def test_a_binary_format_is_named_with_the_call_that_converts_it(tmp_path, kind, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, kind, is_head = Path(name), kind.removesuffix(" head"), kind.endswith(" head")
+    path.write_bytes(HEADS[kind]) if is_head else WRITERS[kind](path)
+    for read in (stream.minimum_spanning_forest, read_edges):
+        with pytest.raises(FormatError, match=f"^{name}: {kind} files are not read, and by its first lines") as error:
+            read(path)
+        assert ".parquet')" in error.value.hint or "'edges.csv'" in error.value.hint
+    if not is_head:
+        with pytest.raises(FormatError) as error:
+            read_edges(path)
+        call = error.value.hint.partition("; ")[0].replace("NAME", "edges")
+        exec(call, {module: sys.modules[module] for module in ("numpy", "pandas", "polars", "pyarrow", "sqlite3")})
+        found = read_edges("edges.parquet")
+        assert found.select(TABLE.column_names).cast(TABLE.schema).equals(TABLE)
 
 
 @pytest.mark.parametrize("format", [*detect.REFUSED, *detect.UNSURE], ids=lambda format: format.name)

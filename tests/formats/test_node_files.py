@@ -127,6 +127,7 @@ NODES = {"nodes": [{"id": 1}, {"id": 2}]}
 NESTED = {**NODES, "edges": [{"source": 1, "target": 2, "at": {"x": [1, 2]}, "dist": 2.5}]}
 HUGE = {"nodes": [{"id": 2**63}, {"id": 1}], "edges": [{"source": 2**63, "target": 1}]}
 ANY_NAME = {"source": 1, "target": 2, **dict.fromkeys(("key", "u_for_edge", "attr", "self", "id", "dfmst_row"), 1)}
+VERTICES = '*Vertices 3\n1 "a" [5-10,12-14]\n2 [1-3]\n'
 LATIN = 'graph [ node [ id 1 ] edge [ source 1 target 1 name "Köln" ] ]'.encode("latin-1")
 READ: list[tuple[str, str | bytes, dict[str, Any]]] = [
     (
@@ -145,6 +146,15 @@ READ: list[tuple[str, str | bytes, dict[str, Any]]] = [
         {"source": [9, 2, 9], "target": [2, 9, 2], "weight": [None, None, 0.5]}
         | {"label": ["two\nlines, edge [", None, None], "at": ['{"edge": {"x": 1}}', None, None]}
         | {"lanes": [None, "[1, 2]", None]},
+    ),
+    ("a.net", f"{VERTICES}*Edges\n1 2\n2 3 5\n", {"source": [1, 2], "target": [2, 3], "weight": [1, 5]}),
+    ("a.net", f"{VERTICES}*Arcslist\n1 2\n*Arcs\n2 3 .5\n", {"source": [1, 2], "target": [2, 3], "weight": [1.0, 0.5]}),
+    ("a", f"{VERTICES.replace('ices', 'ex')}*Edge\n1 2\n2 3\n", {"source": [1, 2], "target": [2, 3]}),
+    (
+        "a.net",
+        f"{VERTICES}*Edges\n1 2 3 [7]\n1 3 [1-3, 5-*] [9]\n2 3 1 [*] c Blue\n",
+        {"source": [1, 1, 2], "target": [2, 3, 3], "weight": [3, 1, 1]}
+        | {"time": ["[7]", "[1-3, 5-*] [9]", "[*]"], "c": [None, None, "Blue"]},
     ),
     ("a.gml", f"graph [ node [ id {BIG} ] edge [ source {BIG} target {BIG} ] ]", {"source": [BIG], "target": [BIG]}),
     ("a.gml", "graph [ node [ id 1 ] ]", {"source": [], "target": []}),

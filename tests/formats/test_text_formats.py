@@ -297,6 +297,29 @@ def test_what_is_skipped_among_the_rows_is_counted(text: str, count: int) -> Non
     assert reported == ([f"edges.txt: skipped {count} comments or blank lines among the rows"] if count else [])
 
 
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("words", ["#Stra\xdfe 2 3", "%\xdf\xff", "# Stra\xdfe", "#\xdf 2"])
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("a.txt", "", "1 2 3\n"),
+        ("a.gr", "c \xdf\np sp 2 1\n", "a 1 2 3\n"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate integer general\n% \xdf\n2 2 1\n", "1 2 3\n"),
+        ("out.a", "% sym weighted\n% \xdf\n", "1 2 3\n"),
+        ("a.net", "% \xdf\n*Vertices 2\n*Edges\n", "1 2 3\n"),
+        ("a.csv", "# \xdf\n", "1,2,3\n"),
+        ("a.txt", "", "1 2 {'weight': 3}\n"),
+    ],
+)
+def test_a_comment_may_hold_any_bytes(name: str, head: str, row: str, words: str, place: int) -> None:
+    mark = {"a.gr": "c ", "a.csv": "# ", "a.mtx": "%", "out.a": "%", "a.net": "%"}.get(name, "")
+    comment = f"{mark}{words}\n"
+    if place and name == "a.csv":
+        return  # no comment: a row of CSV may begin with a mark
+    text = head + (row + comment if place else comment + row)
+    assert read_columns(text.encode("latin-1"), name) == {"source": [1], "target": [2], "weight": [3]}
+
+
 def test_a_row_of_text_before_rows_of_numbers_is_told() -> None:
     notes: list[str] = []
     assert read_columns("#eve 07\n# 3 4\n7 8\n", note=notes.append) == {"source": [7], "target": [8]}

@@ -36,10 +36,10 @@ from dfmst._drive.plan.strategies import fitting_plan, plan_of
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.budget import parse_memory
+from dfmst._fold.checkpoint import private_directory
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
 from dfmst.formats.columnar import TableSize
-from dfmst.formats.directories import private_directory
 
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # of ids in a worker's memory, while they are numbered

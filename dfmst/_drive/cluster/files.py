@@ -30,7 +30,7 @@ from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory
-from dfmst._fold.checkpoint import Codec
+from dfmst._fold.checkpoint import Codec, private_directory
 from dfmst._trees.certificate import Certificate, verify
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
@@ -38,7 +38,7 @@ from dfmst.errors import CapacityError
 from dfmst.formats.addresses import Address
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
-from dfmst.formats.directories import private_directory, sole_use
+from dfmst.formats.directories import sole_use
 from dfmst.formats.files import existing_path, paths_of
 from dfmst.formats.stores import Access
 

@@ -17,10 +17,11 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.cluster.dask_internals import graph_of, own_tasks, parquet_pieces, reading_fault, reference
 from dfmst._drive.plan.formulas import PIECE
+from dfmst._drive.plan.plan import parquet_size
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, machine_fault
 from dfmst.formats.addresses import Address, file_stamp
-from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_size
+from dfmst.formats.columnar import TableSize, batch_rows, open_buffered
 from dfmst.formats.files import open_native
 from dfmst.formats.stores import path_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from pyarrow.parquet import ParquetFile
 
 from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array
+from dfmst._common.types import Array, ColumnName
 from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, Rates, Work
 from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
@@ -26,7 +26,15 @@ from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
 from dfmst._fold.budget import parse_memory
-from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
+from dfmst.errors import missing_columns
+from dfmst.formats.columnar import (
+    TableSize,
+    open_buffered,
+    parquet_files,
+    parquet_footer,
+    path_values,
+    refuse_unreadable,
+)
 from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
 from dfmst.formats.stores import Access
 
@@ -177,6 +185,41 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
         message = f"gpus is {gpus!r} and gpu_memory_limit is {gpu_memory_limit!r}; a plan of a cluster needs both"
         raise ValueError(message)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False))
+
+
+def parquet_size(
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
+) -> TableSize:
+    """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
+    rows, largest, bounded, counts = 0, -1, True, [0]
+    for path, groups in files:
+        footer, before = parquet_footer(path), rows
+        if footer.num_rows:
+            bounded &= _check_ends(path, footer, ends)
+        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
+        if places:
+            with open_native(path) as file, open_buffered(file) as parquet:
+                refuse_unreadable(parquet, path, ends)
+        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
+            rows += group.num_rows
+            for column in map(group.column, places):
+                if group.num_rows:
+                    found = column.statistics
+                    known = found is not None and found.has_min_max and isinstance(found.min, int)
+                    bounded &= known and found.min >= 0
+                    largest = max(largest, found.max if known else 0)
+        counts.append(rows - before)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
+
+
+def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:
+    """Raise if neither a file nor its path has an end; return whether the file has both."""
+    names = footer.schema.to_arrow_schema().names
+    known = [*names, *path_values(path)]
+    missing = missing_columns(zip(("source", "target"), ends, strict=False), known, path)
+    if missing is not None:
+        raise missing
+    return {*ends} <= {*names}
 
 
 def size_of_groups(

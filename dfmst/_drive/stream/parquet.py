@@ -6,7 +6,7 @@ import glob
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
@@ -33,7 +33,6 @@ from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
-    dictionary_bytes,
     natural_order,
     open_buffered,
     parquet_files,
@@ -300,7 +299,7 @@ class SourceFile:
             return 0
         with replace(self, as_texts=True).open() as parquet:
             refuse_unreadable(parquet, self.path, encoded)
-            return dictionary_bytes(parquet.metadata, encoded)
+            return _dictionary_bytes(parquet.metadata, encoded)
 
     def largest_id(self, names: EndNames) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
@@ -356,3 +355,18 @@ class SourceFile:
             if len(taken):
                 yield _compact(take_batch(batch, taken - np.uint64(first)))
             first += batch.num_rows
+
+
+def _dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
+    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
+    return max(sizes, default=0)
+
+
+def _dictionary(column: Any) -> int:
+    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
+        return 0
+    numbers = int(column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset))
+    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
