@@ -29,6 +29,7 @@ from support.workers import forest_on_workers, on_workers
 
 import dfmst
 import dfmst.dask
+from dfmst._common.directories import SpillDirectory
 from dfmst._drive.cluster.devices import BY_KEY
 from dfmst._drive.cluster.groups import StoredEncoder, TableFold, solve_tables
 from dfmst._drive.cluster.partitions import FileRows
@@ -39,7 +40,6 @@ from dfmst._engines import CpuEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold
 from dfmst._fold.runs import Run, write_sorted
-from dfmst.formats.directories import SpillDirectory
 
 WORKERS, MEMORY = 2, 3 << 30
 SIZES = {"small": (400_000, 4_000_000, 8), "large": (1_600_000, 16_000_000, 16)}  # vertices, rows, files

@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst._common.directories import cannot, sole_use
 from dfmst._common.types import VERTEX_LIMIT, Array, DType
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.atomic import sealed_input, sealed_output
-from dfmst.formats.directories import cannot, sole_use
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
 

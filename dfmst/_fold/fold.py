@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable, flip_bits
 from dfmst._engines import Engine
@@ -26,7 +27,6 @@ from dfmst._fold.slices import Chosen, LevelMarks, SliceKruskal, concat_spans, c
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
-from dfmst.formats.directories import SpillDirectory
 
 _MOVED = 1 << 20  # rows moved at a time
 _FULL = 4  # rows a vertex at which a buffer is solved even if it has room: an early filter saves time

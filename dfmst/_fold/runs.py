@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst._common.directories import SpillDirectory, disk_errors
 from dfmst._common.types import Array, DType
 from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.buffer import Rows
 from dfmst.errors import OutputError
-from dfmst.formats.directories import SpillDirectory, disk_errors
 
 GRAIN = 1024  # rows for which the index of a run has one key
 _PIECE = 1 << 18  # rows written at a time

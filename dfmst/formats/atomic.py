@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from dfmst._common.directories import SpillDirectory, TemporaryDirectory, cannot, is_trusted, naming, remove_tree
 from dfmst.errors import OutputError, no_space
 from dfmst.formats.addresses import COMPLETE, Address
-from dfmst.formats.directories import SpillDirectory, TemporaryDirectory, cannot, is_trusted, naming, remove_tree
 from dfmst.formats.files import FileName, open_native
 from dfmst.formats.stores import path_of
 

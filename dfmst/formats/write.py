@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Frame
 from dfmst._edges.frames import read_once
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
-from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
 from dfmst.formats.stores import located, path_of
 from dfmst.formats.text_rows import LINE

@@ -208,7 +208,7 @@ def test_a_frame_that_changes_is_not_verified():
 
 HOLDER = """
 import sys
-from dfmst.formats.directories import sole_use
+from dfmst._common.directories import sole_use
 with sole_use(sys.argv[1]):
     print(1, flush=True)
     input()

@@ -20,6 +20,7 @@ from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst import stream
+from dfmst._common.directories import SpillDirectory, disk_errors
 from dfmst._engines import CpuEngine
 from dfmst._fold.budget import Budget, MemoryRunBudget, RunBudget
 from dfmst._fold.buffer import RowBuffer, Rows
@@ -27,7 +28,6 @@ from dfmst._fold.fold import RunFold
 from dfmst._fold.runs import MemoryRun, Order, Run, write_sorted
 from dfmst._fold.slices import LevelMarks, SliceKruskal
 from dfmst.errors import CapacityError, DfmstError, OutputError
-from dfmst.formats.directories import SpillDirectory, disk_errors
 from tests.support.columns import WEIGHTS, weights as draw_weights
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows

@@ -25,6 +25,7 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.cluster.dask_internals import worker_of_process
 from dfmst._drive.plan.formulas import DEVICE_SHARE, LEAST_ROWS
@@ -33,7 +34,6 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import array_of, checked_table
 from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
 from dfmst.errors import CapacityError, EngineUnavailableError
-from dfmst.formats.directories import SpillDirectory
 
 _on_gpu: WeakSet[TaskColumns] = WeakSet()  # of this process
 _SIZE_SHARE = 16  # of their bytes is what columns report to Dask, which counts the host's memory

@@ -18,6 +18,7 @@ import pyarrow.parquet
 from dask.tokenize import tokenize
 
 from dfmst._common.deferred import cached_property
+from dfmst._common.directories import sole_use
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Columns, PathName
 from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
@@ -38,7 +39,6 @@ from dfmst.errors import CapacityError
 from dfmst.formats.addresses import Address
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
-from dfmst.formats.directories import sole_use
 from dfmst.formats.files import existing_path, paths_of
 from dfmst.formats.stores import Access
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Unpack
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Frame
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import input_names
@@ -19,7 +20,6 @@ from dfmst._edges.frames import open_frame
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._trees.result import File
 from dfmst.formats import check_file
-from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.stores import Access, Located, located
 from dfmst.formats.write import check_format, write_table
 

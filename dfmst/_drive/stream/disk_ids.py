@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
+from dfmst._common.directories import SpillDirectory, disk_errors
 from dfmst._common.types import Array
 from dfmst._drive.stream.labels import Numbered, name_groups
 from dfmst._edges.dictionary import in_common_type
 from dfmst._engines import Engine
 from dfmst._fold.sets import SetsFold
-from dfmst.formats.directories import SpillDirectory, disk_errors
 
 _PIECE = 1 << 18  # ids written at a time
 _MERGED = 1 << 16  # ids of a run that are merged at a time

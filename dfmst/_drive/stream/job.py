@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.progress import showing
 from dfmst._common.types import DType, Frame
 from dfmst._drive.stream.sources import EdgeSource, on_device, open_source
@@ -18,7 +19,6 @@ from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.runs import Order, Run
 from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst.algorithms.solve import resolve
-from dfmst.formats.directories import SpillDirectory
 
 
 def ignore_progress(done: int, total: int | None) -> None:

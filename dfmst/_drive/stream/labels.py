@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property, pc
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, Vertices
 from dfmst._drive.stream.batches import IdKinds
 from dfmst._drive.stream.deliver import Delivered
@@ -27,7 +28,6 @@ from dfmst._fold.budget import Budget
 from dfmst._fold.checkpoint import Checkpoint
 from dfmst._fold.sets import listed_vertices
 from dfmst.errors import InvalidEdgesError
-from dfmst.formats.directories import SpillDirectory
 
 _PIECE = 1 << 18  # rows made at a time
 _MEMBERS = 1 << 24  # groups whose members are counted at a time

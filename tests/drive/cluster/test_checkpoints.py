@@ -18,6 +18,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
+from dfmst._common.directories import sole_use
 from dfmst._drive.cluster import groups as tasks, shuffle, two_pass
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import TaskColumns
@@ -34,7 +35,6 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.checkpoint import with_record
 from dfmst.formats.atomic import sealed_output
-from dfmst.formats.directories import sole_use
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 from tests.support.stream_files import Stopped
 
@@ -318,7 +318,7 @@ def test_one_run_at_a_time_uses_a_directory(tmp_path, client):
     in_files(random_frame(61), edges, 1)
     kept.mkdir()
     program = (
-        "import sys; from dfmst.formats.directories import sole_use\n"
+        "import sys; from dfmst._common.directories import sole_use\n"
         "with sole_use(sys.argv[1]): print(1, flush=True); input()"
     )
     holder = subprocess.Popen(

@@ -15,10 +15,10 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
+from dfmst._common.directories import SpillDirectory, sole_use
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats import write_edges
 from dfmst.formats.atomic import atomic_directory, atomic_path, sealed_output
-from dfmst.formats.directories import SpillDirectory, sole_use
 
 fcntl = pytest.importorskip("fcntl", reason="locks, links, modes and owners are those of POSIX")
 
