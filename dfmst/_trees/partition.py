@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from dfmst._common.arguments import check_choice, is_several, plural, real_number, whole_number
+from dfmst._common.arguments import check_choice, check_column_name, is_several, plural, real_number, whole_number
 from dfmst._common.deferred import pa
-from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertex, Vertices
+from dfmst._common.types import Array, Column, ColumnName, Columns, FrameT, Vertex, Vertices
 from dfmst._edges.arrow_values import numbers_of_arrow
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
@@ -37,7 +37,7 @@ def partition(
     weight: Columns | None = "weight",
     objective: Literal["balance", "homogeneous"] = "balance",
     columns: Columns | None = None,
-    balance: ColumnName | Mapping[Vertex, float] | None = None,
+    balance: ColumnName | Mapping[Vertex, float] | Column | None = None,
     tolerance: float | None = None,
     floor: float | None = None,
     vertices: Vertices | None = None,
@@ -197,6 +197,7 @@ def _amounts(balance: Any, vertices: Any) -> tuple[Array | None, Any]:
 
 def _numbers(view: FrameView, name: ColumnName) -> Array:
     """Read a column of amounts: ``int64``, or ``float64``."""
+    check_column_name("balance", name)
     if name not in view.names:
         raise missing_column(name, view.names, "name columns of vertices with balance= and columns=", "vertices")
     if not len(view):  # an empty column may have any type

@@ -285,7 +285,7 @@ def _with_fix(error: ColumnNotFoundError, arguments: Mapping[str, Any]) -> Colum
     for argument, frame in arguments.items():
         index = getattr(frame[0] if isinstance(frame, list) and frame else frame, "index", None)
         names = getattr(index, "names", [getattr(index, "name", None)])  # Dask's index has one name
-        levels = [repr(name) for name in names if name in error.missing]
+        levels = [repr(name) for name in names if name in frozenset(error.missing)]
         if levels:
             message = f"{error.message}; {' and '.join(levels)} {'is a level' if len(levels) == 1 else 'are levels'}"
             return ColumnNotFoundError(f"{message} of the index", f"make columns of them: {argument}.reset_index()")

@@ -22,6 +22,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from dfmst._common.arguments import check_column_name
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
 from dfmst._edges.composed import compose
 from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
@@ -116,6 +117,7 @@ def windows(
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
     view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    check_column_name("time", time)
     if time not in view.names:
         raise missing_column(time, view.names, "name the column of times with time=")
     with runner.guard():

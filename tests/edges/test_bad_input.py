@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
+from typing import Any, cast
 
 import dask
 import dask.dataframe as dd
@@ -94,7 +94,8 @@ def test_ids_in_the_index() -> None:
 def test_a_matrix_in_place_of_edges(make: Any) -> None:
     names = ["a", "b", "c"]
     distances = dict(zip(names, np.array([[0, 1, 2], [1, 0, 4], [2, 4, 0]]), strict=True))
-    correlations = dict(zip(names, np.corrcoef(np.random.default_rng(0).normal(size=(3, 9))), strict=True))
+    correlation: Any = np.corrcoef(np.random.default_rng(0).normal(size=(3, 9)))
+    correlations = dict(zip(names, correlation, strict=True))
     hint = "\nHint: {}make a table of the matrix's pairs: dfmst.from_matrix(edges{})".format
     for matrix, expected in (
         (distances, hint("", "")),
@@ -115,7 +116,8 @@ def test_frames_without_a_column_of_vertices() -> None:
             with pytest.raises(dfmst.ColumnNotFoundError, match=message):
                 driver.connected_components(edges, vertices=make(towns))
     towns = towns.rename(columns={"town": "vertex"})
-    for options in ({"balance": "peple"}, {"objective": "homogeneous", "columns": "peple"}):
+    amounts: list[dict[str, Any]] = [{"balance": "peple"}, {"objective": "homogeneous", "columns": "peple"}]
+    for options in amounts:
         with pytest.raises(dfmst.ColumnNotFoundError, match=r"did you mean 'people'\? Else name columns of vertices"):
             dfmst.partition(pd.DataFrame(GOOD), 1, vertices=towns, **options)
     with pytest.raises(dfmst.ColumnNotFoundError, match="name the column of times with time="):
@@ -238,7 +240,8 @@ WITHOUT_GAPS = GAPS.dropna().astype({"source": "int64"})
 
 @pytest.mark.parametrize("kind", ["pandas", "float32", "both", "polars", "NaN in polars", "pyarrow", "dask", "DuckDB"])
 def test_ids_with_gaps(kind: str) -> None:
-    frame = GAPS.astype({"pandas": {}, "float32": {"source": "float32"}, "both": {"target": float}}.get(kind, {}))
+    kinds: dict[str, Any] = {"float32": {"source": "float32"}, "both": {"target": float}}
+    frame = GAPS.astype(kinds.get(kind, {}))
     edges: Any = {
         "polars": pl.from_pandas,
         "NaN in polars": lambda frame: pl.from_pandas(frame, nan_to_null=False),
@@ -246,7 +249,7 @@ def test_ids_with_gaps(kind: str) -> None:
         "dask": lambda frame: dd.from_pandas(frame, npartitions=1),
         "DuckDB": lambda frame: duckdb.from_arrow(pa.Table.from_pandas(frame)),
     }.get(kind, lambda frame: frame)(frame)
-    options = {"algorithm": "dataframe"} if kind == "DuckDB" else {}
+    options: dict[str, Any] = {"algorithm": "dataframe"} if kind == "DuckDB" else {}
     with dask.config.set(scheduler="sync"), pytest.raises(dfmst.InvalidEdgesError) as caught:
         getattr(dfmst.minimum_spanning_forest(edges, **options), "compute", list)()
     words = r"column 'source' holds \w+ values with 1 null id, in row 1; .*\nHint: .*invalid='drop', .* to Int64"
@@ -263,7 +266,7 @@ def test_ids_with_gaps(kind: str) -> None:
 
 
 def test_ids_with_gaps_in_other_functions() -> None:
-    frame, drop = GAPS, {"invalid": "drop"}
+    frame, drop = GAPS, cast("Any", {"invalid": "drop"})
     forest = dfmst.minimum_spanning_forest(frame, **drop)
     assert forest.index.tolist() == [0, 2, 3]
     assert forest.dtypes.equals(frame.dtypes)
@@ -279,9 +282,10 @@ def test_ids_with_gaps_in_other_functions() -> None:
     assert dfmst.update(forest, frame, **drop).equals(forest)
     assert dfmst.connected_components(WITHOUT_GAPS, vertices=components.vertex.astype(float)).equals(components)
     assert dfmst.report(frame, **drop).html
+    ways: list[Any] = [{}, drop]
     for odd in (1.5, np.inf, 2.0**53):
         wrong = frame.assign(source=[1, np.nan, odd, 3, 4])
-        for options in ({}, drop):
+        for options in ways:
             with pytest.raises(dfmst.InvalidEdgesError, match="1 of them no exact whole number, in row 2; vertex ids"):
                 dfmst.minimum_spanning_forest(wrong, **options)
     with pytest.raises(dfmst.InvalidEdgesError, match="cast the column to Int64"):
