@@ -87,6 +87,8 @@ class DfmstError(Exception):
         Words of the hint that name an argument, and the option of the command line that replaces them in its messages.
     """
 
+    missing: tuple[Any, ...] = ()  # names of columns that are absent
+
     def __init__(
         self, message: str, hint: str = "", *, row: int | None = None, option: tuple[str, str] | None = None
     ) -> None:
@@ -106,6 +108,11 @@ class DfmstError(Exception):
         # KeyError.__str__ would print the repr of the message; every leaf prints plainly.
         return str(self.args[0])
 
+    def of(self, *names: object) -> Self:
+        """Return the error with the names of the absent columns."""
+        self.missing = names
+        return self
+
     def at(self, place: object, first: int = 0) -> Self:
         """Return the error of a reader of some rows as one about the user's input.
 
@@ -121,13 +128,6 @@ class DfmstError(Exception):
 
 class ColumnNotFoundError(DfmstError, KeyError):
     """A named column is absent, or several columns have the name."""
-
-    missing: tuple[Any, ...] = ()  # the names
-
-    def of(self, *names: object) -> Self:
-        """Return the error with the names of the absent columns."""
-        self.missing = names
-        return self
 
 
 class InvalidEdgesError(DfmstError, ValueError):

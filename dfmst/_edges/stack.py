@@ -122,7 +122,7 @@ def check_stackable(first: tuple[str, View], second: tuple[str, View], *, types:
         missing = [column for column in rival if column not in known]
         if missing:
             message = f"{which} has no column {missing[0]!r}, which the other frame has"
-            raise InvalidEdgesError(message, "give both the same columns")
+            raise InvalidEdgesError(message, "give both the same columns").of(*missing)
     for column in names[0] if types else ():
         first_type, second_type = (each.kind(column) for each in (view, other))
         if first_type != second_type and not _have_common_type(view, other, column):

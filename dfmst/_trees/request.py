@@ -19,7 +19,7 @@ from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
-from dfmst.errors import ColumnNotFoundError
+from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
 from dfmst.formats.addresses import scheme_of
 from dfmst.formats.stores import Access, Located, local_folder
 
@@ -271,8 +271,11 @@ def with_options(
                 named[name] = yes_or_no(name, named[name])
             try:
                 return function(*values, **{**defaults, **named} if defaults else named)
-            except ColumnNotFoundError as error:
-                raise _with_fix(error, {**dict(zip(shown.parameters, values, strict=False)), **named}) from None
+            except (ColumnNotFoundError, InvalidEdgesError) as error:
+                fixed = _with_fix(error, {**dict(zip(shown.parameters, values, strict=False)), **named})
+                if fixed is None:
+                    raise
+                raise fixed from None
 
         call.__signature__ = shown  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
@@ -280,8 +283,10 @@ def with_options(
     return decorate
 
 
-def _with_fix(error: ColumnNotFoundError, arguments: Mapping[str, Any]) -> ColumnNotFoundError:
+def _with_fix(error: DfmstError, arguments: Mapping[str, Any]) -> ColumnNotFoundError | None:
     """Return the error for absent columns with the call that is meant, for levels of an index and for a matrix."""
+    if not error.missing:
+        return None
     for argument, frame in arguments.items():
         index = getattr(frame[0] if isinstance(frame, list) and frame else frame, "index", None)
         names = getattr(index, "names", [getattr(index, "name", None)])  # Dask's index has one name
@@ -294,8 +299,8 @@ def _with_fix(error: ColumnNotFoundError, arguments: Mapping[str, Any]) -> Colum
         from dfmst._trees.points.read import matrix_hint  # only messages need it
 
         hint = matrix_hint(edges, "edges" if "edges" in arguments else "forest")
-        return error if hint is None else ColumnNotFoundError(error.message, hint)
-    return error
+        return None if hint is None else ColumnNotFoundError(error.message, hint)
+    return None
 
 
 def typed_as(function: _Function) -> Callable[[Callable[..., Any]], _Function]:

@@ -81,6 +81,7 @@ def test_ids_in_the_index() -> None:
         "edges.time": ("weight", lambda: dfmst.windows(frame.set_index("weight"), time="weight", width=1, step=1)),
         "table": ("weight", lambda: dfmst.linked_rows(frame.set_index("weight"), "weight")),
         "vertices": ("vertex", lambda: dfmst.connected_components(frame, vertices=frame.rename_axis("vertex"))),
+        "new_edges": ("weight", lambda: dfmst.update(frame, frame.set_index("weight"))),
         "edges.sparse": ("source", lambda: dfmst.to_sparse(indexed)),
     }
     for call, (level, find) in calls.items():
