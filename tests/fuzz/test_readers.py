@@ -58,6 +58,9 @@ SMALL = {
     b'<edge source="1" target="Rome"/>\n</graph></graphml>\n',
     "a.json": b'{"directed": false, "nodes": [{"id": 1}, {"id": 2}],\n "links": [{"source": 1, "target": 2, '
     b'"weight": 0.5, "tags": ["x"]}, {"source": 2, "target": 2, "weight": null}]}\n',
+    "b.json": b'[{"source": 1, "target": 2, "weight": 0.5},\n {"source": 2, "target": 3, "at": "x\\u00fc"}]\n',
+    "a.ndjson": b'{"source": "a", "target": "7", "weight": 5e-3}\n\n{"source": "7", "target": "b", "on": true}\n'
+    b'{"target": "b", "weight": 18446744073709551616, "source": null}\n',
 }
 ODD = [
     *(b"0", b"-1", b"+3", b"1.0", b"0.5", b"1e400", b"-1e-400", b"nan", b"-inf", b"Infinity", b"0x10", b"1_0", b"007"),
