@@ -35,7 +35,7 @@ def clouds(seed: int) -> np.ndarray:
 
 
 def by_dfmst(points: np.ndarray, size: int, neighbors: int) -> np.ndarray:
-    labels: np.ndarray = dfmst.hdbscan(points, min_cluster_size=size, min_samples=neighbors)["label"].to_numpy()
+    labels: np.ndarray = dfmst.hdbscan(points, min_cluster_size=size, min_samples=neighbors)["label"]
     return labels
 
 

@@ -61,7 +61,7 @@ def span(peer: str, points: np.ndarray, kind: str) -> float:
             table = pa.table({f"c{column}": values for column, values in enumerate(points.T)})
             return float(dfmst.correlation_forest(table)["distance"].to_numpy().sum())
         metric = "haversine" if kind == "earth" else "euclidean"
-        return float(dfmst.points_forest(points, metric=metric)["distance"].to_numpy().sum())
+        return float(dfmst.points_forest(points, metric=metric)["distance"].sum())
     if peer == "scikit-learn":
         from sklearn.cluster import HDBSCAN
 

@@ -119,7 +119,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             names = getattr(self, "feature_names_in_", None)
             points = X if names is None else pa.table(list(X.T), names=list(names))
             tree = dfmst.points_forest(points, metric=self.metric)
-            return tree.rename_columns(["source", "target", "weight"])
+            return pa.table({"source": tree["source"], "target": tree["target"], "weight": tree["distance"]})
         dense = isinstance(X, np.ndarray)
         hints = ("1 - X", "X.max() - X") if dense else ("X.data = 1 - X.data", "X.data = 1 / X.data")
         one, other = (f"pass distances, for example {hint}" for hint in hints)

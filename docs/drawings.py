@@ -146,8 +146,9 @@ def main() -> None:
     centers = rng.random((5, 2))
     at = centers[rng.integers(0, 5, POINTS)] + rng.normal(size=(POINTS, 2)) * 0.12
     at = (at - at.min(axis=0)) / (at.max(axis=0) - at.min(axis=0))
-    roads = dfmst.knn_edges(at, k=3)
-    forest = dfmst.points_forest(at)
+    places = pa.table(list(at.T), names=["x", "y"])
+    roads = dfmst.knn_edges(places, k=3)
+    forest = dfmst.points_forest(places)
     roads = pa.concat_tables([roads, forest]).group_by(["source", "target", "distance"]).aggregate([])
     draw_layers(at, roads)
     draw_parts(at, forest)

@@ -31,7 +31,7 @@ def main(folder: Path) -> Any:
     np.testing.assert_allclose(hierarchy.cophenet(merges), hierarchy.cophenet(theirs), rtol=1e-12)
 
     _, axes = pyplot.subplots(figsize=(12, 4))
-    hierarchy.dendrogram(merges, labels=ids.to_pylist(), no_labels=True, ax=axes)
+    hierarchy.dendrogram(merges, labels=ids, no_labels=True, ax=axes)
     axes.set_title("Iris, single linkage")
     pyplot.savefig(folder / "dendrogram.png", dpi=100)
     pyplot.close()

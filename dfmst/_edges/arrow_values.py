@@ -38,6 +38,34 @@ def numbers_of_arrow(column: pa.Array) -> Array:
     return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)
 
 
+def table_of_records(records: Array) -> pa.Table:
+    """Return a structured array as a table, a column a field."""
+    return pa.table({name: to_arrow(name, records[name]) for name in records.dtype.names})
+
+
+def records_of_table(table: pa.Table) -> Array:
+    """Return a table as a structured array, a field a column."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = column.to_numpy(zero_copy_only=False)
+        if column.null_count and pa.types.is_integer(column.type):  # as floats, which round
+            values = np.array(column.to_pylist(), object)
+        texts = values.dtype == object and not {*map(type, values)} - {str}
+        columns[name] = values.astype(str) if texts else values
+    records = np.empty(len(table), [(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        records[name] = values
+    return records
+
+
+def label_array(column: pa.Array) -> Array:
+    """Return ids as an array of labels for drawings: numbers, or texts, also of dates and times."""
+    if pa.types.is_integer(column.type):
+        numbers: Array = column.to_numpy()
+        return numbers
+    return np.fromiter(readable(column), object, len(column))
+
+
 def arrow_numbers(values: Array, kind: pa.DataType | None = None) -> pa.Array:
     """Return integers, floats or booleans as an Arrow array."""
     if values.dtype == bool:  # a bit each in Arrow

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from typing import Any, cast
 from weakref import WeakSet
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import is_sparse
 from dfmst._common.deferred import nw
 from dfmst._common.options import WORLDS, driver_of
 from dfmst._common.types import Frame
+from dfmst._edges.arrow_values import records_of_table, table_of_records
 from dfmst._edges.device_frame import device_view, open_device_frame
 from dfmst._edges.host_frame import AsUser, FrameView, is_plain_pandas, is_plain_polars
 from dfmst._edges.view import View
@@ -160,6 +162,8 @@ def unwrap(edges: Frame) -> tuple[Any, AsUser | None]:
 
     Results for a relation of DuckDB, whose connection is not public, are Arrow tables.
     """
+    if isinstance(edges, np.ndarray) and edges.dtype.names and edges.ndim == 1:
+        return table_of_records(edges), records_of_table
     narwhals = sys.modules.get("narwhals")  # a frame of it exists only if it is imported
     if narwhals is not None and isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
         native, inner = unwrap(edges.to_native())

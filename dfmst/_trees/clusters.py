@@ -9,10 +9,10 @@ from typing import Any, Literal, Unpack, overload
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pyarrow as pa
 
 from dfmst._common.arguments import real_number
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Scalar, Vertices
+from dfmst._edges.arrow_values import label_array
 from dfmst._edges.vertex_list import Groups, VertexList
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.cut import Thresholds, cut, in_type
@@ -168,7 +168,7 @@ def single_linkage(
     join: float | None = ...,
     as_scipy: Literal[True],
     **options: Unpack[Solving],
-) -> tuple[Array, pa.Array]: ...
+) -> tuple[Array, Array]: ...
 @with_options("memory", Solving, "edges")
 def single_linkage(
     edges: FrameT,
@@ -181,7 +181,7 @@ def single_linkage(
     join: float | None = None,
     as_scipy: bool = False,
     **options: Unpack[Solving],
-) -> FrameT | tuple[Array, pa.Array]:
+) -> FrameT | tuple[Array, Array]:
     """Return the single-linkage dendrogram of an edge table: one row a merge, in ascending distance.
 
     Parameters
@@ -209,7 +209,7 @@ def single_linkage(
         come first, and clusters and rows are counted within each group.
     matrix, ids
         With `as_scipy`: shape ``(n - 1, 4)`` of ``float64``, for ``scipy.cluster.hierarchy``; and the vertices in
-        ascending order, Arrow.
+        ascending order: an array of numbers, or of texts, also of dates and times.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def single_linkage(
             join = join if weight is None else float(in_type(join, forest.weights(weight)))
             merges = _joined(forest.engine.xp, merges, forest.vertices)
         if as_scipy:
-            return _matrix(forest, merges, weight, join), forest.listed.arrow()
+            return _matrix(forest, merges, weight, join), label_array(forest.listed.arrow())
         distance = None if join is None and weight is not None else _distances(forest, merges, weight, join)
         frame = {"left": merges.left, "right": merges.right, "distance": distance, "size": merges.size}
         built: FrameT = forest.build(weight, frame, begin)

@@ -306,7 +306,7 @@ def test_scipys_matrix():
     found, ids = dfmst.single_linkage(moved(table), "u", "v", "w", join=np.inf, as_scipy=True)
     expected, names = dfmst.single_linkage(table, "u", "v", "w", join=np.inf, as_scipy=True)
     np.testing.assert_array_equal(found, expected)
-    assert ids.to_pylist() == names.to_pylist()
+    assert ids.tolist() == names.tolist()
 
 
 # ---- groups -------------------------------------------------------------------------------------------------------

@@ -61,13 +61,13 @@ def test_hdbscan(size, options):
             name.replace("epsilon", "cluster_selection_epsilon"): given for name, given in options.items()
         }
         theirs = reference(points, min_cluster_size=size, min_samples=1, **theirs_options)
-        ours = dfmst.hdbscan(points, min_cluster_size=size, min_samples=1, **options).to_pandas()
+        ours = pd.DataFrame(dfmst.hdbscan(points, min_cluster_size=size, min_samples=1, **options))
         assert same_partition(ours.label, theirs.labels_)
         np.testing.assert_allclose(ours.probability, theirs.probabilities_, atol=1e-9)
         np.testing.assert_allclose(ours.outlier_score, theirs.outlier_scores_, atol=1e-9)
         labels = ours.label[ours.label >= 0]
         assert list(dict.fromkeys(labels)) == list(range(labels.max() + 1))
-        tree = dfmst.condensed_tree(points, min_cluster_size=size, min_samples=1).to_pandas()
+        tree = pd.DataFrame(dfmst.condensed_tree(points, min_cluster_size=size, min_samples=1))
         expected = theirs.condensed_tree_.to_pandas()
         for one, other in (("lambda", "lambda_val"), ("size", "child_size")):
             assert sorted(tree[one]) == pytest.approx(sorted(expected[other]), rel=1e-9)
@@ -97,7 +97,7 @@ def test_a_single_cluster(size, options):
     single = 0
     for points in (blobs(150), rng.normal(size=(100, 2)), rng.random((60, 3)), rng.standard_cauchy(size=(90, 2))):
         ours = dfmst.hdbscan(points, min_cluster_size=size, min_samples=1, allow_single_cluster=True, **options)
-        label, probability = (ours[name].to_numpy() for name in ("label", "probability"))
+        label, probability = (ours[name] for name in ("label", "probability"))
         peers = [reference(points, min_cluster_size=size, min_samples=1, allow_single_cluster=True, **theirs)]
         if options.keys() <= {"max_cluster_size"}:  # scikit-learn fails if it climbs to the root with other options
             peers.append(HDBSCAN(size, min_samples=2, allow_single_cluster=True, copy=True, **theirs).fit(points))
@@ -115,7 +115,7 @@ def test_core_distances_that_are_equal():
     theirs = set()
     for order in (np.arange(7), np.arange(7)[::-1], *(rng.permutation(7) for _ in range(20))):
         labels = np.empty(7, int)
-        labels[order] = dfmst.hdbscan(places[order], min_cluster_size=3, min_samples=2)["label"].to_numpy()
+        labels[order] = dfmst.hdbscan(places[order], min_cluster_size=3, min_samples=2)["label"]
         assert same_partition(labels, np.array([0, 0, 0, -1, 1, 1, 1]))
         assert labels[3] == -1
         theirs.add(reference(places[order], min_cluster_size=3, min_samples=2).labels_[order.tolist().index(3)])
@@ -124,12 +124,12 @@ def test_core_distances_that_are_equal():
 
 def test_equal_points_are_a_single_cluster():
     alike = np.zeros((10, 2))
-    assert dfmst.hdbscan(alike)["label"].to_pylist() == [-1] * 10
-    ours = dfmst.hdbscan(alike, allow_single_cluster=True).to_pydict()
-    assert (ours["label"], ours["probability"]) == ([0] * 10, [1.0] * 10)
+    assert dfmst.hdbscan(alike)["label"].tolist() == [-1] * 10
+    ours = dfmst.hdbscan(alike, allow_single_cluster=True)
+    assert (ours["label"].tolist(), ours["probability"].tolist()) == ([0] * 10, [1.0] * 10)
     tree = dfmst.condensed_tree(alike, allow_single_cluster=True)
-    assert tree.equals(dfmst.condensed_tree(alike))
-    few = dfmst.hdbscan(alike[:4], allow_single_cluster=True)["label"].to_pylist()
+    assert np.array_equal(tree, dfmst.condensed_tree(alike))
+    few = dfmst.hdbscan(alike[:4], allow_single_cluster=True)["label"].tolist()
     assert few == [-1] * 4  # fewer than min_cluster_size
 
 
@@ -153,7 +153,7 @@ def test_their_own_examples():
     moons, _ = make_moons(n_samples=50, noise=0.05, random_state=0)
     dots, _ = make_blobs(n_samples=50, centers=[(-0.75, 2.25), (1.0, 2.0)], cluster_std=0.25, random_state=0)
     points = np.vstack([moons, dots])
-    ours = dfmst.hdbscan(points, min_cluster_size=15, min_samples=14)["label"].to_numpy()
+    ours = dfmst.hdbscan(points, min_cluster_size=15, min_samples=14)["label"]
     assert same_partition(ours, HDBSCAN(min_cluster_size=15, copy=True).fit(points).labels_)
     graph = kneighbors_graph(points, 40, mode="distance")
     graph = graph.maximum(graph.T)
@@ -167,7 +167,7 @@ def test_their_own_examples():
 def test_components():
     """Parts of a graph that is not connected are clusters; what is isolated is noise."""
     rng = np.random.default_rng(0)
-    one = dfmst.euclidean_forest(rng.random((30, 2))).to_pandas()
+    one = pd.DataFrame(dfmst.euclidean_forest(rng.random((30, 2))))
     two = one.assign(source=one.source + 30, target=one.target + 30, distance=one.distance * 9)
     edges = pd.concat([two, one], ignore_index=True)
     labels = edges.mst.hdbscan(weight="distance", min_cluster_size=20, vertices=range(70))
@@ -188,7 +188,7 @@ def test_components():
 def test_components_are_clustered_one_by_one():
     """Each component has the clusters that hdbscan finds in it alone, where it may select all of it."""
     parts = [blobs(60, seed=seed) for seed in (0, 1)]
-    trees = [dfmst.points_forest(part).to_pandas() for part in parts]
+    trees = [pd.DataFrame(dfmst.points_forest(part)) for part in parts]
     trees[1] += [len(parts[0]), len(parts[0]), 0.0]
     edges = pd.concat(trees).astype({"source": int, "target": int})
     ours = dfmst.hdbscan(edges, weight="distance", min_cluster_size=8)
@@ -249,11 +249,11 @@ def test_a_condensed_tree_with_ties():
 
 def test_several_sizes():
     points = blobs(100)
-    both = dfmst.hdbscan(points, min_cluster_size=[5, 12], min_samples=5).to_pandas()
+    both = pd.DataFrame(dfmst.hdbscan(points, min_cluster_size=[5, 12], min_samples=5))
     names = ["label", "probability", "outlier_score"]
     assert both.columns.tolist() == ["vertex", *(f"{name}{size}" for size in (5, 12) for name in names)]
     for size in (5, 12):
-        one = dfmst.hdbscan(points, min_cluster_size=size, min_samples=5).to_pandas()
+        one = pd.DataFrame(dfmst.hdbscan(points, min_cluster_size=size, min_samples=5))
         for name in names:
             assert one[name].equals(both[f"{name}{size}"].rename(name))
 
@@ -277,8 +277,8 @@ def test_names():
     assert labels.vertex.tolist() == list("abcdef")
     assert labels.label.tolist() == [0, 0, 0, 1, 1, 1]
     assert dfmst.hdbscan(frame[:1], columns="x", min_cluster_size=3).label.tolist() == [-1]
-    assert dfmst.hdbscan(np.zeros((0, 2)))["label"].to_pylist() == []
-    assert dfmst.hdbscan(np.zeros((9, 2)))["label"].to_pylist() == [-1] * 9
+    assert dfmst.hdbscan(np.zeros((0, 2)))["label"].tolist() == []
+    assert dfmst.hdbscan(np.zeros((9, 2)))["label"].tolist() == [-1] * 9
     assert dfmst.hdbscan(frame, columns="x", min_cluster_size=2, cluster_selection_method="leaf").shape == (6, 4)
     assert frame.mst.condensed_tree(columns="x", min_cluster_size=3, min_samples=1)["size"].tolist() == [3, 3, *[1] * 6]
     empty = pd.DataFrame({"source": [], "target": [], "weight": []})
@@ -353,3 +353,26 @@ finally:
     seconds, compiled = run.stdout.split()
     assert compiled == "False"
     assert float(seconds) < 3  # 0.5 on a free machine; a loaded one counts more
+
+
+@pytest.mark.parametrize("find", [dfmst.hdbscan, dfmst.condensed_tree, dfmst.points_forest, dfmst.knn_edges])
+def test_arrays_and_lists_give_a_structured_array(find):
+    points = blobs(40)
+    frame = find(pd.DataFrame(points, columns=["x", "y"]), columns=["x", "y"])
+    for array in (points, points.tolist()):
+        found = find(array)
+        pd.testing.assert_frame_equal(pd.DataFrame(found), frame)
+        name = frame.columns[-1]
+        assert (found[name] == frame[name].to_numpy()).all()
+
+
+def test_a_structured_array_is_a_frame():
+    tree = dfmst.points_forest(blobs(40))
+    frame = pd.DataFrame(tree)
+    for find in (dfmst.clusters, dfmst.hdbscan, dfmst.rooted, dfmst.minimum_spanning_forest):
+        options: dict[str, Any] = {"n_clusters": 3} if find is dfmst.clusters else {}
+        found, expected = (find(edges, weight="distance", **options) for edges in (tree, frame))
+        assert isinstance(found, np.ndarray)
+        pd.testing.assert_frame_equal(pd.DataFrame(found), expected, check_dtype=False)
+    names = np.array([("a", "bc", 2), ("bc", "d", 1)], [("source", "U2"), ("target", "U2"), ("weight", "i2")])
+    assert dfmst.minimum_spanning_forest(names).dtype == names.dtype

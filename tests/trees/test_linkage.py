@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from scipy.cluster.hierarchy import cophenet, is_valid_linkage, linkage
+from scipy.cluster.hierarchy import cophenet, dendrogram, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist
 
 import dfmst
@@ -33,7 +33,8 @@ def test_scipy(seed):
     points = rng.integers(0, 6, (40, 2)) if seed % 2 else rng.random((40, 4))
     theirs = linkage(points, "single")
     ours, ids = dfmst.single_linkage(split(points), as_scipy=True)
-    assert ids.to_pylist() == list(range(40))
+    assert isinstance(ids, np.ndarray)
+    assert ids.tolist() == list(range(40))
     assert is_valid_linkage(ours, throw=True)
     np.testing.assert_array_equal(ours[:, 2], theirs[:, 2])
     np.testing.assert_array_equal(cophenet(ours), cophenet(theirs))
@@ -67,7 +68,7 @@ def test_forests(rows, isolated):
     assert list(zip(*(column.to_pylist() for column in merges.columns), strict=True)) == expected
     whole = dfmst.single_linkage(frame, vertices=vertices, join=np.inf)
     matrix, ids = dfmst.single_linkage(frame, vertices=vertices, join=np.inf, as_scipy=True)
-    assert ids.to_pylist() == vertices
+    assert ids.tolist() == vertices
     assert whole.slice(0, len(expected)).drop(["distance"]).equals(merges.drop(["distance"]))
     np.testing.assert_array_equal(np.column_stack([column.to_numpy() for column in whole.columns]), matrix)
     assert len(matrix) == len(vertices) - 1
@@ -139,3 +140,16 @@ def test_scipys_own_tests(tmp_path):
         pytest.skip(run.stdout.strip())
     assert not run.returncode, run.stdout + run.stderr
     assert "dfmst merged" in run.stdout
+
+
+@pytest.mark.parametrize(
+    "ids", [["a", "b", "ç"], [3, 5, 7], pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03"])]
+)
+def test_labels_that_scipy_draws(ids):
+    table = pd.DataFrame({"source": ids[:2], "target": ids[1:], "weight": [1, 2]})
+    for frame in (table, table.astype({"source": "category", "target": "category"}), pl.from_pandas(table)):
+        merges, labels = dfmst.single_linkage(frame, as_scipy=True)
+        drawn = dendrogram(merges, labels=labels, no_plot=True)["ivl"]
+        expected = [str(value)[:10] for value in ids]
+        assert sorted(str(label)[:10] for label in drawn) == expected
+        assert not {*map(type, labels)} - {str, np.int64}

@@ -55,7 +55,7 @@ def test_forests(rows):
     length = {child: value for _, lengths in known for child, value in lengths.items()}
     for vertex, above, edge in zip(*(trees[name].to_pylist() for name in ("vertex", "parent", "edge")), strict=True):
         assert parent.get(str(vertex), str(vertex)) == str(above)
-        assert length.get(str(vertex)) == (None if edge < 0 else table["weight"][edge].as_py())
+        assert length.get(str(vertex)) == (None if edge is None else table["weight"][edge].as_py())
     assert len(lines) == len(set(trees["component"].to_pylist()))
 
 
@@ -137,8 +137,7 @@ def test_names_of_times(kind, ids, names):
     assert dfmst.newick(table).replace("'", "") == f"({names[1]}:1.5){names[0]};"
     merges, listed = dfmst.single_linkage(table, as_scipy=True)
     assert dfmst.newick(merges, names=listed).replace("'", "") == f"({names[0]}:1.5,{names[1]}:1.5);"
-    if kind not in (pa.time64("ns"), pa.timestamp("ns", "Asia/Tokyo")):  # which NumPy has no type for
-        assert dfmst.newick(merges, names=listed.to_numpy(zero_copy_only=False)) == dfmst.newick(merges, names=listed)
+    assert {*map(type, listed)} == {str}
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\r", "\u2028", "a\x0cb"])

@@ -79,7 +79,7 @@ def points_forest(
     Returns
     -------
     forest
-        The same kind of frame (of an array: a ``pyarrow.Table``), one row an edge: ``source`` and ``target``, the point
+        The same kind of frame (of an array: a structured array), one row an edge: ``source`` and ``target``, the point
         that comes first in `source`, and ``distance``, ``float64``. Rows are in the order of source, then target. Of
         equal distances the pair whose source comes first counts as nearer, then the one whose target does.
     exact
@@ -170,8 +170,8 @@ def euclidean_forest(points: Frame, columns: Columns | None = None, **options: U
     Examples
     --------
     >>> import dfmst
-    >>> dfmst.euclidean_forest([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]).to_pydict()
-    {'source': [0, 1], 'target': [1, 2], 'distance': [5.0, 1.0]}
+    >>> dfmst.euclidean_forest([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]])["distance"].tolist()
+    [5.0, 1.0]
     """
     return points_forest(points, columns, metric="euclidean", **options)
 

@@ -17,9 +17,17 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name, plural, refuse_sparse
 from dfmst._common.deferred import pc
 from dfmst._common.types import ROW_LIMIT, Array, Column, ColumnName, Columns, DType, Frame
-from dfmst._edges.arrow_values import arrow_column, check_distinct, number_array, plain_ids, to_arrow
+from dfmst._edges.arrow_values import (
+    arrow_column,
+    check_distinct,
+    number_array,
+    plain_ids,
+    records_of_table,
+    to_arrow,
+)
 from dfmst._edges.device_columns import device_numbers
 from dfmst._edges.frames import open_frame, open_host_frame
+from dfmst._edges.host_frame import FrameView
 from dfmst._edges.view import View
 from dfmst._trees.points.geometry import (
     FORMS,
@@ -82,10 +90,11 @@ class Points(NamedTuple):
 def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     hint = "pass coordinates as points.toarray(), and distances as an edge table: dfmst.from_sparse(points)"
     refuse_sparse("points", points, hint)
-    rows, points = None, frame_of_geometries(points)
+    array, rows, points = is_array(points), None, frame_of_geometries(points)
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
-    view = open_frame(points, "points")
+    made = array and isinstance(points, pa.Table)  # also of geometries
+    view = FrameView(points, as_user=records_of_table) if made else open_frame(points, "points")
     named = ids if isinstance(ids, list) else [] if ids is None else [ids]
     for name in named:
         check_column_name("ids", name)
@@ -300,7 +309,9 @@ def _check_number(points: int, kind: str) -> None:
 
 
 def is_array(points: Frame) -> bool:
-    """Whether an object is an array or a list, and no frame."""
+    """Whether an object is an array or a list, and no frame, as a structured array is."""
+    if isinstance(points, np.ndarray):
+        return points.dtype.names is None
     return (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple))
 
 
