@@ -44,6 +44,7 @@ __all__ = [
     "meant_option",
     "missing_column",
     "missing_columns",
+    "nearest",
     "no_space",
     "or_points",
     "printable",
@@ -271,7 +272,7 @@ def missing_columns(
         free = [other for other in unused if other not in chosen.values()]
         free = [other for other in free if _suits(arguments[name], other, numbers)]
         usual = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]
-        near = _nearest(name, free)
+        near = nearest(name, free)
         suggested = usual[0] if usual else near
         start = start if near is not None and suggested == near else "name your columns, for example {}"
         if free:
@@ -347,7 +348,7 @@ def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) 
     return ColumnNotFoundError(error.message, hint, option=(hint, points(words, "-c x -c y"))).of(*error.missing)
 
 
-def _nearest(name: object, known: Iterable[object]) -> Any:
+def nearest(name: object, known: Iterable[object]) -> Any:
     """Return the known name that is most similar, whatever its case; ``None`` if none is."""
     from difflib import get_close_matches  # only messages need it
 
@@ -366,7 +367,7 @@ def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:
     >>> did_you_mean("boruvk", ["boruvka", "prim"])
     "did you mean 'boruvka'?"
     """
-    close = _nearest(name, map(str, known))
+    close = nearest(name, map(str, known))
     if close is None:
         return hint
     return f"did you mean {close!r}?" + (f" Else {hint}" if hint else "")

@@ -22,7 +22,9 @@ from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like, is_a
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import used_vertices
-from dfmst.errors import InvalidEdgesError, missing_column
+from dfmst.errors import InvalidEdgesError, missing_column, nearest
+
+_COMPARED = 10_000  # ids among which a message looks for a similar one
 
 
 class Groups(NamedTuple):
@@ -196,17 +198,39 @@ def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[Col
 
 def find_places(listed: VertexList, argument: str, ids: Column) -> Array:
     """Return the places of ids (a list, an array or a column), ``int64``, in the list's memory."""
-    engine, column = listed.engine, _column_in(listed.engine, argument, ids)
-    places = find_ids(engine, (argument, column), ("ids", listed.values()))
+    engine, column, known = listed.engine, _column_in(listed.engine, argument, ids), listed.values()
+    reason = f"no row has it in column {' or '.join(map(repr, listed.names))}"
+    try:
+        places = find_ids(engine, (argument, column), ("ids", known))
+    except InvalidEdgesError as error:  # ids of another type
+        if not engine.on_host:
+            raise
+        places, reason = np.full(len(column), -1), error.message
     unknown = places < 0
     if unknown.any():
         count, row = int(unknown.sum()), int(unknown.argmax())
         vertex = _entry(engine, column, row)
         place = f" ({count:,} of {len(unknown):,} ids are not, the first in row {row})" if len(unknown) > 2 else ""
         message = f"{argument}: {vertex!r} is not a vertex of the table{place}"
-        message += f": no row has it in column {' or '.join(map(repr, listed.names))}"
-        raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=", row=row if place else None)
+        hint = "name an end of a row" + (", or list it in vertices=" if argument == "root" else "")
+        near = _similar(known, vertex) if engine.on_host else None
+        hint = hint if near is None else f"did you mean {near!r}? Else {hint}"
+        raise InvalidEdgesError(f"{message}: {reason}", hint, row=row if place else None)
     return places
+
+
+def _similar(known: Any, vertex: object) -> object | None:
+    """Return the id that was perhaps meant: the same text of another type, case or blanks, else a similar text."""
+    whole = int(vertex) if isinstance(vertex, float) and vertex.is_integer() else vertex
+    word = (whole.decode(errors="replace") if isinstance(whole, bytes) else str(whole)).strip()
+    try:
+        texts = known.cast(pa.large_string())
+        place = pc.index(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), word.lower()).as_py()
+    except pa.ArrowException:  # ids without a text
+        return None
+    if place >= 0 or not isinstance(vertex, str):
+        return None if place < 0 else known[place].as_py()
+    return nearest(vertex, texts[:_COMPARED].to_pylist())  # type: ignore[no-any-return]
 
 
 def _column_in(engine: Engine, argument: str, ids: Column) -> Any:

@@ -162,13 +162,14 @@ def path(
     ----------
     Hu: The maximum capacity route problem. Operations Research 9 (1961).
     """
-    for name, vertex in (("start", start), ("stop", stop)):
+    ends = {"start": start, "stop": stop}
+    for name, vertex in ends.items():
         if is_several(vertex):
             message = f"{name} is a {type(vertex).__name__}; it must be one vertex"
             raise InvalidEdgesError(message, "call path for each pair, or rooted once for all paths to one vertex")
     forest = order_forest(edges, Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options))
     with forest.engine.guard():
-        first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
+        first, last = (int(find_places(forest.listed, name, [vertex])[0]) for name, vertex in ends.items())
         label = forest.labels().astype(np.int64)
         if int(label[first]) != int(label[last]):
             message = f"no path joins {start!r} and {stop!r}: they are in different components"

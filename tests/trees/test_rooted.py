@@ -144,7 +144,8 @@ def test_distances_beyond_64_bits(weight, count):
     [
         ({"root": "q"}, "root: 'q' is not a vertex of the table"),
         ({"root": ["a", "x", "c"]}, "the roots 'a', 'c' are in one tree"),
-        ({"root": 7}, "holds int64 ids and column 'ids' holds"),
+        ({"root": "A"}, "did you mean 'a'? Else name an end of a row, or list it in vertices="),
+        ({"root": 7}, "root: 7 is not a vertex of the table: column 'root' holds int64 ids and column 'ids' holds"),
         ({"weight": "when"}, "column 'when' holds duration[us] weights, which have no sum along a path"),
     ],
 )
@@ -159,6 +160,35 @@ def test_bad_roots(options, message):
 def test_a_path_of_several_vertices(ends):
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^(start is a list|stop is a ndarray); it must be one vertex"):
         dfmst.path(ROADS, start=ends[0], stop=ends[1])
+
+
+NAMED = pd.DataFrame({"source": ["Bonn", "Köln", "3"], "target": ["Köln", "Aachen", "4"], "weight": [3, 1, 2]})
+DAYS = NAMED.assign(**{name: pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03"]) for name in NAMED.columns[:2]})
+
+
+@pytest.mark.parametrize(
+    ("frame", "vertex", "hint"),
+    [
+        (NAMED, "Bon", "did you mean 'Bonn'? Else name an end of a row"),
+        (NAMED, " bonn", "did you mean 'Bonn'? Else name an end of a row"),
+        (NAMED, b"Bonn", "did you mean 'Bonn'? Else name an end of a row"),
+        (NAMED, 3, "did you mean '3'? Else name an end of a row"),
+        (NAMED, 3.0, "did you mean '3'? Else name an end of a row"),
+        (NAMED, "Zwickau", "name an end of a row"),
+        (NAMED, None, "name an end of a row"),
+        (NAMED.iloc[2:].astype({"source": int, "target": int}), "3", "did you mean 3? Else name an end of a row"),
+        (NAMED.iloc[2:].astype({"source": int, "target": int}), 7, "name an end of a row"),
+        (DAYS, "2026-01-01", "name an end of a row"),
+    ],
+)
+@pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas])
+def test_a_path_to_an_unknown_vertex(frame, vertex, hint, convert):
+    known = frame["source"].iloc[0]
+    for ends, name in (((vertex, known), "start"), ((known, vertex), "stop")):
+        with pytest.raises(dfmst.InvalidEdgesError) as caught:
+            dfmst.path(convert(frame), start=ends[0], stop=ends[1])
+        assert caught.value.message.startswith(f"{name}: {vertex!r} is not a vertex of the table: ")
+        assert caught.value.hint == hint
 
 
 def test_no_path():
