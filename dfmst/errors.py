@@ -20,7 +20,6 @@ Every message names the fault (the column, the number of rows, the first row) an
 from __future__ import annotations
 
 import errno
-import os
 import re
 import shlex
 import unicodedata
@@ -171,10 +170,27 @@ class OutputError(DfmstError, OSError):
     """The output cannot be written at the path that the user named."""
 
 
-def no_space(target: str | os.PathLike[str]) -> OutputError:
-    """Make the error for a disk that is full; its ``errno`` says so, too."""
-    full = OutputError(f"cannot write {target}: no space left on device", "free some space, or write to another disk")
-    full.errno = errno.ENOSPC
+_FULL = {
+    errno.ENOSPC: ("no space left on device", "free some space"),
+    errno.EDQUOT: ("disk quota exceeded", "free some space"),
+    errno.EFBIG: ("file too large", "raise the limit, for example: ulimit -f unlimited"),
+}
+
+
+def no_space(target: object, error: BaseException, instead: str = "or write to another disk") -> OutputError | None:
+    """Make the error for a file that can take no more bytes, with the same ``errno``; ``None``: another fault.
+
+    >>> print(no_space("forest.csv", OSError(errno.ENOSPC, "No space left on device")))
+    cannot write forest.csv: no space left on device
+    Hint: free some space, or write to another disk
+    """
+    number = getattr(error, "errno", None)
+    if number not in _FULL:
+        return None
+    reason, fix = _FULL[number]
+    limit = _limit_of("RLIMIT_FSIZE", "f", "{:,} bytes") if number == errno.EFBIG else ""
+    full = OutputError(f"cannot write {target}: {reason}{limit}", f"{fix}, {instead}")
+    full.errno = number
     return full
 
 

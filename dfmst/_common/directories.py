@@ -75,9 +75,7 @@ class SpillDirectory(TemporaryDirectory):
 
 def cannot(do: str, place: object, error: OSError | ValueError, hint: str) -> OutputError:
     """Build the error for a place that cannot be written; that of a full disk is the same for all."""
-    if getattr(error, "errno", None) == errno.ENOSPC:
-        return no_space(str(place))
-    return OutputError(f"cannot {do}: {getattr(error, 'strerror', None) or error}", hint)
+    return no_space(place, error) or OutputError(f"cannot {do}: {getattr(error, 'strerror', None) or error}", hint)
 
 
 @contextmanager
@@ -89,6 +87,18 @@ def naming(do: str, place: object, hint: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise cannot(do, place, error, hint) from error
+
+
+@contextmanager
+def naming_full(place: object = None) -> Iterator[None]:
+    """Name a place, or temporary files, if it takes no more bytes. Other errors may be those of a file that is read."""
+    try:
+        yield
+    except OSError as error:
+        full = no_space(place or f"temporary files in {tempfile.gettempdir()}", error)
+        if isinstance(error, OutputError) or full is None:
+            raise
+        raise full from error
 
 
 def disk_errors(place: Path) -> AbstractContextManager[None]:

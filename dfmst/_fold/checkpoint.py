@@ -5,7 +5,6 @@ A file ends with a digest (:mod:`dfmst.formats.atomic`). Codecs check the conten
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import time
@@ -27,7 +26,7 @@ from dfmst._common.types import VERTEX_LIMIT, Array, DType
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
-from dfmst.errors import DfmstError, OutputError
+from dfmst.errors import DfmstError, OutputError, no_space
 from dfmst.formats.atomic import sealed_input, sealed_output
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
@@ -241,13 +240,12 @@ class Checkpoint:
         try:
             write_checkpoint(self._file, self._codec, state)
         except OSError as error:
-            if isinstance(error, OutputError) and error.errno != errno.ENOSPC:
+            again = "and run the same command again: the last checkpoint remains"
+            failed = no_space(f"a checkpoint to {self.folder}", error, again)
+            if failed is None and isinstance(error, OutputError):
                 raise
-            reason = "no space left on device" if error.errno == errno.ENOSPC else str(error)
-            hint = "free some space and run the same command again: the last checkpoint remains"
-            failed = OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint)
-            failed.errno = error.errno
-            raise failed from error
+            message = f"cannot write a checkpoint to {self.folder}: {error}"
+            raise failed or OutputError(message, f"check the disk {again}") from error
         self._pace.saved(begin, state.done)
         self._tell("saved", state.done)
         return state

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 import click
 
-from dfmst.errors import OutputError, printable
+from dfmst.errors import OutputError, no_space, printable
 
 
 class Progress:
@@ -75,19 +75,38 @@ def standard_output() -> BinaryIO:
     """Return standard output, for bytes."""
     if sys.stdout is None:
         raise OutputError("cannot write to standard output: it is closed", "name a file with -o, or open it")
-    return cast("BinaryIO", _Screen(sys.stdout.buffer)) if sys.stdout.isatty() else sys.stdout.buffer
+    return cast("BinaryIO", _Output(sys.stdout))
 
 
-class _Screen:
-    """Standard output on a terminal, which must not obey control characters in the values of rows."""
+@contextmanager
+def naming_full(target: str = "to standard output") -> Iterator[None]:
+    """Name a target that takes no more bytes."""
+    try:
+        yield
+    except OSError as error:
+        raise no_space(target, error) or error from None
 
-    def __init__(self, output: BinaryIO) -> None:
-        self._output, self.flush = output, output.flush
+
+class _Output:
+    """Standard output. A terminal must not obey control characters in the values of rows."""
+
+    def __init__(self, output: TextIO) -> None:
+        self._output, self._is_terminal = output.buffer, output.isatty()
         self._decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
 
+    def flush(self) -> None:
+        """Write all that is buffered."""
+        with naming_full():
+            self._output.flush()
+
     def write(self, content: bytes) -> int:
-        """Write text, with control characters other than ends of lines and tabs as escapes."""
-        self._output.write(re.sub(r"[^\n\t]+", lambda part: printable(part[0]), self._decode(content)).encode())
+        """Write all bytes; to a terminal, control characters other than ends of lines and tabs as escapes."""
+        left = content
+        if self._is_terminal:
+            left = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), self._decode(content)).encode()
+        with naming_full():
+            while left:  # without a buffer (python -u) it may take a part
+                left = left[self._output.write(left) :]
         return len(content)
 
 
@@ -95,8 +114,9 @@ def print_text(text: str) -> None:
     """Print lines to standard output; question marks replace letters that its encoding lacks."""
     standard_output()
     encoding = sys.stdout.encoding or "utf-8"
-    for line in text.split("\n"):
-        click.echo(printable(line).encode(encoding, errors="replace").decode(encoding))
+    with naming_full():
+        for line in text.split("\n"):
+            click.echo(printable(line).encode(encoding, errors="replace").decode(encoding))
 
 
 def on_terminal() -> bool:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import click
 
 import dfmst
+from dfmst.cli.console import naming_full
 from dfmst.errors import DfmstError, did_you_mean
 
 #: Key of the context's ``meta``: the paths that were written with a separator at their end.
@@ -90,7 +91,11 @@ def _copied(ctx: click.Context, param: click.Parameter, name: str) -> Path:
     read.add(title)
     folder: str = ctx.find_root().with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
     path = Path(folder) / (Path(name).name if not is_input else "standard-input")
-    with path.open("wb") as file, nullcontext(sys.stdin.buffer) if is_input else Path(name).open("rb") as stream:
+    with (
+        naming_full(f"temporary files in {folder}"),
+        path.open("wb") as file,
+        nullcontext(sys.stdin.buffer) if is_input else Path(name).open("rb") as stream,
+    ):
         shutil.copyfileobj(stream, file, 1 << 20)
     return path
 

@@ -31,6 +31,7 @@ from dfmst.errors import (
     did_you_mean,
     machine_fault,
     meant_option,
+    no_space,
     printable,
 )
 
@@ -130,7 +131,7 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     if isinstance(error, InvalidEdgesError) and error.row is not None:
         message += _line_of_row(ctx, error.row)
     note(f"Error: {message}", *([f"Hint: {hint}"] if hint else []))
-    full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+    full = no_space("", error) is not None
     expected = isinstance(error, DfmstError) and not full and not isinstance(error, _NOT_THE_INPUT)
     ctx.exit(BAD_INPUT if expected else FAILURE)
 

@@ -234,7 +234,7 @@ class Address(_Path):
         """Context manager: name the address if the file system fails."""
         try:
             yield
-        except FileNotFoundError:
+        except (FileNotFoundError, OutputError):
             raise
         except OSError as error:
             message = f"{self}: cannot be reached ({self.shown(error)})"

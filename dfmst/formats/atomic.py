@@ -5,7 +5,6 @@ Sealed files end with a digest of their name and content, which is checked befor
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import tempfile
@@ -16,8 +15,16 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from dfmst._common.directories import SpillDirectory, TemporaryDirectory, cannot, is_trusted, naming, remove_tree
-from dfmst.errors import OutputError, no_space
+from dfmst._common.directories import (
+    SpillDirectory,
+    TemporaryDirectory,
+    cannot,
+    is_trusted,
+    naming,
+    naming_full,
+    remove_tree,
+)
+from dfmst.errors import OutputError
 from dfmst.formats.addresses import COMPLETE, Address
 from dfmst.formats.files import FileName, open_native
 from dfmst.formats.stores import path_of
@@ -66,14 +73,14 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
         return
     if not own and path.exists() and not path.is_file() and not path.is_dir():
         # A rename would replace the device. The target of /dev/stdout may be a pipe, which has no path of its own.
-        with _naming(target):
+        with naming_full(target):
             yield path
         return
     if path.is_dir() or os.fspath(target).endswith(_SEPARATORS):
         raise OutputError(f"{target} is a directory", "name a file in it")
     final = path if own else Path(os.path.realpath(target))
     before = final.stat() if final.exists() and not own else None
-    with _naming(target), ExitStack() as stack:
+    with naming_full(target), ExitStack() as stack:
         try:
             if own:
                 part = final.with_name(f".{final.name[:_LETTERS]}.{os.urandom(6).hex()}.part")
@@ -101,7 +108,7 @@ def _uploaded(target: Address, is_directory: bool) -> Iterator[Path]:
     try:
         part = folder.path / "output"
         part.touch()
-        with _naming(part):
+        with naming_full(part):
             yield part
         target.upload(part)
     finally:
@@ -131,17 +138,6 @@ def _copy_owner(part: Path, before: os.stat_result | None) -> None:
     else:
         mode = mode & ~0o070 | (mode & 0o007) << 3  # another group than before gets no more than everyone
     part.chmod(mode)
-
-
-@contextmanager
-def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file if the disk is full: few libraries do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.ENOSPC or isinstance(error, OutputError):
-            raise
-        raise no_space(target) from error
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from dfmst.errors import (
     printable,
 )
 from dfmst.formats.addresses import Address
+from dfmst.formats.directories import naming_full
 from dfmst.formats.stores import Access, path_of
 
 FileName: TypeAlias = str | os.PathLike[str]
@@ -183,9 +184,8 @@ class GraphFile:
             with self.path.open("rb") as file:
                 yield file
             return
-        with tempfile.TemporaryFile() as copy:
-            for piece in self.pieces():
-                copy.write(piece)
+        with naming_full(), tempfile.TemporaryFile() as copy:
+            copy.writelines(self.pieces())
             copy.seek(0)
             yield copy
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from dfmst.errors import OutputError
 from dfmst.formats.addresses import ATTEMPTS, BUFFER, Address
+from dfmst.formats.directories import naming_full
 
 _PAUSE = 0.1  # seconds before the second attempt, and twice as long before each later one
 _TIMEOUT = 60  # seconds
@@ -51,7 +52,7 @@ class WebPage(Address):
             if answer.status == 206 and size is not None:
                 return pa.PythonFile(io.BufferedReader(_Ranges(self, size, tag), BUFFER), "r")
         copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the file that reads it
-        with self.reached():
+        with self.reached(), naming_full():
             self._copy_to(copy)
         return pa.PythonFile(copy, "r")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,13 +15,13 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst._common.deferred import call_arrow, pc
-from dfmst._common.directories import SpillDirectory
+from dfmst._common.directories import SpillDirectory, naming_full
 from dfmst._common.types import Frame
 from dfmst._edges.frames import read_once
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
-from dfmst.formats.files import open_native
+from dfmst.formats.files import PIECE_BYTES, open_native
 from dfmst.formats.stores import located, path_of
 from dfmst.formats.text_rows import LINE
 from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
@@ -104,7 +103,7 @@ def write_table(
                 writer.write_batch(batch)
 
 
-def _write_through(edges: Frame, stream: BinaryIO, format: str | None, ascending: str | None) -> None:
+def _write_through(edges: Frame, stream: Any, format: str | None, ascending: str | None) -> None:
     """Write through a temporary file, so that a failure leaves nothing half-written in a pipe."""
     if not hasattr(stream, "write"):
         raise TypeError(f"path is a {type(stream).__name__}, neither a path nor a binary stream")
@@ -112,9 +111,12 @@ def _write_through(edges: Frame, stream: BinaryIO, format: str | None, ascending
     try:
         spool = folder.path / "edges"
         write_table(edges, spool, format, ascending)
-        with spool.open("rb") as file:
-            shutil.copyfileobj(file, stream)
-        stream.flush()
+        name = getattr(stream, "name", None)
+        with spool.open("rb") as file, naming_full(name if isinstance(name, str) else "to the stream"):
+            while piece := file.read(PIECE_BYTES):
+                while piece and (taken := stream.write(piece)) is not None:  # without a buffer it may take a part
+                    piece = piece[taken:]
+            stream.flush()
     finally:
         folder.remove()
 
@@ -184,7 +186,8 @@ class _OneDictionary:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write rows to the stream."""
-        self._stream.write_batch(self._unified(batch))
+        with naming_full():
+            self._stream.write_batch(self._unified(batch))
 
     def _unified(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Extend the dictionaries of the earlier batches by those of this one."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet
@@ -41,29 +45,40 @@ def test_the_longest_name(dfmst, roads):
     assert sorted(path.name for path in Path().iterdir()) == ["roads.parquet", name]
 
 
-@pytest.fixture
-def full(monkeypatch):
-    """Let a function fail as if the disk was full."""
+FULL = {
+    errno.ENOSPC: "no space left on device\nHint: free some space, or write to another disk\n",
+    errno.EDQUOT: "disk quota exceeded\nHint: free some space, or write to another disk\n",
+    errno.EFBIG: "file too large\nHint: raise the limit, for example: ulimit -f unlimited, or write to another disk\n",
+}
+
+
+@pytest.fixture(params=FULL)
+def full(monkeypatch, request):
+    """Let a function fail as if the disk was full, a quota used up, or the file too long."""
 
     def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(request.param, os.strerror(request.param))
 
-    return lambda owner, name: monkeypatch.setattr(owner, name, fail)
+    def arrange(owner: object, name: str) -> str:
+        monkeypatch.setattr(owner, name, fail)
+        return FULL[request.param]
+
+    return arrange
 
 
 def test_a_full_disk_is_a_failure(dfmst, roads, full):
-    full(write, "open_native")
+    words = full(write, "open_native")
     for arguments in (["-o", "forest.csv"], []):
         result = dfmst("forest", roads, *arguments, code=1)
-        assert ": no space left on device\nHint: free some space, or write to another disk\n" in result.stderr
+        assert f": {words}" in result.stderr
     assert not Path("forest.csv").exists()
 
 
 @pytest.mark.parametrize("command", ["newick", "report"])
 def test_a_full_disk_of_a_text(dfmst, roads, full, command):
-    full(Path, "write_text")
+    words = full(Path, "write_text")
     result = dfmst(command, roads, "-o", "out", code=1)
-    assert result.stderr.startswith("Error: cannot write out: no space left on device\nHint: free some space")
+    assert result.stderr == f"Error: cannot write out: {words}"
     assert not Path("out").exists()
 
 
@@ -73,10 +88,46 @@ def test_a_full_device_is_a_failure(dfmst, roads):
     assert result.stderr.startswith("Error: cannot write /dev/full: no space left on device\n")
 
 
+TOO_LONG = {
+    "forest edges.parquet": tempfile.gettempdir(),
+    "newick edges.parquet": "to standard output",
+    "forest edges.parquet -o out.csv": "out.csv",
+    "forest edges.parquet -o out.csv.xz": "out.csv.xz",
+    "forest edges.parquet -o out.tsv.gz": "out.tsv.gz",
+    "components edges.parquet -o out.parquet": "out.parquet",
+    "convert edges.parquet -o out.arrow": "out.arrow",
+    "forest words.parquet -o out.arrow": "out.arrow",
+    "forest edges.parquet --memory-limit 1GiB --checkpoint saved -o out.csv": "a checkpoint to saved",
+    "forest edges.parquet --memory-limit 1GiB --spill-dir spill -o out.csv": "out.csv",
+    "forest -": "temporary files in ",
+    "forest packed.gz": "temporary files in ",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of files")
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("command", TOO_LONG)
+def test_a_file_beyond_the_limit_of_the_shell(parquet, command):
+    """Nothing is cut in silence, also by a standard output without a buffer."""
+    ends = np.arange(20_000) * 12_345_678_901
+    columns = {"source": ends, "target": ends + 1, "weight": ends / 7}
+    packed = gzip.compress(parquet("edges.parquet", columns).read_bytes())
+    Path("packed.gz").write_bytes(packed)
+    parquet("words.parquet", {**columns, "word": pa.array(ends.astype(str)).dictionary_encode()})
+    limited = ["bash", "-c", 'ulimit -f 40; exec "$@" < edges.parquet > out', "bash"]
+    program = [sys.executable, "-P", "-c", "from dfmst.cli import main; main(prog_name='dfmst')"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    options: Any = {"env": environment, "stderr": subprocess.PIPE, "text": True, "check": False}
+    done = subprocess.run([*limited, *program, *command.split()], **options)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith(f"Error: cannot write {TOO_LONG[command]}")
+    assert ": file too large; the limit is 40,960 bytes (ulimit -f)\nHint: raise the limit" in done.stderr
+
+
 def test_no_room_for_the_file_itself(dfmst, roads, full):
-    full(Path, "touch")
+    words = full(Path, "touch")
     result = dfmst("forest", roads, "-o", "forest.csv", code=1)
-    assert result.stderr.startswith("Error: cannot write forest.csv: no space left on device\n")
+    assert result.stderr == f"Error: cannot write forest.csv: {words}"
 
 
 @pytest.mark.parametrize(

@@ -276,10 +276,12 @@ def test_the_directory_is_left_clean(monkeypatch, tmp_path, error):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_disk_that_is_full(tmp_path):
-    with pytest.raises(OutputError, match="no space left") as caught, disk_errors(tmp_path):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert caught.value.errno == errno.ENOSPC
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_disk_that_is_full(tmp_path, number):
+    message = f"cannot write temporary files in .*: {os.strerror(number).lower()}"
+    with pytest.raises(OutputError, match=message) as caught, disk_errors(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.errno == number
     assert "another disk" in caught.value.hint
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot write temporary files"):

@@ -69,7 +69,7 @@ def test_a_directory_with_links(tmp_path: Path) -> None:
     for name, value in [("d/kind=b/x.parquet", 2), ("elsewhere/deep/y.parquet", 1), ("elsewhere/z.pq", 3)]:
         write_edges(pa.table({"source": [value], "target": [value]}), tmp_path / name)
     (folder / "_SUCCESS").touch()
-    for name, target in {
+    links: dict[str, Path | str] = {
         "kind=a": elsewhere.parent,
         "kind=c": folder / "kind=b",
         "kind=d/deeper": elsewhere,
@@ -77,7 +77,8 @@ def test_a_directory_with_links(tmp_path: Path) -> None:
         "_loop": folder,
         ".gone": "nothing",
         "_logs/gone": "nothing",
-    }.items():
+    }
+    for name, target in links.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).symlink_to(target)
     expected = {"source": [1, 3, 2, 2, 1, 3], "kind": list("aabcdd")}

@@ -6,7 +6,6 @@ false (:mod:`dfmst._fold.checkpoint`) counts as missing, and its task runs again
 
 from __future__ import annotations
 
-import errno
 import os
 from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -224,8 +223,8 @@ def save(path: str, codec: Codec, content: Any) -> None:
 def _unusable(path: str, error: OSError) -> OutputError:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
     directory = Path(path).parent
-    if cause.errno == errno.ENOSPC:
-        return no_space(directory)
+    if (full := no_space(directory, cause)) is not None:
+        return full
     reason = getattr(cause, "strerror", None) or getattr(cause, "message", cause)
     message = f"cannot use {directory} for checkpoints: {reason}"
     return OutputError(message, "name a directory that every worker can write to")

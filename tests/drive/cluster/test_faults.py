@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import pickle
@@ -483,9 +484,10 @@ def test_a_damaged_note_of_the_workers_is_written_anew(content, tmp_path):
     ],
     ids=["note of the workers", "result"],
 )
-def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch, write):
-    monkeypatch.setattr("os.replace", mock.Mock(side_effect=OSError(28, "No space left on device")))
-    with pytest.raises(dfmst.OutputError, match=r"(?i)no space left"):
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch, write, number):
+    monkeypatch.setattr("os.replace", mock.Mock(side_effect=OSError(number, os.strerror(number))))
+    with pytest.raises(dfmst.OutputError, match=f"cannot write .*{tmp_path.name}.*: {os.strerror(number).lower()}"):
         write(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
