@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -190,7 +191,9 @@ def test_numbers_of_clusters_in_streams(rows, by, cut, maximum):
         options["n_clusters"] = list(range(least, most + 1))
         assert dfmst.stream.clusters(parts, **options).equals(dfmst.clusters(frame, **options))
     elif rows:
-        with pytest.raises(dfmst.InvalidEdgesError, match="cannot be made of"):
+        with pytest.raises(dfmst.InvalidEdgesError) as expected:
+            dfmst.clusters(frame, n_clusters=least, **options)
+        with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(str(expected.value))}$"):
             dfmst.stream.clusters(parts, n_clusters=least, **options)
 
 
@@ -208,5 +211,7 @@ def test_files_of_groups(tmp_path):
         match=r"of 3 groups; that of day 1969-07-20 .*, half -?0.0 has 2 vertices in 1 component",
     ):
         dfmst.stream.clusters([edges], weight=None, n_clusters=3, **options)
+    with pytest.raises(dfmst.InvalidEdgesError, match="that of name 'a', gap null has 4 vertices in 2 components"):
+        dfmst.stream.clusters([edges.assign(name="a", gap=None)], weight=None, n_clusters=5, by=["name", "gap"])
     with pytest.raises(dfmst.InvalidEdgesError, match="by= names a column that the result has as well"):
         dfmst.stream.connected_components([edges.assign(vertex=1)], by="vertex")
