@@ -20,6 +20,7 @@ from typing import IO, Any, Self, TypeAlias
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice
+from dfmst._common.directories import naming_full
 from dfmst._common.limits import free_memory
 from dfmst._common.progress import machine_memory
 from dfmst.errors import (
@@ -32,7 +33,6 @@ from dfmst.errors import (
     printable,
 )
 from dfmst.formats.addresses import Address
-from dfmst.formats.directories import naming_full
 from dfmst.formats.stores import Access, path_of
 
 FileName: TypeAlias = str | os.PathLike[str]

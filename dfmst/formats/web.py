@@ -18,9 +18,9 @@ from urllib.request import Request, urlopen
 
 import pyarrow as pa
 
+from dfmst._common.directories import naming_full
 from dfmst.errors import OutputError
 from dfmst.formats.addresses import ATTEMPTS, BUFFER, Address
-from dfmst.formats.directories import naming_full
 
 _PAUSE = 0.1  # seconds before the second attempt, and twice as long before each later one
 _TIMEOUT = 60  # seconds
