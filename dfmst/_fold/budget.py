@@ -79,6 +79,7 @@ _LEAST_LIMIT = 512 << 20  # of limits that are chosen by the memory that is free
 _LONGER = 8  # later texts may be longer than the first ones: by 1 / 8 of their bytes
 _UNITS = {"": 1, **{unit: 1000**power for power, unit in enumerate("kmgt", 1)}}
 _UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
+_LEAST_SIZE = 1024  # bytes: a smaller number has lost its unit
 
 Store = Literal["buffer", "GPU", "memory", "disk"]  # a buffer on the host or on a GPU; runs in memory or on disk
 
@@ -89,7 +90,8 @@ def parse_memory(limit: int | str, name: str = "memory_limit", *, auto: bool = T
     Parameters
     ----------
     limit
-        Bytes, a text with a unit, or ``"auto"``: a quarter of the memory that is free, and at least 512 MiB.
+        A text with a unit, or ``"auto"``: a quarter of the memory that is free, and at least 512 MiB. A number without
+        a unit counts bytes, at least 1,024.
     name
         The argument that errors name.
     auto
@@ -105,18 +107,27 @@ def parse_memory(limit: int | str, name: str = "memory_limit", *, auto: bool = T
     >>> parse_memory("2GiB"), parse_memory("700 MB")
     (2147483648, 700000000)
     """
-    if not isinstance(limit, str):
-        return whole_number(name, limit)
     if limit == "auto" and auto:
         return max((free_memory() or _UNKNOWN_MEMORY) // 4, _LEAST_LIMIT)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
-    if match is None or match[2] not in _UNITS:
-        raise ValueError(f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes")
-    return int(float(match[1]) * _UNITS[match[2]])
+    if isinstance(limit, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
+        if match is None or match[2] not in _UNITS:
+            raise ValueError(f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes")
+        size = int(float(match[1]) * _UNITS[match[2]])
+    else:
+        size = whole_number(name, limit)
+    if size < _LEAST_SIZE:
+        raise ValueError(f"{name} is {limit!r}; a number without a unit counts bytes: write '2GiB' or '700MB'")
+    return size
 
 
 def format_size(size: int, like: int | None = None) -> str:
-    """Format a size in MiB, rounded up; in MB if it, or the size `like`, is a round number of megabytes."""
+    """Format a size in MiB, rounded up; in MB if it, or the size `like`, is a round number of megabytes.
+
+    A limit below 1 MiB is in bytes: a user may have forgotten its unit.
+    """
+    if size < 1 << 20 and like in (None, size):
+        return f"{size:,} bytes"
     like = size if like is None else like
     if like % 10**6 == 0 and like % (1 << 20):
         return f"{-(-size // 10**6):,} MB"

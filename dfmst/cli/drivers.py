@@ -160,9 +160,9 @@ def memory_bytes(job: Job, name: str, *, auto: bool = True) -> Any:
     text = job.pick(name).get(name)
     try:
         return None if text is None else dfmst.stream.parse_memory(text, auto=auto and name == "memory_limit")
-    except ValueError:
+    except ValueError as error:
         option = f"--{name.replace('_', '-')}"
-        raise click.UsageError(f"{option} {text}: write it as 2GiB, 700MB or a number of bytes.") from None
+        raise click.UsageError(f"{option} {text}: {str(error).rpartition('; ')[2]}.") from None
 
 
 def find_in_memory(job: Job, run: Run) -> Forest:

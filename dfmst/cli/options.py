@@ -174,7 +174,8 @@ memory_option = click.option(
     metavar="SIZE",
     default="auto",
     show_default=True,
-    help="Limit of memory, such as 2GiB or 700MB; larger files are read in batches. auto: a quarter of what is free.",
+    help="Limit of memory, such as 2GiB or 700MB (a plain number: bytes); larger files are read in batches. "
+    "auto: a quarter of what is free.",
 )
 checkpoint_option = path_option("--checkpoint", metavar="DIR", help="Resume from here after an interruption.")
 spill_option = path_option("--spill-dir", metavar="DIR", help="Put rows here if vertices do not fit in memory.")

@@ -99,6 +99,7 @@ def test_what_cannot_be_streamed(dfmst, parts):
         assert "dfmst convert edges.csv" in result.stderr
     assert "--trace needs the rows in memory" in dfmst("forest", *FILES, *LIMIT, "--trace", "t.csv", code=2).stderr
     assert "--memory-limit much" in dfmst("forest", *FILES, "--memory-limit", "much", code=2).stderr
+    assert "write '2GiB'" in dfmst("forest", *FILES, "--memory-limit", "4", code=2).stderr
     result = dfmst("forest", *FILES, "--memory-limit", "100kB", code=1)
     assert "5,000 vertices do not fit a memory limit" in result.stderr
 

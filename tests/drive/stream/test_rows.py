@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -308,7 +309,19 @@ def test_long_decimals_are_refused(tmp_path):
 
 
 def test_memory_sizes():
-    sizes: dict[int | str, int] = {"2GiB": 2 << 30, "1.5 kB": 1500, 17: 17, "300": 300}
+    sizes: dict[int | str, int] = {"2GiB": 2 << 30, "1.5 kB": 1500, 1700: 1700, "3000": 3000}
     assert {text: parse_memory(text) for text in sizes} == sizes
     with pytest.raises(ValueError, match="memory_limit is 'much'"):
         parse_memory("much")
+    for call, limit in (
+        (partial(dfmst.stream.fold, [edges(3, 3)]), {"memory_limit": 4}),
+        (partial(dfmst.stream.connected_components, [edges(3, 3)]), {"memory_limit": "0.5"}),
+        (partial(dfmst.plan, 9, 9, workers=2), {"memory_limit": "16"}),
+        (partial(dfmst.plan, 9, 9, workers=2), {"disk_limit": 100}),
+        (partial(dfmst.plan, 9, 9, gpus=1), {"gpu_memory_limit": "40"}),
+    ):
+        ((name, value),) = limit.items()
+        with pytest.raises(ValueError, match=f"{name} is {value!r}; a number without a unit counts bytes"):
+            call(**limit)
+    with pytest.raises(CapacityError, match="a memory limit of 4,096 bytes is below the least"):
+        dfmst.stream.fold([edges(3, 3)], memory_limit=4096)
