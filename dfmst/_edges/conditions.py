@@ -265,7 +265,8 @@ def group_order(entries: list[pa.Array], row: Array) -> Array:
 
 def no_groups(name: ColumnName, kinds: str) -> InvalidEdgesError:
     message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
-    return InvalidEdgesError(message, "make a plain column of it, the same in all frames")
+    one = "cast it to the same type in all frames" if " and " in kinds else "make a plain column of it"
+    return InvalidEdgesError(message, one)
 
 
 def pair_vertices(

@@ -68,7 +68,8 @@ def _in_one_type(first: Column, second: Column) -> tuple[Any, Any]:
     """Return columns of two types in one; integers of 64 bits without a sign are not compared with others."""
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds == {"f"}:
-        return first.astype("float64"), second.astype("float64")
+        narrower = min(first.dtype, second.dtype, key=lambda dtype: dtype.itemsize)  # as :func:`alike` on the host
+        return first.astype(narrower), second.astype(narrower)
     if kinds <= {"i", "u"} and not any(column.dtype == np.uint64 for column in (first, second)):
         return first.astype("int64"), second.astype("int64")
     if kinds & {"f", "i", "u"}:

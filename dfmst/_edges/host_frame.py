@@ -33,7 +33,7 @@ from dfmst._edges.take_rows import (
     take_polars,
     take_table,
 )
-from dfmst._edges.unify import native_type, series_type
+from dfmst._edges.unify import alike, native_type, series_type
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import plain_weights
 from dfmst._engines import Engine, host_engine
@@ -129,7 +129,9 @@ class FrameView:
         return np.asarray(arrow_column(name, self.column(name)).is_null())
 
     def codes(self, *columns: tuple[View, ColumnName, Array | None]) -> Array:
-        entries = [(group_entries(name, view.column(name)), rows) for view, name, rows in columns]
+        values = [arrow_column(name, view.column(name)) for view, name, _ in columns]
+        values = [*alike(*values)] if len(values) == 2 else values
+        entries = [(group_entries("", each), rows) for each, (*_, rows) in zip(values, columns, strict=True)]
         return value_codes(
             columns[0][1], [each if rows is None else each.take(pa.array(rows)) for each, rows in entries]
         )
@@ -151,8 +153,10 @@ class FrameView:
 
     def kind(self, name: ColumnName) -> Any:
         series = self.series(name)
-        unnamed = series.dtype == nw.Unknown and series.implementation.is_pyarrow()
-        return native_type(series) if unnamed else series.dtype
+        with contextlib.suppress(ValueError):  # Narwhals has no decimals of negative scales
+            if series.dtype != nw.Unknown or not series.implementation.is_pyarrow():
+                return series.dtype
+        return native_type(series)
 
     @property
     def names(self) -> list[Any]:

@@ -15,7 +15,7 @@ from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, ticks
 from dfmst._edges.take_rows import decoded
-from dfmst._edges.unify import CommonSchema, common_id_type, family_of, native_type, wide_integers
+from dfmst._edges.unify import CommonSchema, alike, common_id_type, family_of, native_type, read_exactly, wide_integers
 from dfmst._edges.view import View
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -104,6 +104,36 @@ def _check_values(stacked: Column, named: Sequence[tuple[str, View]]) -> None:
                 raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
+def in_types_of(first: View, second: View) -> View:
+    """Return the second view with its columns in the types of the first's, if these hold all values."""
+    if first.on_device or second.on_device:
+        return second
+    frame = second.frame
+    for name in set(second.names) & set(first.names):
+        kind = native_type(first.series(name))
+        if kind == native_type(second.series(name)):
+            continue
+        with contextlib.suppress(InvalidEdgesError, pa.ArrowException, TypeError, ValueError, OverflowError):
+            columns = [arrow_column(name, view.column(name)) for view in (first, second)]
+            if family_of(columns[0].type) != "text" and not pa.types.is_dictionary(columns[0].type):
+                frame = frame.with_columns(
+                    _in_type(frame.get_column(name), kind, read_exactly(columns[1], columns[0].type))
+                )
+    return second.of(frame)
+
+
+def _in_type(series: nw.Series[Any], kind: Any, values: pa.Array) -> Any:
+    """Return a column of values that a type of its library holds."""
+    if series.implementation.is_pandas():
+        native = nw.to_native(series)
+        native = type(native)(values.to_pylist(), native.index, object) if kind == "object" else native.astype(kind)
+    elif series.implementation.is_polars():
+        native = sys.modules["polars"].Series(series.name, values).cast(kind)
+    else:
+        native = pa.chunked_array([values])
+    return nw.from_native(native, series_only=True).alias(series.name)
+
+
 def check_kinds(first: tuple[str, View], second: tuple[str, View]) -> None:
     """Raise an error if two frames, each with a name for messages, are of two libraries."""
     kinds = [view.library for _, view in (first, second)]
@@ -156,6 +186,14 @@ def differences(first: View, second: View) -> Iterator[tuple[str, Array]]:
         yield "the index", second.differs(*labels)
 
 
+def unlike_types(edges: View, forest: View) -> str:
+    """Name the columns that have another type in a forest, as the end of a message about a row that differs."""
+    names = [name for name in forest.names if name in set(edges.names) and edges.kind(name) != forest.kind(name)]
+    names = [name for name in names if not _have_common_type(edges, forest, name)]
+    types = [f"{name!r} is {edges.kind(name)} in the table and {forest.kind(name)} in the forest" for name in names]
+    return f" (column {', column '.join(types)})" if types else ""
+
+
 def _values(view: View, name: ColumnName) -> Any:
     try:
         return view.column(name)
@@ -170,6 +208,11 @@ def host_differs(first: Column, second: Column) -> Array:
         return unequal
     if isinstance(first, pa.ChunkedArray) and isinstance(second, pa.ChunkedArray) and first.equals(second):
         return np.zeros(len(first), bool)
+    if not isinstance(first, list) and not isinstance(second, list):
+        with contextlib.suppress(InvalidEdgesError, pa.ArrowException):  # objects that Arrow has no type for
+            columns = [arrow_column("", values, nan_is_null=False) for values in (first, second)]
+            pair = alike(*columns)
+            first, second = (first, second) if pair[0] is columns[0] else pair
     one, other = _instants(first), _instants(second)
     if one is not None and other is not None and one.kind == other.kind:
         unequal = (one.seconds != other.seconds) | (one.rest != other.rest) | (one.missing != other.missing)

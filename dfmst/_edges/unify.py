@@ -139,14 +139,66 @@ def cast_exactly(column: Column, kind: pa.DataType) -> Any:
     elif pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
         column = plain_ids(column)
     if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):  # else Arrow checks digits of the integer type
-        column = column.cast(pa.decimal256(_MOST_DIGITS, kind.scale))
+        column = column.cast(pa.decimal256(_MOST_DIGITS, max(kind.scale, 0)))
     cast = column.cast(kind)
     # Arrow checks all other casts.
-    if pa.types.is_floating(kind) and (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
-        same = pc.or_kleene(pc.equal(cast.cast(column.type), column), pc.is_nan(cast))
+    floats = [pa.types.is_floating(each) for each in (kind, column.type)]
+    if any(floats) and (all(floats) or pa.types.is_decimal(kind) or pa.types.is_decimal(column.type)):
+        same = pc.equal(_read_as(cast, column.type), column)
+        same = pc.or_kleene(same, pc.is_nan(cast)) if floats[0] else same
         if not pc.all(same).as_py() and len(column) > column.null_count:
             raise pa.ArrowInvalid(f"{kind} rounds a value")
     return cast
+
+
+def alike(first: pa.Array, second: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return two columns in the type in which a value equals the one that was written as text and read back.
+
+    It is the narrower type of two floats; else the floats', or that of times, booleans and decimals next to text, as
+    files of text have them, or of durations next to their ticks.
+    Columns of other types, and those with a value that the type does not hold, are returned as they are.
+    """
+    if first.type == second.type:
+        return first, second
+    columns = [plain_ids(column) for column in (first, second)]
+    families = {family_of(column.type): column.type for column in columns}
+    if families.keys() == {"float"}:
+        kind = min((column.type for column in columns), key=lambda kind: kind.bit_width)
+    elif "float" in families and families.keys() & {"integer", "decimal"}:
+        kind = families["float"]
+    elif families.keys() in ({"date", "naive"}, {"integer", "duration"}):
+        kind = families["naive" if "naive" in families else "duration"]
+    elif "text" in families and len(families) == 2 and families.keys() & _WRITTEN:
+        kind = next(kind for family, kind in families.items() if family != "text")
+    else:
+        return first, second
+    try:
+        one, other = (_read_as(column, kind) for column in columns)
+    except pa.ArrowException:
+        return first, second
+    return one, other
+
+
+_WRITTEN = {"time", "date", "naive", "aware", "decimal", "bool"}  # families that text files write as text
+
+
+def _read_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_decimal(column.type) and pa.types.is_floating(kind):
+        column = column.cast(pa.string())  # Arrow makes 0.7000000000000001 of the decimal 0.70
+    if not pa.types.is_time(kind) or family_of(column.type) != "text":
+        return column.cast(kind)
+    moments = pc.binary_join_element_wise(pa.scalar("1970-01-01", column.type), column, pa.scalar(" ", column.type))
+    return moments.cast(pa.timestamp(kind.unit)).cast(kind)  # Arrow reads no times of day
+
+
+def read_exactly(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column in a type that holds all its values, or raise ArrowInvalid; times and the like may be text."""
+    own, other = family_of(column.type), family_of(kind)
+    if own == "text" and other in _WRITTEN:
+        return _read_as(column, kind)
+    if own != other and not {own, other} <= {"integer", "float", "decimal"} and (own, other) != ("date", "naive"):
+        raise pa.ArrowInvalid(f"{column.type} and {kind} are of two kinds")
+    return cast_exactly(column, kind)
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dfmst._common.deferred import pa, pc
-from dfmst._common.types import Array, Column, DType, Frame
+from dfmst._common.types import Array, Column, DType
 from dfmst._edges.arrow_values import arrow_column, ascends, native_values, numbers_of_arrow, plain_ids, to_arrow
-from dfmst._edges.unify import cast_exactly, common_type
+from dfmst._edges.unify import alike, cast_exactly, common_id_type, common_type
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 
@@ -66,17 +66,29 @@ def different_weights(name: object, edges: object, forest: object) -> InvalidEdg
     return InvalidEdgesError(message, "cast the forest's column to the type of the edges'")
 
 
-def stacked_weights(name: object, forest: Frame, edges: Frame) -> Any:
-    """Return the weights of a forest, then those of edges, as one column in the type of the edges."""
+def forest_weights(name: object, forest: Column, edges: Column) -> Any:
+    """Return the weights of a forest in a type for those of the edges, too; a file of text does not keep the type."""
     if not len(forest) or not len(edges):  # an empty column may have any type
-        return edges if len(edges) else forest
+        return forest
     if isinstance(forest, np.ndarray) and isinstance(edges, np.ndarray) and forest.dtype == edges.dtype:
-        return np.concatenate([forest, edges])
+        return forest
     first, second = (plain_ids(arrow_column(name, column)) for column in (forest, edges))
     try:
-        return pa.chunked_array([first.cast(second.type), second])
+        first = alike(first, second)[0]
+        return cast_exactly(first, common_id_type(first.type, second.type) or second.type)
     except pa.ArrowException as error:
         raise different_weights(name, second.type, first.type) from error
+
+
+def stacked_weights(name: object, forest: Column, edges: Column) -> Any:
+    """Return the weights of a forest, then those of edges, as one column."""
+    forest = forest_weights(name, forest, edges)
+    if not len(forest) or not len(edges):
+        return edges if len(edges) else forest
+    if isinstance(forest, np.ndarray) and isinstance(edges, np.ndarray):
+        return np.concatenate([forest, edges])
+    forest, edges = (plain_ids(arrow_column(name, column)) for column in (forest, edges))
+    return pa.chunked_array([forest, cast_exactly(edges, forest.type)])
 
 
 def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:

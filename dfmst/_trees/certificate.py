@@ -17,7 +17,7 @@ from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import in_memory_of, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.view import View
-from dfmst._edges.weights import Total, total_weight
+from dfmst._edges.weights import Total, forest_weights, total_weight
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
@@ -147,9 +147,12 @@ def _verified(
     conditions: Conditions,
 ) -> Certificate:
     """Match the forest's rows to rows of the table, and certify these."""
-    reader, weight = view.engine(runner), columns.weight
-    if weight is not None and len(claimed):  # refuses types without an order
-        claimed.readers.weights(weight, claimed.column(weight))
+    reader, weight, weights = view.engine(runner), columns.weight, None
+    if weight is not None:
+        weights = claimed.column(weight)
+        weights = weights if view.on_device else forest_weights(weight, weights, view.column(weight))
+        if len(claimed):  # refuses types without an order
+            claimed.readers.weights(weight, weights)
     input = read_table(reader, view, columns)
     describe = _describer(reader, view, input, columns)
     match = ForestMatch(reader, view, input, claimed, columns.names, describe, conditions.columns)
@@ -164,7 +167,7 @@ def _verified(
     if violation is not None and violation.kind != "not-a-row":
         violation = replace(violation, row=input.frame_row(reader, violation.row))
     unsummed = weight is None or columns.has_joint_weight
-    total = None if unsummed else total_weight(sum_column(claimed.column(weight)))
+    total = None if unsummed else total_weight(sum_column(weights))
     trees = _components(reader, input, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
 

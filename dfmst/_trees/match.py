@@ -24,7 +24,7 @@ from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_codes, pair_vertices
 from dfmst._edges.device_columns import device_weights, stack_weights
 from dfmst._edges.edge_table import Input
-from dfmst._edges.stack import differences
+from dfmst._edges.stack import differences, unlike_types
 from dfmst._edges.vertex_list import find_ids, in_one_type
 from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, stacked_weights, weight_column
@@ -41,6 +41,13 @@ _SECOND = _NO_ROW - 1
 
 def match_rows(match: ForestMatch) -> Array | Violation:
     """Match every row of the forest frame, in any order, to the row of the table that it must be."""
+    rows = _match_rows(match)
+    if not isinstance(rows, Violation) or rows.kind != "not-a-row":
+        return rows
+    return replace(rows, message=rows.message + unlike_types(match.edges, match.forest))
+
+
+def _match_rows(match: ForestMatch) -> Array | Violation:
     if not len(match.forest):
         return match.engine.xp.zeros(0, np.int64)  # type: ignore[no-any-return]
     if not len(match.input.table):
@@ -161,7 +168,7 @@ def disagreement(match: ForestMatch, ends: Ends, rows: Array) -> Violation | Non
     position, what = min(first_rows)
     row = int(rows[position])
     equal = _equal_rows(match, ends, position)
-    if not len(equal):
+    if not len(equal) or int(equal[0]) == row:  # one text alone may be a time, next to others that are none
         message = f"row {position} of the forest is not in the edge table: {what} differs from {match.describe(row)}"
         return Violation("not-a-row", position, message)
     later = match.describe(int(equal[0]))

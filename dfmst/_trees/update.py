@@ -21,13 +21,14 @@ import pyarrow as pa
 from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, FrameT
+from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.composed import compose
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import host_only, in_memory_of, open_frame
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.stack import check_stackable, stack_frames
-from dfmst._edges.unify import common_id_type
+from dfmst._edges.stack import check_stackable, in_types_of, stack_frames
+from dfmst._edges.unify import alike, common_id_type
 from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.edges import gather_edges
@@ -178,6 +179,7 @@ def _in_memory_of(forest: View, frame: Frame, argument: str) -> View:
 
 
 def _stacked(old: View, new: View) -> View:
+    new = in_types_of(old, new)
     check_stackable(("forest", old), ("new_edges", new))
     return old.of(stack_frames([("forest", old), ("new_edges", new.select(old.names))]))
 
@@ -215,7 +217,9 @@ def removed_rows(view: View, gone: View) -> Array:
 
 def _may_be_among(name: ColumnName, column: Column, values: Column, rows: Array) -> Array:
     """Flag the rows of a column whose entry is among the values; all rows of types that Arrow cannot look up."""
-    entries, among = group_entries(name, column), group_entries(name, values)
+    entries, among = (
+        group_entries(name, each) for each in alike(arrow_column(name, column), arrow_column(name, values))
+    )
     if pa.types.is_dictionary(entries.type) or pa.types.is_dictionary(among.type):
         return np.ones(len(rows), bool)
     common = common_id_type(entries.type, among.type)

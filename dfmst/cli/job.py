@@ -257,23 +257,6 @@ def lines_for(job: Job) -> str:
     return {"csv": ",", "tsv": "\t"}.get(written or "", "")
 
 
-def retyped(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast columns to the types of another table if no value changes: in a text file the weight 1.0 is an integer."""
-    import pyarrow as pa
-
-    for at, field in enumerate(table.schema):
-        if field.name not in schema.names or schema.field(field.name).type == field.type:
-            continue
-        column = table.column(at)
-        try:
-            cast = column.cast(schema.field(field.name).type)
-            same = cast.cast(field.type).equals(column)
-        except pa.ArrowException:
-            continue
-        table = table.set_column(at, field.name, cast) if same else table
-    return table
-
-
 def output_path(job: Job) -> Path | None:
     """Return the file to write, or ``None`` for standard output."""
     if job.json and str(job.output) == "-":

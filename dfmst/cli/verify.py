@@ -12,11 +12,13 @@ import dfmst
 from dfmst.cli import options as shared
 from dfmst.cli.console import figure, note, plural
 from dfmst.cli.drivers import in_batches
-from dfmst.cli.job import Job, Run, check_inputs, command, load_libraries, print_run, read_inputs, retyped, weight_name
+from dfmst.cli.job import Job, Run, check_inputs, command, load_libraries, print_run, read_inputs, weight_name
 from dfmst.cli.program import FAILURE
 from dfmst.errors import InvalidEdgesError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dfmst.formats import Provenance
 
 _CONDITIONS = ("by", "keep", "drop")
@@ -71,7 +73,7 @@ def verify(job: Job) -> None:
         else:
             with run.step("read"):
                 table = read_inputs((edges,), job.format, progress, columns)
-                claimed = retyped(read_inputs((forest,), None, progress, columns), table.schema)
+                claimed = read_inputs((forest,), None, progress, _roles(columns, table.schema))
             progress.show("verifying")
             with run.step("verify"):
                 certificate = dfmst.verify(**{**job.arguments(dfmst.verify), "edges": table, "forest": claimed})
@@ -86,6 +88,18 @@ def verify(job: Job) -> None:
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
         click.get_current_context().exit(FAILURE)
+
+
+def _roles(columns: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """Return the columns that a forest is read with: weights of text only if the edges' are no numbers."""
+    import pyarrow as pa
+
+    weights = [columns.get("weight")] if isinstance(columns.get("weight"), str) else columns.get("weight") or []
+    kinds = [schema.field(name).type for name in weights if name in schema.names]
+    numbers = all(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in kinds
+    )
+    return columns if numbers else {name: value for name, value in columns.items() if name != "weight"}
 
 
 def _use_record(job: Job, record: Provenance, given: dict[str, Any]) -> None:
@@ -135,8 +149,9 @@ def update(job: Job) -> None:
                 message = f"{forest} does not say how it was made"
                 raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
             columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
-            new = retyped(read_inputs(inputs, job.format, run.progress, columns), old.schema)
-            check_same_columns(forest, old.schema, inputs[0], new.schema)
+            new = read_inputs(inputs, job.format, run.progress, _roles(columns, old.schema))
+            if {*old.column_names} != {*new.column_names}:
+                check_same_columns(forest, old.schema, inputs[0], new.schema)
         run.progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
         with run.step("solve"):
             given = columns | {"forest": old, "new_edges": new, "maximum": record.maximum}

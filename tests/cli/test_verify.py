@@ -137,11 +137,25 @@ def test_missing_column_of_the_forest(dfmst, roads, parquet):
     assert result.stderr.startswith("Error: forest.parquet has no column 'weight'; its columns: 'source', 'target'\n")
 
 
-def test_text_forgets_types(dfmst, parquet):
+@pytest.mark.parametrize("name", ["weight", "x"])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("uint32", pa.array([3, 1, 2])),
+        ("float32", pa.array([0.7, 0.1, 0.3])),
+        ("double", pa.array([3.5, 1.0, 2.0])),
+        ("time32[s]", pa.array([7_261, 3_600, 3_661], pa.int32())),
+        ("time64[us]", pa.array([7_200_000_000, 3_600_000_000, 3_600_000_005])),
+        ("date32", pa.array([4, 1, 2], pa.int32())),
+        ("timestamp[ns]", pa.array([4, 1, 2])),
+        ("duration[ms]", pa.array([4, 1, 2])),
+        ("bool", pa.array([True, False, True])),
+    ],
+)
+def test_text_forgets_types(dfmst, parquet, name, kind, values):
     columns = {"source": pa.array([1, 2, 1], pa.uint32()), "target": pa.array([2, 3, 3], pa.uint32())}
-    parquet("edges.parquet", {**columns, "weight": [3.5, 1.0, 2.0]})
+    parquet("edges.parquet", {**columns, "weight": [3.5, 1.0, 2.0], name: values.cast(kind)})
     dfmst("forest", "edges.parquet", "-o", "forest.csv")
-    assert Path("forest.csv").read_text() == "source,target,weight\n2,3,1\n1,3,2\n"
     dfmst("verify", "edges.parquet", "forest.csv")
 
 

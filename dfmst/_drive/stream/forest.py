@@ -24,7 +24,7 @@ from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_tota
 from dfmst._drive.stream.sources import EdgeSource, open_parquet, other_rows
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.stack import differences
+from dfmst._edges.stack import differences, unlike_types
 from dfmst._edges.view import View
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
@@ -224,7 +224,7 @@ def _difference(source: ParquetSource, file: ParquetSource, locator: Array) -> V
             if differs.any():
                 at = begin + int(differs.argmax())
                 message = f"row {at:,} of the forest is not in the edge table: {column} differs from row "
-                return Violation("not-a-row", at, f"{message}{int(locator[at]):,}")
+                return Violation("not-a-row", at, f"{message}{int(locator[at]):,}{unlike_types(*views)}")
         begin += rows.num_rows
     return None
 
