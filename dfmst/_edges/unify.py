@@ -23,7 +23,7 @@ different ids would be equal. Columns of floats and of nested types, which canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dfmst._common.deferred import nw, pa, pc
@@ -50,7 +50,7 @@ class CommonSchema:
 
     def _joined(self, name: object, schema: pa.Schema) -> pa.Schema:
         ours, theirs = self.schema, schema
-        if ours.equals(theirs):
+        if ours.equals(theirs) and _CATEGORIES.decode() not in str(ours):
             return ours
         for names in (ours.names, theirs.names):
             if len(set(names)) < len(names):
@@ -62,7 +62,7 @@ class CommonSchema:
             kind = field.type if earlier is None else common_type(earlier.type, field.type)
             if kind is None:
                 raise self._unlike(field, name)
-            fields[field.name] = field.with_type(kind) if earlier is None else earlier.with_type(kind)
+            fields[field.name] = field if earlier is None else _with_categories(earlier, field, name).with_type(kind)
         common = set(ours.names) & set(theirs.names)
         full = {each for each in common if not (ours.field(each).nullable or theirs.field(each).nullable)}
         return pa.schema([each.with_nullable(each.name not in full) for each in fields.values()], ours.metadata)
@@ -109,6 +109,50 @@ class CommonSchema:
         )
         message = f"column {field.name!r} is {other} in {first} and {field.type} in {name}{reason}"
         return InvalidEdgesError(message, _CAST)
+
+
+_CATEGORIES = b"_PL_ENUM_VALUES2"  # of polars' Enum, in the metadata of a field
+
+
+def _with_categories(earlier: pa.Field, field: pa.Field, name: object) -> pa.Field:
+    """Return the earlier field; if it is an Enum of polars, with the categories of both, or without any."""
+    if "dictionary" not in str(earlier.type) or "dictionary" not in str(field.type):
+        return earlier
+    if earlier.type.num_fields and _nested_categories(earlier) != _nested_categories(field):
+        message = f"column {field.name!r} holds lists or structs with a polars Enum, whose categories in {name} differ"
+        raise InvalidEdgesError(message, "cast the Enum to pl.String in all tables")
+    about, ours, theirs = earlier.metadata or {}, *((each.metadata or {}).get(_CATEGORIES) for each in (earlier, field))
+    if ours == theirs or ours is None:
+        return earlier
+    if theirs is None:  # polars then reads categoricals
+        return earlier.with_metadata({key: value for key, value in about.items() if key != _CATEGORIES})
+    both = dict.fromkeys([*_counted(ours), *_counted(theirs)])
+    return earlier.with_metadata({**about, _CATEGORIES: b"".join(both)})
+
+
+def with_categories(schema: pa.Schema, tables: Iterable[tuple[object, pa.Schema]]) -> pa.Schema:
+    """Return the schema of a dataset, which has the Enums of its first table, with the categories of all tables."""
+    if _CATEGORIES.decode() not in str(schema):
+        return schema
+    for name, table in tables:
+        for place, field in enumerate(schema):
+            if field.name in table.names:
+                schema = schema.set(place, _with_categories(field, table.field(field.name), name))
+    return schema
+
+
+def _nested_categories(field: pa.Field) -> list[str]:
+    lines = pa.schema([field.remove_metadata()]).to_string(truncate_metadata=False).splitlines()
+    return [line for line in lines if _CATEGORIES.decode() in line]
+
+
+def _counted(values: bytes) -> Iterator[bytes]:
+    """Yield the categories of an Enum, each with its number of bytes and a semicolon before it."""
+    while values:
+        length = values.partition(b";")[0]
+        end = len(length) + 1 + int(length)
+        yield values[:end]
+        values = values[end:]
 
 
 def _constant(name: str, value: object, kind: pa.DataType, place: object) -> pa.Scalar:

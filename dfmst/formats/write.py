@@ -17,7 +17,10 @@ import pyarrow.ipc
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.directories import SpillDirectory, naming_full
 from dfmst._common.types import Frame
-from dfmst._edges.frames import read_once
+from dfmst._edges.arrow_values import plain_views
+from dfmst._edges.frames import read_once, unwrap
+from dfmst._edges.host_frame import is_plain_polars
+from dfmst._edges.unify import cast_exactly
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
@@ -89,18 +92,31 @@ def write_table(
     target = path_of(path)
     name = check_format(target, format)
     try:
-        reader = edges if isinstance(edges, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(edges)
+        table = edges.to_arrow() if is_plain_polars(edges) else unwrap(edges)[0]  # polars' stream has views of texts
+        reader = table if isinstance(table, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(table)
     except Exception as error:  # from_stream raises errors of any type
         message = f"edges is a {type(edges).__name__}, which has no stream of Arrow batches"
         raise UnsupportedFrameError(message, "pass a frame of pyarrow, polars or pandas") from error
+    schema = reader.schema if name == "arrow" else _without_views(reader.schema)
     make = partial(_parquet, ascending=ascending) if name == "parquet" else WRITERS[name]
     with atomic_path(path) as part, ExitStack() as stack:
-        with _refusing(target, reader.schema):
-            writer = stack.enter_context(make(_sink(part, target, name, stack), reader.schema, target))
+        with _refusing(target, schema):
+            writer = stack.enter_context(make(_sink(part, target, name, stack), schema, target))
         read_once(reader, "edges")
         for batch in reader:
-            with _refusing(target, reader.schema):
-                writer.write_batch(batch)
+            with _refusing(target, schema):
+                columns = map(cast_exactly, batch.columns, schema.types)
+                writer.write_batch(pa.RecordBatch.from_arrays([*columns], schema=schema))
+
+
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with texts in place of views in dictionaries, which Arrow neither casts nor writes."""
+    for place, field in enumerate(schema):
+        kind, views = field.type, plain_views()
+        if pa.types.is_dictionary(kind) and kind.value_type in views:
+            plain = pa.dictionary(kind.index_type, views[kind.value_type], kind.ordered)
+            schema = schema.set(place, field.with_type(plain))
+    return schema
 
 
 def _write_through(edges: Frame, stream: Any, format: str | None, ascending: str | None) -> None:

@@ -6,8 +6,10 @@ import gzip
 import os
 import stat
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -232,3 +234,24 @@ def test_a_pipe_without_a_name() -> None:
     os.close(writing)
     with open(reading, "rb") as pipe:
         assert pipe.read().startswith(b"source,target,weight")
+
+
+@pytest.mark.parametrize("kind", [pl.Enum(["b", "a", "c"]), pl.Categorical])
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "arrow"])
+def test_categories_of_polars(kind, suffix, tmp_path):
+    """Frames, and Arrow files that polars wrote, whose dictionaries have views of texts."""
+    tag = pl.Series(["a", None], dtype=kind)
+    frame = pl.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [1.5, 2.5], "tag": tag})
+    frame.write_ipc(tmp_path / "frame.arrow", compat_level=pl.CompatLevel.newest())
+    target = tmp_path / f"out.{suffix}"
+    read = {
+        "parquet": pl.read_parquet,
+        "arrow": lambda path: pl.DataFrame(pa.ipc.open_file(path).read_all()),
+        "tsv": partial(pl.read_csv, separator="\t"),
+    }
+    for edges in (frame, read_edges(tmp_path / "frame.arrow")):
+        write_edges(edges, target)
+        found = read.get(suffix, pl.read_csv)(target)
+        if suffix in ("parquet", "arrow"):
+            assert found.schema == frame.schema
+        assert found.cast({"tag": pl.String}).equals(frame.cast({"tag": pl.String}))

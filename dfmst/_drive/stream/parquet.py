@@ -26,7 +26,7 @@ from dfmst._drive.stream.batches import Batch, IdKinds, Locators, T
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.take_rows import take_batch
-from dfmst._edges.unify import CommonSchema, common_type
+from dfmst._edges.unify import CommonSchema, common_type, with_categories
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, machine_fault, missing_columns
 from dfmst.formats.addresses import Address, file_stamp
@@ -84,7 +84,8 @@ class ParquetSource:
             self.columns, self.constants = common_columns(sources, folders)
         else:
             self._types = given[0].to_string(show_schema_metadata=False)
-            self.columns = CommonSchema([("the dataset", given[0])])
+            schemas = [(path, schema) for path, schema, _ in sources]
+            self.columns = CommonSchema([("the dataset", with_categories(given[0], schemas))])
             self.constants = dict(zip(paths, given[1], strict=True))
         self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
         self.schema: pa.Schema = self.columns.schema

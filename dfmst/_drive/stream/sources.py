@@ -17,6 +17,7 @@ from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import open_device_frame
 from dfmst._edges.frames import as_table, open_frame
 from dfmst._edges.stack import stack_frames
+from dfmst._edges.unify import with_categories
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
@@ -269,6 +270,17 @@ def _files(edges: Any, opened_by: Access | None) -> ParquetSource | None:
     return ParquetSource.of_dataset(edges, names) if edges.format.default_extname == "parquet" else None
 
 
+def _schemas(dataset: Any) -> Iterator[tuple[object, pa.Schema]]:
+    """Yield the schemas of a dataset's files; a dataset with a filter hides them, and its categories are dropped."""
+    try:
+        parts = list(dataset.get_fragments())
+    except ValueError:
+        yield dataset, pa.schema([field.remove_metadata() for field in dataset.schema])
+    else:
+        yield from ((part, part.physical_schema) for part in parts)
+
+
 def _tables(dataset: Any) -> Iterator[pa.Table]:
+    schema = with_categories(dataset.schema, _schemas(dataset))
     for batch in dataset.scanner(batch_readahead=1, fragment_readahead=1).to_batches():
-        yield pa.Table.from_batches([batch])
+        yield pa.Table.from_arrays(batch.columns, schema=schema)

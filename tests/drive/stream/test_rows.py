@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from decimal import Decimal
 from functools import partial
@@ -325,3 +326,59 @@ def test_memory_sizes():
             call(**limit)
     with pytest.raises(CapacityError, match="a memory limit of 4,096 bytes is below the least"):
         dfmst.stream.fold([edges(3, 3)], memory_limit=4096)
+
+
+ENUMS: dict[str, tuple[Any, list[str]]] = {
+    "enum": (pl.Enum(["a", "ß;"]), ["ß;", "a"]),
+    "other enum": (pl.Enum(["c", "d", "a"]), ["d", "a"]),
+    "long enum": (pl.Enum([f"x{number}" for number in range(300)]), ["x299", "x0"]),
+    "categories": (pl.Categorical, ["k", "a"]),
+    "texts": (pl.String, ["s", "a"]),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), [*itertools.permutations(ENUMS, 2)])
+def test_enums_with_different_categories(first, second, tmp_path):
+    """All values remain, of ids and of other columns, in frames and in files."""
+    frames, tags = [], []
+    for number, kind in enumerate((first, second)):
+        dtype, values = ENUMS[kind]
+        ids = pl.Series(values).cast(dtype)
+        frames.append(
+            pl.DataFrame({"source": ids, "target": ids.reverse(), "weight": [float(number), 9.0], "tag": ids})
+        )
+        frames[-1].write_parquet(tmp_path / f"{number}.parquet")
+        tags.append(values[0])
+    files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    inputs = [frames, files, lambda: iter(frames)]
+    datasets = [pa.dataset.dataset(files), pa.dataset.dataset(files).filter(pa.dataset.field("weight") >= 0)]
+    inputs += datasets if second != "texts" and "long enum" not in (first, second) else []  # which it cannot read
+    for parts in inputs:
+        dfmst.stream.minimum_spanning_forest(parts, output=tmp_path / "forest.parquet")
+        for found in (dfmst.stream.minimum_spanning_forest(parts), pl.read_parquet(tmp_path / "forest.parquet")):
+            frame = found if isinstance(found, pl.DataFrame) else pl.DataFrame(found)
+            assert frame["tag"].cast(pl.String).to_list() == tags
+            assert frame["source"].cast(pl.String).to_list() == tags
+    updated = dfmst.update(dfmst.minimum_spanning_forest(frames[0]), new_edges=frames[1])
+    assert updated["tag"].cast(pl.String).to_list() == tags
+    if first.endswith("enum") and second.endswith("enum"):
+        categories = dict.fromkeys(value for kind in (first, second) for value in ENUMS[kind][0].categories)
+        assert updated["tag"].dtype == pl.Enum(list(categories))
+
+
+@pytest.mark.parametrize("nested", [pl.List, lambda kind: pl.Array(kind, 1), lambda kind: pl.Struct({"x": kind})])
+def test_nested_enums_with_different_categories(nested, tmp_path):
+    frames = []
+    for word in ("a", "b"):
+        value = {"x": word} if isinstance(nested(pl.String), pl.Struct) else [word]
+        tag = pl.Series([value], dtype=nested(pl.Enum([word])))
+        frames.append(pl.DataFrame({"source": [0], "target": [len(frames) + 1], "weight": [1.0], "tag": tag}))
+        frames[-1].write_parquet(tmp_path / f"{word}.parquet")
+    message = "column 'tag' holds lists or structs with a polars Enum, whose categories in .* differ"
+    for parts in (frames, [tmp_path / "a.parquet", tmp_path / "b.parquet"]):
+        with pytest.raises(dfmst.InvalidEdgesError, match=message):
+            dfmst.stream.minimum_spanning_forest(parts)
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        dfmst.update(frames[0], new_edges=frames[1])
+    alike = [frames[0], frames[0].with_columns(target=pl.lit(2, pl.Int64))]
+    assert dfmst.stream.minimum_spanning_forest(alike)["tag"].dtype == frames[0]["tag"].dtype
