@@ -406,7 +406,8 @@ def _quoted(block: Block, layout: Layout) -> npt.NDArray[np.bool_]:
 
 
 def _has_missing_texts(block: Block) -> bool:
-    return any(word in block.data for word in (b"NA", b"NULL", rb"\N"))
+    # A search for one byte is many times faster than for two.
+    return any(word[:1] in block.data and word in block.data for word in (b"NA", b"NULL", rb"\N"))
 
 
 def _with_missing_texts(blocks: Callable[[], Iterator[Block]], layout: Layout, words: bool | None) -> Layout:

@@ -118,24 +118,27 @@ def _values(data: bytes, separators: bytes) -> Iterator[re.Match[bytes]]:
 
 def tidy(data: bytes, quoted: bool = False) -> bytes:
     """Make single spaces the only separators, except in quotes if they enclose values. No line is lost."""
-    if quoted and b'"' in data:
-        lines = [b""]
-        for word in _WORDS.findall(data):
-            if word == b"\n" or not lines[-1]:
-                lines += [b"\n", b""] if word == b"\n" else []
-                lines[-1] = b"" if word == b"\n" else word
-            else:
-                lines[-1] += b" " + word
-        return b"".join(lines)
-    if any(blank in data for blank in (b"\t", b"\f", b"\v")):
-        data = data.translate(SPACES)
     # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
-    blanks = np.frombuffer(data, np.uint8) <= SPACE
-    if (blanks[1:] & blanks[:-1]).any():
+    blanks, other = np.frombuffer(data, np.uint8) <= SPACE, any(blank in data for blank in (b"\t", b"\f", b"\v"))
+    if other or (blanks[1:] & blanks[:-1]).any():
+        if quoted and b'"' in data:
+            return _tidy_quoted(data)
+        data = data.translate(SPACES) if other else data
         while b"  " in data:
             data = data.replace(b"  ", b" ")
         data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
     return data.strip(b" ")
+
+
+def _tidy_quoted(data: bytes) -> bytes:
+    lines = [b""]
+    for word in _WORDS.findall(data):
+        if word == b"\n" or not lines[-1]:
+            lines += [b"\n", b""] if word == b"\n" else []
+            lines[-1] = b"" if word == b"\n" else word
+        else:
+            lines[-1] += b" " + word
+    return b"".join(lines)
 
 
 _WORDS = re.compile(rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)[^ \t\f\v\n]*+|[^ \t\f\v\n]++|\n')

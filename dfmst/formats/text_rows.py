@@ -222,8 +222,12 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
     # Quotes enclose a value that starts with one; elsewhere they are letters.
     value = re.compile(rf'(?:"((?:[^"]++|"")*+)("?)|([^{mark}\n]*+))({mark}|\n|\Z|)')
     texts = block.data.split(b"\n")
-    decoded = [Line(text, number).decoded(block.file) for number, text in enumerate(texts, block.line)]
-    text = "\n".join(decoded).removesuffix("\n")
+    try:
+        text = block.data.decode().removesuffix("\n")
+    except UnicodeDecodeError:
+        for number, line_text in enumerate(texts, block.line):
+            Line(line_text, number).decoded(block.file)
+        raise
     words, place, row, line = list[str](), 0, 0, 0  # `row`: line of the row's first value
     while place <= len(text):
         found = value.match(text, place)
