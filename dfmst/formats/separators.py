@@ -10,7 +10,7 @@ from dfmst._common.number_patterns import ANY_NUMBER, is_number, is_whole
 from dfmst.errors import FormatError
 from dfmst.formats.files import HEAD_BYTES, SEPARATORS, GraphFile
 from dfmst.formats.text_reader import Block
-from dfmst.formats.text_rows import Layout, Row, split_words
+from dfmst.formats.text_rows import Layout, Quoted, Row, split_words
 
 COMMENTS = b"#%"
 SAMPLE_ROWS = 100
@@ -39,8 +39,9 @@ def find_separator(file: GraphFile, data: bytes, among: str = "".join(_NAMES)) -
     fits = {mark: rows for mark, rows in samples.items() if len({*map(len, rows)}) == 1 < len(rows[0])}
     _leave_out_decimals(fits, file)
     _leave_out_blanks(fits)
-    if known and len(fits) > 1:  # other separators are letters, unless they make a column of weights
-        fits = {mark: rows for mark, rows in fits.items() if mark == known or _may_be_weights(rows)}
+    if known and not _has_letter_quotes(fits.get(known, [])):
+        # Other separators are letters, unless they make a column of weights.
+        fits = {mark: rows for mark, rows in fits.items() if mark == known or _may_be_weights(rows)} or fits
     if len(fits) > 1:
         raise _unclear("several separators give all rows the same number of values", fits, file)
     first = fits or {mark: rows for mark, rows in samples.items() if len(rows[0]) > 1}
@@ -87,6 +88,10 @@ def layout_of(mark: str, data: bytes, comments: bytes = b"") -> Layout:
 def first_rows(block: Block, layout: Layout) -> list[Row]:
     """Return the first rows; raise if each has one value more than a heading, as R writes the names of rows."""
     rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
+    for line, _ in rows:
+        if b"--" in line.text and not line.text.strip(b"-=+:| \t"):
+            hint = "keep the rows alone, for example by sed '/^[-+=:| ]*$/d; s/^ *| *//; s/ *| *$//'"
+            raise block.file.problem("a line of a drawn table, not a row", line, hint)
     (_, heading), *others = rows
     if (
         {len(words) - len(heading) for _, words in others} == {1}
@@ -116,13 +121,21 @@ def _may_be_weights(rows: list[list[str]]) -> bool:
     return any(all(map(begins_numbers, column)) for column in list(zip(*(rows[1:] or rows), strict=True))[2:])
 
 
+def _has_letter_quotes(rows: list[list[str]]) -> bool:
+    """Return whether a quote is a letter of a value."""
+    return any('"' in word and not isinstance(word, Quoted) for row in rows for word in row)
+
+
 def _leave_out_blanks(fits: Readings) -> None:
-    """Leave out blanks if each value but the last of a row ends in another separator, as in ``1, 2``."""
+    """Leave out blanks if they stand only in quotes or next to another separator, as in ``1, 2``."""
+    if _has_letter_quotes(fits.get(" ", [])) and not all(map(_has_letter_quotes, fits.values())):
+        del fits[" "]
     for mark in [mark for mark in fits if mark != " "] if " " in fits else ():
         values = [[word.strip(" ") for word in row] for row in fits[mark] if any(row)]
-        full = [[word for word in row if word] for row in values] if not any(row[-1] for row in values) else values
-        between = mark.strip()
-        if full == [[*(word.removesuffix(between) for word in row[:-1]), row[-1]] for row in fits.get(" ", [[""]])]:
+        trailing = mark != "\t" or not any(row[-1] for row in values)
+        full = [[word for word in row if word] for row in values] if trailing else values
+        words = [[word.strip(mark) for word in row] for row in fits.get(" ", [])]
+        if full == [[word for word in row if word] for row in words]:
             # Numbers may have tabs or blanks between them; tabs at the ends of all lines separate nothing.
             del fits[mark if mark == "\t" and (full != values or all(map(is_whole, full[-1][:2]))) else " "]
 

@@ -29,6 +29,9 @@ READ: list[tuple[str, str, dict[str, Any], dict[str, list[Any]]]] = [
     ("a", "a|b|1\nb|c|2\n", {}, {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
     ("a.csv", "a|b|1\nb|c|2\n", {}, {"source": ["a", "b"], "weight": [1, 2]}),
     ("a.txt", "a, b, 1\nb, c, 2\n", {}, {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
+    ("a.txt", "1 , 2 , 3\n2 , 3 , 4\n", {}, {"source": [1, 2], "target": [2, 3], "weight": [3, 4]}),
+    ("a.txt", "a | b | 1\nb | | 2\n", {}, {"source": ["a", "b"], "target": ["b", None], "weight": [1, 2]}),
+    ("a.dat", '1,"New York","A"\n2,"San Jose","B"\n', {}, {"source": ["1", "2"], "target": ["New York", "San Jose"]}),
     # Quotes around values between blanks, as R writes them
     ("a.txt", '"from" "to" "w"\n"New  York" "a ""b""" 3\n', {}, {"source": ["New  York"], "target": ['a "b"']}),
     ("a.txt", '"1" "a" 3\n"2" NA 4\n', {}, {"source": ["1", "2"], "target": ["a", None]}),
@@ -64,6 +67,10 @@ REFUSED = [
     ("a.csv", "from,to,score\n1,9606,10090,5\n", {}, R),
     ("a.tsv", "from\tto\tscore\n1\t9606\t10090\t5\n", {}, R),
     ("a.txt", "from|to|score\nr1|a|b|5\n", {"sep": "|"}, R),
+    # Lines between the rows of tables that are drawn
+    ("a.md", "| source | target |\n|--------|-------:|\n| a | b |\n", {}, "line 2: a line of a drawn table, not a row"),
+    ("a.txt", "+----+---+\n| a | b |\n+----+---+\n", {}, "line 1: a line of a drawn table, not a row"),
+    ("a.csv", "source|target\n------|------\na|b\n", {}, "line 2: a line of a drawn table, not a row"),
     # Two separators fit
     ("a.txt", "(0, 0) (1, 0)\n(0, 1) (1, 1)\n", {}, f"{BOTH}commas give 3 in the first row ('(0', '0) (1', '0)')"),
     (
@@ -76,6 +83,7 @@ REFUSED = [
     ("a.txt", "Ann B\tx\nCy D\ty\n", {}, "name it: sep='tab' or sep=' '"),
     ("a.csv", "a;b;1,5\nc;d;2,5\n", {}, f"{BOTH}commas give 2"),
     ("a.csv", "(0, 1)\tb\t2\n", {}, f"{BOTH}commas give 2"),
+    ("a.csv", 'x\t"a,b"\n', {}, f"{BOTH}commas give 2"),
     # None fits, and the first row has two
     ("a.txt", "a b,c\nd,e,f\n", {}, "no separator gives all rows the same number of values: commas give 2"),
     ("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n1 1 0\n", {"sep": ","}, "one way to separate values"),
