@@ -40,7 +40,7 @@ def numbers_of_arrow(column: pa.Array) -> Array:
 
 def table_of_records(records: Array) -> pa.Table:
     """Return a structured array as a table, a column a field."""
-    return pa.table({name: to_arrow(name, records[name]) for name in records.dtype.names})
+    return pa.table({name: to_arrow(name, records[name]) for name in records.dtype.names or ()})
 
 
 def records_of_table(table: pa.Table) -> Array:

@@ -177,10 +177,8 @@ def _no_key(name: ColumnName, kind: pa.DataType) -> InvalidEdgesError:
     return InvalidEdgesError(message, "name the fields of a record as one key: on=[['first', 'last']]")
 
 
-def _stored(column: Array | pa.Array) -> Array | pa.Array:
+def _stored(column: pa.Array) -> pa.Array:
     """Return the storage of an extension type, runs decoded, and nested values without a dictionary."""
-    if isinstance(column, np.ndarray):
-        return column
     if isinstance(column.type, pa.BaseExtensionType):
         return _stored(column.storage)
     if pa.types.is_run_end_encoded(column.type):

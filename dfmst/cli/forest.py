@@ -152,7 +152,7 @@ def _run(job: Job) -> None:
         points = None
         if job.points is not None:
             ordered = [*(job.coordinates or ()), *filter(None, [job.color])]
-            points = read_inputs((job.points,), None, progress, {"ids": job.id, "ordered": ordered})
+            points = read_inputs((job.points,), None, progress, {"ids": job.id, "ordered": ordered}, sep=False)
         explained = nullcontext() if find is find_in_memory else run.explained()
         with explained, closing(find(job, run)) as found:
             if found.driver != "cluster":

@@ -216,27 +216,35 @@ def check_inputs(paths: Sequence[Path]) -> None:
 
 
 def read_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns, lines: str = ""
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns, lines: str = "", sep: bool = True
 ) -> pa.Table:
     """Read files of equal columns into one table, one after the other; the columns are those that options name."""
     from dfmst.formats import read_all
 
-    table = read_all(open_inputs(paths, format_, progress, columns, lines), paths, solve=True)
+    table = read_all(open_inputs(paths, format_, progress, columns, lines, sep), paths, solve=True)
     remember_rows(paths, table.num_rows)
     return table
 
 
 def open_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress | None, columns: Columns, lines: str = ""
+    paths: Sequence[Path],
+    format_: str | None,
+    progress: Progress | None,
+    columns: Columns,
+    lines: str = "",
+    sep: bool = True,
 ) -> pa.RecordBatchReader:
-    """Open files of equal columns as one stream; with `lines`, rows of text keep their lines for the output."""
+    """Open files of equal columns as one stream; with `lines`, rows of text keep their lines for the output.
+
+    Without `sep`, the files are others than those whose separator ``--sep`` names, such as a forest.
+    """
     from dfmst.formats import Roles, open_table
 
     check_inputs(paths)
     decimal, thousands = remembered("decimal") or ".", remembered("thousands")
     if decimal == thousands:
         raise click.UsageError(f"--decimal and --thousands are both {decimal!r}.")
-    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands, remembered("sep"))
+    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands, remembered("sep") if sep else None)
     counts: Any = "ignore" if remembered("ignore_counts") else "check"
     shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
     reader = open_table(paths, format_, roles, counts, remembered("node_labels"), lines=lines, **shown)

@@ -73,7 +73,7 @@ def verify(job: Job) -> None:
         else:
             with run.step("read"):
                 table = read_inputs((edges,), job.format, progress, columns)
-                claimed = read_inputs((forest,), None, progress, _roles(columns, table.schema))
+                claimed = read_inputs((forest,), None, progress, _roles(columns, table.schema), sep=False)
             progress.show("verifying")
             with run.step("verify"):
                 certificate = dfmst.verify(**{**job.arguments(dfmst.verify), "edges": table, "forest": claimed})
@@ -143,7 +143,7 @@ def update(job: Job) -> None:
         from dfmst.formats import check_same_columns, read_provenance
 
         with run.step("read"):
-            old = read_inputs((forest,), None, run.progress, {})
+            old = read_inputs((forest,), None, run.progress, {}, sep=False)
             record = read_provenance(old.schema, old.num_rows)
             if record is None:
                 message = f"{forest} does not say how it was made"

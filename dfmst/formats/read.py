@@ -171,7 +171,9 @@ def open_table(
         existing_path(file.path)
         if not (file.path.is_file() or file.path.is_dir()):
             raise file.problem("neither a file nor a directory", hint="write the stream to a file first")
-    if lines and all((format or format_of_file(file)) in ("csv", "tsv") for file in files):
+    # Values that are written anew have a decimal point.
+    alike = len(files) == 1 or (roles.decimal == "." and not roles.thousands)
+    if lines and alike and all((format or format_of_file(file)) in ("csv", "tsv") for file in files):
         files = [replace(file, lines=lines) for file in files]
     first = _open(files[0], format)
     if len(set(first.schema.names)) == len(first.schema.names):
@@ -187,7 +189,7 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     name = format_of_file(file, format)
     if file.path.is_dir() and name != "parquet":
         raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
-    if file.roles.separator and name not in ("csv", "tsv", "snap"):
+    if file.roles.separator and name not in (*_ANY_COLUMNS, "snap"):
         raise file.problem(f"{name} has one way to separate values", hint="leave out sep, or name the format")
     module, function = _OPENERS[name].split(".")
     known = format or format_of_suffix(file.path)

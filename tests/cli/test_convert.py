@@ -100,6 +100,7 @@ BY_ROLE = [
     ("a,b,km,grp\n1,2,3,07\n1,2,3,7\n", ("forest", "in.csv", *NAMED, "--by", "grp"), "1,2,3,07\n1,2,3,7\n"),
     ('a, b, km\nx, y, 1\n"x", "y", 2\n', ("forest", "in.csv", *NAMED), "a,b,km\nx,y,1\n"),
     ("a;b;km\nx;y;1.200,5\n", ("forest", "in.csv", *NAMED, "--decimal", ",", "--thousands", "."), "x,y,1200.5\n"),
+    ('a,b,km\nx,y,"2,50"\n', ("convert", "in.csv", "in.csv", *NAMED, "--decimal", ","), "x,y,2.5\nx,y,2.5\n"),
     ("a,b,km\nx,y,NA\ny,z,1\n", ("forest", "in.csv", *NAMED, "--invalid", "drop"), "a,b,km\ny,z,1\n"),
     ("a,b\n1,2\n01,3\n", ("components", "in.csv", "-s", "a", "-t", "b"), "vertex,component\n01,01\n1,1\n2,1\n3,01\n"),
     ("a,b\n1,10\n", ("components", "in.csv", "-s", "a", "-t", "b", "--text", "a"), "vertex,component\n1,1\n10,1\n"),
@@ -130,6 +131,16 @@ def test_lines_of_csv_are_lines_of_the_input(dfmst, command, options):
     expected = "a,b,km,note\n" + ODD_LINES.partition("\n")[2].replace("\n\n", "\n")
     again = expected.partition("\n")[2] if command == "convert" and options == ("in.csv",) else ""
     assert found == expected + again + ("t,w,1,\n" if options == ("more.csv",) else "")
+
+
+@pytest.mark.parametrize("forest", ["f.csv", "f.tsv", "f.parquet"])
+def test_a_named_separator_is_that_of_the_edges(dfmst, forest):
+    Path("in.txt").write_text("1,2 3,4 5\n3,4 9,9 6\n")
+    dfmst("forest", "in.txt", "--sep", " ", "-o", forest)
+    assert "is a minimum spanning forest" in dfmst("verify", "in.txt", forest, "--sep", " ").stderr
+    if forest == "f.parquet":
+        assert '"1,2","3,4",5\n' in dfmst("update", forest, "in.txt", "--sep", " ").stdout
+        assert dfmst("convert", forest, "in.txt", "--sep", " ").stdout.count("\n") == 5
 
 
 def test_types_of_named_columns(dfmst):
