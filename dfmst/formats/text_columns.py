@@ -401,7 +401,8 @@ def _quoted(block: Block, layout: Layout) -> npt.NDArray[np.bool_]:
     if not around or rows is None or not newlines[::width].all() or newlines.sum() != len(rows) + 1:
         found = [[isinstance(word, Quoted) for word in words] for _, words in split_rows(block, layout)]
         return np.array(found, bool).reshape(-1, width)
-    marked: npt.NDArray[np.bool_] = text[rows + 1] == QUOTE
+    starts = text[rows + 1]
+    marked: npt.NDArray[np.bool_] = starts[starts[:, 0] != NEWLINE] == QUOTE  # a blank line is no row of one column
     return marked
 
 

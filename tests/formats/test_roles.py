@@ -43,6 +43,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, list[Any]]]] = [
     ('n,k\nx,"a"\nNA,NULL\nz,\\N\n\n"u",NA\nv,""\nw,"\\N"\n', {"by": "k"}, {"k": ["a", *[None] * 3, "", "\\N"]}),
     ('n,k\nx,"a"\ny,NA\nz,b\n', {"by": "k"}, {"k": ["a", "NA", "b"]}),
     ('n,k\n1,"a\nb"\n2,NULL\n', {"by": "k"}, {"k": ["a\nb", None]}),
+    ('k\n"a"\n\nNA\n\n', {"by": "k"}, {"k": ["a", None]}),
     (f"a,b\n1,{'7' * 39}\n", ENDS, {"a": ["1"], "b": ["7" * 39]}),
     ("k\n1.0\n2\n", {"by": "k"}, {"k": ["1.0", "2"]}),
     ("a,b,c,d\n1,x,3,07\n", PAIRS, {"a": [1], "b": ["x"], "c": [3], "d": ["07"]}),
