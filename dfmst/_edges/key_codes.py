@@ -96,7 +96,7 @@ class KeyEncoder:
             column = arrow_column(name, column)
         codes, rows, begin = [], [], 0
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-            values = _stored(chunk)
+            values = chunk if isinstance(chunk, np.ndarray) else _stored(chunk)
             kind = values.type if isinstance(values, pa.Array) else pa.null()
             if is_list(kind):
                 values, row = flattened(values)
