@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -244,7 +245,7 @@ def test_categories_of_polars(kind, suffix, tmp_path):
     frame = pl.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [1.5, 2.5], "tag": tag})
     frame.write_ipc(tmp_path / "frame.arrow", compat_level=pl.CompatLevel.newest())
     target = tmp_path / f"out.{suffix}"
-    read = {
+    read: dict[str, Any] = {
         "parquet": pl.read_parquet,
         "arrow": lambda path: pl.DataFrame(pa.ipc.open_file(path).read_all()),
         "tsv": partial(pl.read_csv, separator="\t"),

@@ -266,8 +266,8 @@ def knn_edges(
     >>> import numpy as np
     >>> import dfmst
     >>> edges, exact = dfmst.knn_edges(np.array([[0.0], [1.0], [3.0], [4.0]]), k=1, return_exact=True)
-    >>> edges.to_pydict(), exact
-    ({'source': [0, 2], 'target': [1, 3], 'distance': [1.0, 1.0]}, False)
+    >>> edges["source"].tolist(), edges["target"].tolist(), exact
+    ([0, 2], [1, 3], False)
     """
     read = read_points(points, columns, ids)
     wanted, exact = _neighbors("k", k, read), yes_or_no("return_exact", return_exact)

@@ -368,7 +368,7 @@ def test_enums_with_different_categories(first, second, tmp_path):
 
 @pytest.mark.parametrize("nested", [pl.List, lambda kind: pl.Array(kind, 1), lambda kind: pl.Struct({"x": kind})])
 def test_nested_enums_with_different_categories(nested, tmp_path):
-    frames = []
+    frames: list[pl.DataFrame] = []
     for word in ("a", "b"):
         value = {"x": word} if isinstance(nested(pl.String), pl.Struct) else [word]
         tag = pl.Series([value], dtype=nested(pl.Enum([word])))

@@ -35,7 +35,8 @@ def all_pairs(points: np.ndarray, min_samples: int = 0) -> np.ndarray:
         np.fill_diagonal(square, -1)
         core = np.sort(square, axis=1)[:, min_samples]
         distance = np.maximum(distance, np.maximum(core[source], core[target]))
-    return np.rec.fromarrays([source, target, distance], names="source,target,distance")
+    kinds = [("source", np.int64), ("target", np.int64), ("distance", np.float64)]
+    return np.rec.fromarrays([source, target, distance], kinds)
 
 
 def brute_force(points: np.ndarray, min_samples: int = 0) -> np.ndarray:
