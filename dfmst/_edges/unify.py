@@ -116,13 +116,12 @@ _CATEGORIES = b"_PL_ENUM_VALUES2"  # of polars' Enum, in the metadata of a field
 
 def _with_categories(earlier: pa.Field, field: pa.Field, name: object) -> pa.Field:
     """Return the earlier field; if it is an Enum of polars, with the categories of both, or without any."""
-    if "dictionary" not in str(earlier.type) or "dictionary" not in str(field.type):
-        return earlier
-    if earlier.type.num_fields and _nested_categories(earlier) != _nested_categories(field):
+    nested = earlier.type.num_fields and all("dictionary" in str(each.type) for each in (earlier, field))
+    if nested and _nested_categories(earlier) != _nested_categories(field):
         message = f"column {field.name!r} holds lists or structs with a polars Enum, whose categories in {name} differ"
         raise InvalidEdgesError(message, "cast the Enum to pl.String in all tables")
     about, ours, theirs = earlier.metadata or {}, *((each.metadata or {}).get(_CATEGORIES) for each in (earlier, field))
-    if ours == theirs or ours is None:
+    if ours == theirs or ours is None or pa.types.is_null(field.type):
         return earlier
     if theirs is None:  # polars then reads categoricals
         return earlier.with_metadata({key: value for key, value in about.items() if key != _CATEGORIES})
