@@ -107,9 +107,9 @@ def parse_memory(limit: int | str, name: str = "memory_limit", *, auto: bool = T
     >>> parse_memory("2GiB"), parse_memory("700 MB")
     (2147483648, 700000000)
     """
-    if limit == "auto" and auto:
-        return max((free_memory() or _UNKNOWN_MEMORY) // 4, _LEAST_LIMIT)
     if isinstance(limit, str):
+        if limit == "auto" and auto:
+            return max((free_memory() or _UNKNOWN_MEMORY) // 4, _LEAST_LIMIT)
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
         if match is None or match[2] not in _UNITS:
             raise ValueError(f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes")
