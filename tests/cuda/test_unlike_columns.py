@@ -77,6 +77,14 @@ def test_vertices_of_two_types(kinds, vertices):
         assert found[name].to_arrow().to_pylist() == expected[name].to_pylist()
 
 
+@pytest.mark.parametrize("vertex", [-(2**31) - 1, -(2**31), 7, 2**31 - 1, 2**31])
+def test_vertices_have_the_type_of_the_ids_if_it_holds_them(vertex):
+    frame = cudf.DataFrame.from_arrow(pa.table({name: column(ROWS[name], "i4") for name in ROWS}))
+    found: Any = dfmst.connected_components(frame, vertices=[0, 1, 2, vertex])
+    assert sorted(found["vertex"].to_arrow().to_pylist()) == sorted([0, 1, 2, vertex])
+    assert found["vertex"].dtype == (np.int32 if -(2**31) <= vertex < 2**31 else np.int64)
+
+
 def _stream(frame: Any, **options: Any) -> object:
     return dfmst.stream.minimum_spanning_forest([frame], **options)
 
