@@ -239,6 +239,8 @@ class Series(_OneColumn):
     def fillna(self, value: Any) -> Series:
         """With a value for nulls, and for NaN."""
         values = self._column.values.copy()
+        if values.dtype == bool and not isinstance(value, bool):
+            raise TypeError(f"Cannot safely cast non-equivalent {type(value).__name__} to bool")
         values[self._column.missing()] = value
         return Series(Column(values, None, self.dtype))
 
