@@ -223,8 +223,9 @@ def test_every_pandas_dtype_survives_with_labels_attributes_and_flags(rows: int)
     pd.testing.assert_frame_equal(forest, frame.drop(frame.index[left_out]), check_flags=True)
     assert forest.attrs == frame.attrs
     assert forest.columns.name == "field"
-    strided = pd.DataFrame(np.arange(4.0 * rows).reshape(rows, 4)[:, ::-1], columns=list("wxyz"))
-    strided = strided.assign(u=frame["u"].to_numpy(), v=frame["v"].to_numpy())  # the last row is the heaviest
+    strided = pd.DataFrame(np.arange(4.0 * rows).reshape(rows, 4)[:, ::-1], columns=list("wxyz"), copy=False)
+    strided["u"], strided["v"] = frame["u"].to_numpy(), frame["v"].to_numpy()  # the last row is the heaviest
+    assert not strided["w"].to_numpy().flags.c_contiguous
     pd.testing.assert_frame_equal(dfmst.minimum_spanning_forest(strided, "u", "v", "w"), strided[:-1])
 
 
