@@ -94,6 +94,7 @@ TOO_LONG = {
     "forest edges.parquet -o out.csv": "out.csv",
     "forest edges.parquet -o out.csv.xz": "out.csv.xz",
     "forest edges.parquet -o out.tsv.gz": "out.tsv.gz",
+    "forest edges.parquet -o out.tsv.bz2": "out.tsv.bz2",
     "components edges.parquet -o out.parquet": "out.parquet",
     "convert edges.parquet -o out.arrow": "out.arrow",
     "forest words.parquet -o out.arrow": "out.arrow",
