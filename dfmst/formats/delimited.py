@@ -43,7 +43,8 @@ def open_csv(file: GraphFile) -> pa.RecordBatchReader:
     samples = dict(zip(names, zip_longest(*words[header:], fillvalue=""), strict=False))
     roles = _with_usual(roles, names, samples) if roles.usual else roles
     _check_roles(samples, names, roles, file)
-    layout = replace(layout, fields=_fields(names, roles), decimal=roles.decimal, thousands=roles.thousands)
+    layout = replace(layout, fields=_fields(names, roles), words=len(first))
+    layout = replace(layout, decimal=roles.decimal, thousands=roles.thousands)
     skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
     reader = _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
     return _refusing_header(reader, file) if header else reader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from dfmst._common.number_patterns import ANY_NUMBER, is_number, is_whole
 from dfmst.errors import FormatError
@@ -132,10 +132,13 @@ def _leave_out_blanks(fits: Readings) -> None:
         del fits[" "]
     for mark in [mark for mark in fits if mark != " "] if " " in fits else ():
         values = [[word.strip(" ") for word in row] for row in fits[mark] if any(row)]
-        trailing = mark != "\t" or not any(row[-1] for row in values)
-        full = [[word for word in row if word] for row in values] if trailing else values
-        words = [[word.strip(mark) for word in row] for row in fits.get(" ", [])]
-        if full == [[word for word in row if word] for row in words]:
+        full = [[word for word in row if word] for row in values] if not any(row[-1] for row in values) else values
+        words = fits.get(" ", [[""]])
+        if mark != "\t" and all(map(is_number, chain(*values))):
+            words = [[number for word in row if (number := word.strip(mark))] for row in words]
+        else:
+            words = [[*(word.removesuffix(mark.strip()) for word in row[:-1]), row[-1]] for row in words]
+        if full == words:
             # Numbers may have tabs or blanks between them; tabs at the ends of all lines separate nothing.
             del fits[mark if mark == "\t" and (full != values or all(map(is_whole, full[-1][:2]))) else " "]
 

@@ -148,8 +148,8 @@ def without_comments(data: bytes, marks: bytes, separator: bytes, columns: int) 
     """Empty the lines that begin with a mark, but those of `columns` values. No line is lost."""
     # Searching for one byte is many times faster than for two; most files have no comment among their rows.
     if any(mark in data and (data.startswith(mark) or b"\n" + mark in data) for mark in map(int.to_bytes, marks)):
-        value = rb"[^%b\n]" % separator
-        rows = rb"(?!%b++(?:%b%b++){%d}$)" % (value, separator, value, columns - 1) if columns else b""
+        value = rb'(?!%b)(?:"[^"\n]*+(?:""[^"\n]*+)*+")?+[^%b\n]*+' % (separator, separator)
+        rows = rb"(?!%b(?:%b%b){%d}$)" % (value, separator, value, columns - 1) if columns else b""
         data = re.sub(rb"(?m)^" + rows + rb"[" + re.escape(marks) + rb"].*$", b"", data)
     return data
 

@@ -24,13 +24,18 @@ READ: list[tuple[str, str, dict[str, Any], dict[str, list[Any]]]] = [
     ("a.txt", "Anna\tTeam 3\t\nBo\tTeam 5\t4\n", {}, {"target": ["Team 3", "Team 5"], "weight": [None, 4]}),
     ("a.txt", "# a note\nAnn\tBo\n# y\n\n#Cy\tDi E\n", {}, {"source": ["Ann", "#Cy"], "target": ["Bo", "Di E"]}),
     ("a.txt", "ann\tbob\t\ncy\tdi\t\n", {}, {"source": ["ann", "cy"], "target": ["bob", "di"]}),
+    (
+        "a.csv",
+        'u v\nAnn Bo\n# a note\n#Cy "D i"\n',
+        {"source": "u", "target": "v"},
+        {"u": ["Ann", "#Cy"], "v": ["Bo", "D i"]},
+    ),
     # Bars, and blanks next to another separator
     ("a.txt", "source|target|weight\nNew York|Bonn|1\n", {}, {"source": ["New York"], "weight": [1]}),
     ("a", "a|b|1\nb|c|2\n", {}, {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
     ("a.csv", "a|b|1\nb|c|2\n", {}, {"source": ["a", "b"], "weight": [1, 2]}),
     ("a.txt", "a, b, 1\nb, c, 2\n", {}, {"source": ["a", "b"], "target": ["b", "c"], "weight": [1, 2]}),
     ("a.txt", "1 , 2 , 3\n2 , 3 , 4\n", {}, {"source": [1, 2], "target": [2, 3], "weight": [3, 4]}),
-    ("a.txt", "a | b | 1\nb | | 2\n", {}, {"source": ["a", "b"], "target": ["b", None], "weight": [1, 2]}),
     ("a.dat", '1,"New York","A"\n2,"San Jose","B"\n', {}, {"source": ["1", "2"], "target": ["New York", "San Jose"]}),
     # Quotes around values between blanks, as R writes them
     ("a.txt", '"from" "to" "w"\n"New  York" "a ""b""" 3\n', {}, {"source": ["New  York"], "target": ['a "b"']}),
