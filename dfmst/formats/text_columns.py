@@ -37,7 +37,7 @@ from dfmst.formats.text_rows import (
     split_rows,
 )
 
-NEWLINE, TAB, MINUS, POINT, ZERO = b"\n\t-.0"
+NEWLINE, TAB, MINUS, POINT, ZERO, EXPONENT = b"\n\t-.0e"
 SAFE_DIGITS = 15
 CANONICAL = r"^(0|-?[1-9][0-9]*)$"
 FRACTION = r"^(0|-?[1-9][0-9]*|-?[0-9]+\.[0-9]+)$"
@@ -126,16 +126,28 @@ def _is_large(column: pa.ChunkedArray) -> bool:
     return limits["min"] is not None and max(-limits["min"], limits["max"]) >= EXACT
 
 
-def _has_long_numbers(data: bytes, digits: int) -> bool:
-    """Return whether a number has as many digits, with a point among them or not, from the first that is no zero."""
-    text = np.frombuffer(data, np.uint8)
-    for piece in (text[max(0, at - digits) : at + PIECE] for at in range(0, len(text), PIECE)):
+def _has_long_numbers(data: bytes, *, whole: bool) -> bool:
+    """Return whether a float may round a number: a fraction, or one with an exponent, of more digits than tell floats.
+
+    With `whole`, also whether a number has as many digits before a point or without one as no float is sure to hold.
+    """
+    text, most = np.frombuffer(b"\n%b\n" % data, np.uint8), FLOAT_DIGITS + 1
+    fractions = any(sign in data for sign in (b".", b"e", b"E"))
+    for piece in (text[max(0, at - most - 1) : at + PIECE] for at in range(0, len(text), PIECE)):
         digit = piece - ZERO < 10
+        part = digit | (piece == POINT)
+        if whole and (_runs(digit, SAFE_DIGITS + 1)[1:] & ~part[: -SAFE_DIGITS - 1]).any():
+            return True
+        if not fractions:
+            continue
+        runs, digits = _runs(part, most + 1), _runs(digit, most)
         first = digit & (piece != ZERO)
-        for part, length in ((digit, digits), (digit | (piece == POINT), digits + 1)):
-            starts = _runs(part, length)
-            if (first[: len(starts)] & starts).any():
-                return True
+        # From a first digit with a point behind it, from one behind a point or zeros; before a point or an exponent.
+        within = first[: len(runs)] & ~(digits[:-1] & digit[most:])
+        behind = digits[1:] & first[1 : len(digits)] & ~first[: len(runs)]
+        ends = (piece[most:] | 32 == EXPONENT) | (piece[most:] == POINT)
+        if (runs & (within | behind)).any() or (digits[:-1] & ends).any():
+            return True
     return False
 
 
@@ -151,7 +163,7 @@ def _refuse_inexact(block: Block, layout: Layout, table: pa.Table, suspects: dic
     """Raise ArrowInvalid for 1.0 in a column of whole decimals, and for floats that round a whole number."""
     whole = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == WHOLE_DECIMAL]
     floats = [name for name in table.column_names if pa.types.is_float64(table[name].type)]
-    long = bool(floats) and _has_long_numbers(block.data, FLOAT_DIGITS + 1)
+    long = bool(floats) and _has_long_numbers(block.data, whole=False)
     floats = [name for name in floats if long or _is_large(table[name])]
     if not (whole or floats):
         return
@@ -271,9 +283,12 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     fields = {at: field for at, _, field in layout.open_fields}
     plain = not layout.quoted and not any(field.end_point or field.kept for field in fields.values())
     # Few digits and blanks only: the first type suffices for every column.
-    plain = plain and not block.data.translate(None, DIGITS_AND_SPACES + layout.marker)
-    if plain and not _has_long_numbers(block.data, SAFE_DIGITS + 1):
-        return {}
+    floats = {field.type for field in fields.values()} == {pa.float64()}
+    if plain:
+        left = block.data.translate(None, DIGITS_AND_SPACES + b"." * floats + layout.marker)
+        small = floats and not left.strip(b"e") and block.data.count(b"e-") == len(left)
+        if (not left or small) and not _has_long_numbers(block.data, whole=True):
+            return {}
     block = layout.tidied(block)
     signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
     if signs.plain:

@@ -118,12 +118,14 @@ def _values(data: bytes, separators: bytes) -> Iterator[re.Match[bytes]]:
 
 def tidy(data: bytes, quoted: bool = False) -> bytes:
     """Make single spaces the only separators, except in quotes if they enclose values. No line is lost."""
+    spaces, inside = any(blank in data for blank in (b"\t", b"\f", b"\v")), quoted and b'"' in data
+    data = data.translate(SPACES) if spaces and not inside else data
     # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
-    blanks, other = np.frombuffer(data, np.uint8) <= SPACE, any(blank in data for blank in (b"\t", b"\f", b"\v"))
-    if other or (blanks[1:] & blanks[:-1]).any():
-        if quoted and b'"' in data:
-            return _tidy_quoted(data)
-        data = data.translate(SPACES) if other else data
+    blanks = np.frombuffer(data, np.uint8) <= SPACE
+    pairs = (blanks[1:] & blanks[:-1]).any()
+    if inside and (spaces or pairs):
+        return _tidy_quoted(data)
+    if pairs:
         while b"  " in data:
             data = data.replace(b"  ", b" ")
         data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
