@@ -40,8 +40,9 @@ def find_separator(file: GraphFile, data: bytes, among: str = "".join(_NAMES)) -
     _leave_out_decimals(fits, file)
     _leave_out_blanks(fits)
     if known and not _has_letter_quotes(fits.get(known, [])):
-        # Other separators are letters, unless they make a column of weights.
-        fits = {mark: rows for mark, rows in fits.items() if mark == known or _may_be_weights(rows)} or fits
+        # Other separators are letters, unless they make a column of weights; blanks may make one of parts of names.
+        likely = {mark: rows for mark, rows in fits.items() if mark == known or _may_be_weights(rows)}
+        fits = likely if likely and (known in fits or " " not in likely) else fits
     if len(fits) > 1:
         raise _unclear("several separators give all rows the same number of values", fits, file)
     first = fits or {mark: rows for mark, rows in samples.items() if len(rows[0]) > 1}

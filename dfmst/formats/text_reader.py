@@ -79,7 +79,7 @@ def cut_outside_quotes(data: bytes, separators: bytes) -> int:
     """Return the length of the complete CSV records in ``data``: a newline in quotes does not end one."""
     around = quotes_around(data, separators)
     if around is None:
-        return _cut_by_values(data, separators)
+        return max((value.end() for value in _values(data, separators) if value[1] == b"\n"), default=0)
     end = data.rfind(b"\n")
     odd = around and data.count(b'"', 0, max(end, 0)) % 2
     while end >= 0 and odd:
@@ -102,11 +102,6 @@ def record_lines(block: Block, separators: bytes) -> pa.Array:
     lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
     full = np.diff(offsets) > 1
     return lines if full.all() else call_arrow("filter", lines, pa.array(full))
-
-
-def _cut_by_values(data: bytes, separators: bytes) -> int:
-    """Cut as :func:`cut_outside_quotes` does, value by value."""
-    return max((value.end() for value in _values(data, separators) if value[1] == b"\n"), default=0)
 
 
 def _values(data: bytes, separators: bytes) -> Iterator[re.Match[bytes]]:

@@ -224,10 +224,8 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
     texts = block.data.split(b"\n")
     try:
         text = block.data.decode().removesuffix("\n")
-    except UnicodeDecodeError:
-        for number, line_text in enumerate(texts, block.line):
-            Line(line_text, number).decoded(block.file)
-        raise
+    except UnicodeDecodeError:  # names the line
+        text = "\n".join(Line(one, number).decoded(block.file) for number, one in enumerate(texts, block.line))
     words, place, row, line = list[str](), 0, 0, 0  # `row`: line of the row's first value
     while place <= len(text):
         found = value.match(text, place)

@@ -88,6 +88,7 @@ REFUSED = [
     ("a.txt", "Ann B\tx\nCy D\ty\n", {}, "name it: sep='tab' or sep=' '"),
     ("a.csv", "a;b;1,5\nc;d;2,5\n", {}, f"{BOTH}commas give 2"),
     ("a.csv", "(0, 1)\tb\t2\n", {}, f"{BOTH}commas give 2"),
+    ("a.csv", "from city;to city\nb 1;1 7\nz c;1 2\n", {}, f"{BOTH}semicolons give 2"),
     ("a.csv", 'x\t"a,b"\n', {}, f"{BOTH}commas give 2"),
     # None fits, and the first row has two
     ("a.txt", "a b,c\nd,e,f\n", {}, "no separator gives all rows the same number of values: commas give 2"),
