@@ -37,7 +37,8 @@ def find_separator(file: GraphFile, data: bytes, among: str = "".join(_NAMES)) -
     known = file.separator
     samples = {mark: rows for mark in among if (rows := _sample(file, data, mark))}
     fits = {mark: rows for mark, rows in samples.items() if len({*map(len, rows)}) == 1 < len(rows[0])}
-    _leave_out_decimals(fits, file)
+    if file.roles.decimal == "," and any(map(_has_decimals, fits.values())):
+        fits.pop(",", None)
     _leave_out_blanks(fits)
     if known and not _has_letter_quotes(fits.get(known, [])):
         # Other separators are letters, unless they make a column of weights; blanks may make one of parts of names.
@@ -67,10 +68,10 @@ def _sample(file: GraphFile, data: bytes, mark: str) -> list[list[str]]:
             rows.append(words)
     except FormatError:
         rows += [[""]] if rows and len(data) < HEAD_BYTES else []  # more bytes may close the quotes
-    return rows[1:] if len(rows) > 1 and mark in "\t " and is_count(rows[0]) else rows
+    return rows[1:] if len(rows) > 1 and mark in "\t " and is_vertex_count(rows[0]) else rows
 
 
-def is_count(words: list[str]) -> bool:
+def is_vertex_count(words: list[str]) -> bool:
     """Return whether a row is nothing but a number, as that of vertices before the rows."""
     return is_whole(words[0]) is not None and not any(words[1:])
 
@@ -94,21 +95,12 @@ def first_rows(block: Block, layout: Layout) -> list[Row]:
             hint = "keep the rows alone, for example by sed '/^[-+=:| ]*$/d; s/^ *| *//; s/ *| *$//'"
             raise block.file.problem("a line of a drawn table, not a row", line, hint)
     (_, heading), *others = rows
-    if (
-        {len(words) - len(heading) for _, words in others} == {1}
-        and len(heading) > 1
-        and not any(map(is_number, heading))
-    ):
+    more, names = {len(words) - len(heading) for _, words in others}, not any(map(is_number, heading))
+    if more == {1} and names and len(heading) > 1:
         message = f"too many columns: {len(heading) + 1} instead of {len(heading)}"
         hint = "if each row begins with its name, as R writes it, give that column a name in the heading, too"
         raise block.file.problem(message, others[0][0], hint)
     return rows
-
-
-def _leave_out_decimals(fits: Readings, file: GraphFile) -> None:
-    """Leave out commas if they are decimal signs."""
-    if file.roles.decimal == "," and any(map(_has_decimals, fits.values())):
-        fits.pop(",", None)
 
 
 def _has_decimals(rows: list[list[str]]) -> bool:
@@ -153,9 +145,6 @@ def _unclear(message: str, readings: Mapping[str, list[list[str]]], file: GraphF
         shown.append(f"{_NAMES[mark]}s give {len(first)} in the first row{other} ({words})")
     signs = ["'tab'" if mark == "\t" else repr(mark) for mark in readings]
     hint = "name it: " + " or ".join(f"sep={sign}" for sign in signs)
-    hint += (
-        "; if ',' is the decimal sign, read the file with decimal=','"
-        if any(map(_has_decimals, readings.values()))
-        else ""
-    )
+    if any(map(_has_decimals, readings.values())):
+        hint += "; if ',' is the decimal sign, read the file with decimal=','"
     return file.problem(f"{message}: {'; '.join(shown)}", hint=hint)

@@ -19,7 +19,7 @@ from dfmst.formats.edge_lists import (
 )
 from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
 from dfmst.formats.node_files import has_dictionary, open_dictionary_rows
-from dfmst.formats.separators import COMMENTS, SAMPLE_ROWS, find_separator, first_rows, is_count, layout_of
+from dfmst.formats.separators import COMMENTS, SAMPLE_ROWS, find_separator, first_rows, is_vertex_count, layout_of
 from dfmst.formats.text_reader import TextReader, header_lines
 from dfmst.formats.text_rows import NUMBER, Field
 
@@ -44,7 +44,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     rows = first_rows(block, layout)
     skip, names = line.number - 1, list[str]()
     heading, words = rows[0], [words for _, words in rows]
-    if len(rows) > 1 and (not file.roles.named.isdisjoint(words[0]) or is_count(words[0]) or _is_heading(words)):
+    if len(rows) > 1 and (not file.roles.named.isdisjoint(words[0]) or is_vertex_count(words[0]) or _is_heading(words)):
         names, skip = words.pop(0), rows.pop(0)[0].number
         if any(names.index(name) > 1 for pair in file.roles.ids for name in pair if name in names):
             return open_csv(file)
