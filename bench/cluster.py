@@ -47,14 +47,13 @@ GRAPHS = {
     "rmat20": Files(1 << 20, 16 << 20, 16),
     "dense100k": Files(100_000, 12_000_000, 12),
 }
-KNOWN = [f"er2M:{run}" for run in ("two-pass", "merge", "scan", "stream", "in_memory", "scipy")]
+KNOWN = [f"er2M:{run}" for run in ("merge", "scan", "stream", "in_memory", "scipy")]
 KNOWN += [
     f"{graph}:{run}"
     for graph in ("er1M", "er1M-sparse", "er1M-text")
-    for run in ("merge", "two-pass", "stream", "in_memory", "scan")
-    if (graph, run) != ("er1M", "two-pass")
+    for run in ("merge", "stream", "in_memory", "scan")
 ]
-KNOWN += ["er4M:merge", "er4M:spill", "er400k:merge", "rmat20:two-pass", "dense100k:merge", "er1M:shuffle"]
+KNOWN += ["er4M:merge", "er4M:spill", "er400k:merge", "rmat20:merge", "dense100k:merge", "er1M:shuffle"]
 
 
 def write_graph(folder: Path, name: str) -> None:

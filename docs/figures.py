@@ -97,7 +97,6 @@ def ids() -> str:
 def workers() -> str:
     """Runs of 96 M rows on a cluster of two workers, and in one process."""
     labels = {
-        "two-pass": "`two-pass`, two workers",
         "merge": "`merge`, two workers",
         "stream": "`dfmst.stream`, one process, limit 800 MiB",
         "in_memory": "in memory, one process",
@@ -135,7 +134,6 @@ def kills() -> str:
         "stream:sparse": "stream, 64-bit hashes",
         "stream:text": "stream, text",
         "merge": "cluster, `merge`",
-        "two-pass": "cluster, `two-pass`",
         "shuffle": "cluster, `shuffle`",
     }
     runs = result("kills")
@@ -187,7 +185,7 @@ def largest() -> str:
             yield cell(dfmst.plan(**graph, **machine, strategy=strategy))
 
     rows = [row("`auto` takes", "auto", lambda plan: f"`{plan.strategy}`{' in slices' if plan.rounds else ''}")]
-    for strategy in ("two-pass", "merge", "shuffle"):
+    for strategy in ("merge", "shuffle"):
         rows.append(row(f"`{strategy}`, bytes read", strategy, lambda plan: f"{plan.reads} × 1.5 TB"))
         rows.append(row("moved", strategy, lambda plan: f"{plan.bytes_moved / 1e12:.2f} TB"))
         rows.append(row("peak of a worker", strategy, peak))

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from dfmst.generate import erdos_renyi
 from gpu import require
 
-STRATEGIES = ("merge", "two-pass", "shuffle")
+STRATEGIES = ("merge", "shuffle")
 
 
 def check(cluster: Any, library: Any, edges: int, partitions: int) -> bool:

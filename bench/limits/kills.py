@@ -33,7 +33,7 @@ from support.files import ID_KINDS, random_tables, write_files
 from support.machine import describe
 from support.results import BENCH, parser, read, write
 
-CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "two-pass", "shuffle")
+CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "shuffle")
 ROWS = 24_000_000
 LEAST = 0.5  # seconds
 ENTRY = 12  # bytes of a note: rows, and the end of the line

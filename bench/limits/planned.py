@@ -44,7 +44,7 @@ from dfmst._fold.runs import Run, write_sorted
 WORKERS, MEMORY = 2, 3 << 30
 SIZES = {"small": (400_000, 4_000_000, 8), "large": (1_600_000, 16_000_000, 16)}  # vertices, rows, files
 ID_BYTES = {"dense": 4, "sparse": 8, "text": 8 + 15}
-STRATEGIES = ("merge", "two-pass", "shuffle", "labels")
+STRATEGIES = ("merge", "shuffle", "labels")
 KNOWN = [f"{strategy}:{kind}:{size}" for strategy in STRATEGIES for kind in ID_BYTES for size in SIZES]
 #: Quantity of a run -> attribute of its plan, and the factor between their units.
 QUANTITIES = {

@@ -80,6 +80,13 @@ def check_choice(value: object, known: tuple[str, ...], message: str) -> None:
         raise ValueError(message)
 
 
+def check_strategy(strategy: object, known: tuple[str, ...]) -> None:
+    """Raise an error if a strategy is unknown, or was removed."""
+    if strategy == "two-pass":
+        raise ValueError("strategy 'two-pass' was removed: merge is faster\nHint: pass strategy='merge'")
+    check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
+
+
 def is_several(value: object) -> bool:
     """Whether an argument holds several values: a list, an array or a column. A string or a 0-d array is one value."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0

@@ -56,16 +56,14 @@ class Dictionary:
             return ids_of_words(words, self.type)
         return self.values.take(arrow_numbers(numbers))
 
-    def look_up(self, ids: pa.Array, *, extend: bool) -> Array:
-        if not self.count and not extend:
-            return np.zeros(len(ids), np.uint32)
+    def look_up(self, ids: pa.Array) -> Array:
         if pa.types.is_dictionary(ids.type):  # look up each text once
             used = ids.indices.dictionary_encode()
-            numbers: Array = self.look_up(plain(ids.dictionary.take(used.dictionary)), extend=extend)
+            numbers: Array = self.look_up(plain(ids.dictionary.take(used.dictionary)))
             codes: Array = numbers_of_arrow(used.indices)
             return np.take(numbers, codes)
-        words = id_words(self._aligned(ids))
-        return self._table.encode(words) if extend else self._table.find(words, self.count)
+        words = id_words(self._aligned(ids))  # which may make another table
+        return self._table.encode(words)
 
     def _aligned(self, ids: pa.Array) -> pa.Array:
         """Cast ids to the type of the dictionary, or widen that type if it does not hold them."""

@@ -7,7 +7,6 @@ earlier vertices keep their numbers, and new ids get the next numbers. On a GPU,
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from dfmst.errors import CapacityError
 ID_BYTES = 27  # of an id of 64 bits in a dictionary at most (dfmst._engines.primitives.id_table)
 _SPARSE = 4  # without a bound, integers below this multiple of the rows so far are their own vertices
 _ALWAYS_DENSE = 1 << 16
-_MOST = (1 << 32) - 2  # vertices; the last two numbers of 32 bits are for unknown ids
+_MOST = (1 << 32) - 2  # vertices that 32 bits number
 
 
 class Encoder:
@@ -73,7 +72,7 @@ class Encoder:
         ends = self.encode_dense(ids, len(ids.source) if rows is None else rows)
         if ends is None:
             self._dictionary = self._dictionary or self._kind(self._engine)
-            ends = self._look_up(ids, extend=True)
+            ends = self._look_up(ids)
             if self.count > _MOST:
                 message = f"{self.count:,} different vertices; 32 bits number {_MOST:,}"
                 raise CapacityError(message, "number the ids from 0 to n - 1")
@@ -94,17 +93,6 @@ class Encoder:
         self.dense = max(self.dense, largest + 1)
         return source, target
 
-    def find(self, ids: IdColumns) -> tuple[Array, Array]:
-        """Return the vertices of both columns; unknown ids get ``count`` as a source, ``count + 1`` as a target."""
-        engine = self._engine
-        if self._dictionary is None and are_integers(ids.source) and self.dense < numbers_of(ids.source):
-            ends = (engine.from_host(column) for column in unsigned_ids(ids))
-            source, target = (engine.xp.minimum(column, column.dtype.type(self.dense)) for column in ends)
-        else:
-            source, target = self._look_up(ids, extend=False)
-        target[target == self.count] += 1  # two unknown ends must not look like a self-loop
-        return source, target
-
     def decode(self, vertices: Array) -> pa.Array:
         if self._dictionary is None:
             return arrow_numbers(vertices.copy())
@@ -122,7 +110,7 @@ class Encoder:
             return self
         return Encoder(self._bound, self.dense, self.values, host_engine(self._engine))
 
-    def _look_up(self, ids: IdColumns, *, extend: bool) -> tuple[Array, Array]:
+    def _look_up(self, ids: IdColumns) -> tuple[Array, Array]:
         source, target = in_common_type([plain(ids.source), plain(ids.target)])
         if self.dense and not pa.types.is_integer(source.type):  # compares all ids with the dictionary
             own = arrow_numbers(np.arange(self.dense))
@@ -130,12 +118,12 @@ class Encoder:
             if common_id_type(known.type, source.type) is None:
                 raise different_types({known.type, source.type})
             self.dense, self._dictionary = 0, Dictionary(self._engine, known)
-        dictionary = self._dictionary or Dictionary(self._engine)
+        dictionary: Dictionary = self._dictionary
         if not self.dense:
-            return dictionary.look_up(source, extend=extend), dictionary.look_up(target, extend=extend)
+            return dictionary.look_up(source), dictionary.look_up(target)
 
         def look_up(later: Array) -> Array:
-            return dictionary.look_up(arrow_numbers(later), extend=extend)
+            return dictionary.look_up(arrow_numbers(later))
 
         ends = self._vertices(numbers_of_arrow(source), look_up), self._vertices(numbers_of_arrow(target), look_up)
         if pa.types.is_decimal(dictionary.type):  # the first id that no integer type holds next to the others
@@ -192,10 +180,10 @@ class DeviceDictionary(Dictionary):
         elif self.type == pa.uint64() and column.dtype.kind == "i" and len(column) and int(column.min()) < 0:
             raise mixed_signs()
 
-    def numbers(self, column: Array, *, extend: bool = True) -> Array:
-        """Return the numbers of ids, ``uint32``; new ids get the next numbers, or :attr:`count` without `extend`."""
+    def numbers(self, column: Array) -> Array:
+        """Return the numbers of ids, ``uint32``; new ids get the next numbers."""
         words = IdWords(column.astype(np.uint64 if column.dtype.kind == "u" else np.int64, copy=False).view(np.uint64))
-        return self._table.encode(words) if extend else self._table.find(words, self.count)
+        return self._table.encode(words)
 
     def _restart(self, values: pa.Array | Array) -> None:
         kind = values.type if isinstance(values, pa.Array) else values.dtype
@@ -221,12 +209,11 @@ class DeviceEncoder(Encoder):
         """A copy of the ids of the vertices from `dense` on, on the device."""
         return None if self._dictionary is None else self._dictionary.known.copy()
 
-    def _look_up(self, ids: IdColumns, *, extend: bool) -> tuple[Array, Array]:
-        dictionary = self._dictionary or DeviceDictionary(self._engine)
+    def _look_up(self, ids: IdColumns) -> tuple[Array, Array]:
+        dictionary = self._dictionary
         source, target = (self._engine.from_host(column) for column in (ids.source, ids.target))
         dictionary.widen(source)
         dictionary.widen(target)
-        look_up = partial(dictionary.numbers, extend=extend)
         if not self.dense:
-            return look_up(source), look_up(target)
-        return self._vertices(source, look_up), self._vertices(target, look_up)
+            return dictionary.numbers(source), dictionary.numbers(target)
+        return self._vertices(source, dictionary.numbers), self._vertices(target, dictionary.numbers)

@@ -160,7 +160,7 @@ def _by_dictionary(engine: Engine, source: Column, target: Column) -> Vertices:
     kind = pa.from_numpy_dtype(source.dtype) if isinstance(source, np.ndarray) else _decoded_type(source)
     dictionary = Dictionary(engine)
     columns = (column if isinstance(column, pa.DictionaryArray) else plain(column) for column in (source, target))
-    first, second = (dictionary.look_up(column, extend=True) for column in columns)
+    first, second = (dictionary.look_up(column) for column in columns)
     values = dictionary.values
     values = values if values.type == kind else values.cast(kind)  # texts with offsets of 32 bits
     return Vertices(first, second, len(values), values)

@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
-from dfmst._common.arguments import check_choice, whole_number, yes_or_no
+from dfmst._common.arguments import check_strategy, whole_number, yes_or_no
 from dfmst._common.options import driver_of, unknown_option, version_for
 from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
@@ -24,7 +24,7 @@ from dfmst.formats.addresses import scheme_of
 from dfmst.formats.stores import Access, Located, local_folder
 
 #: How a forest is found on a cluster.
-Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
+Strategy: TypeAlias = Literal["auto", "merge", "shuffle"]
 
 #: Memory in bytes, or as a text such as ``"2GiB"``.
 Memory: TypeAlias = int | str
@@ -169,8 +169,7 @@ class Clustered:
     n_vertices: int | None = None
 
     def __post_init__(self) -> None:
-        known = get_args(Strategy)
-        check_choice(self.strategy, known, f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, known))}")
+        check_strategy(self.strategy, get_args(Strategy))
         for name, least in (("split_every", 2), ("n_vertices", 1)):
             value = getattr(self, name)
             if value is not None and whole_number(name, value) < least:

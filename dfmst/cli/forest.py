@@ -59,7 +59,7 @@ cluster_options = several(
         metavar="ADDRESS",
         help="Address of a Dask scheduler (tcp://host:8786); its workers must be able to read IN and write OUT.",
     ),
-    choice("--strategy", "auto", "two-pass", "merge", "shuffle", help="How to find the forest on a cluster."),
+    choice("--strategy", "auto", "merge", "shuffle", help="How to find the forest on a cluster."),
     click.option(
         "--gpus", is_flag=True, help="Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
     ),

@@ -146,9 +146,16 @@ path_option = partial(click.option, callback=to_path)
 count_option = partial(click.option, type=click.IntRange(min=1))
 
 
+class _Choice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type argument
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "two-pass" and "merge" in self.choices:
+            self.fail("'two-pass' was removed: merge is faster. Give --strategy merge.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
     """Make an option of fixed values; the first is the default."""
-    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
+    return click.option(name, type=_Choice(values), default=values[0], show_default=True, help=help)
 
 
 debug_option = _flag(

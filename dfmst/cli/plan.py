@@ -67,7 +67,7 @@ class _Plan(GroupedCommand):
     ),
     choice(
         "--strategy",
-        *("auto", "two-pass", "merge", "shuffle", "labels", *_STREAMS),
+        *("auto", "merge", "shuffle", "labels", *_STREAMS),
         help="Strategy to plan; of one process: stream, spill (rows on disk), components, clusters.",
     ),
     _count(

@@ -83,10 +83,10 @@ def test_ids_beyond_32_bits_are_refused(monkeypatch, kind):
     """A table of ids says so before it gives a number twice."""
     monkeypatch.setattr("dfmst._engines.primitives.id_table.VERTEX_LIMIT", 99)
     dictionary = Dictionary(CpuEngine(1))
-    assert dictionary.look_up(plain(pa.array(kind(range(99)))), extend=True).tolist() == list(range(99))
-    assert dictionary.look_up(plain(pa.array(kind(range(99)))), extend=True).tolist() == list(range(99))
+    assert dictionary.look_up(plain(pa.array(kind(range(99))))).tolist() == list(range(99))
+    assert dictionary.look_up(plain(pa.array(kind(range(99))))).tolist() == list(range(99))
     with pytest.raises(CapacityError, match="there are more than 99 different ids; 32-bit words number no more"):
-        dictionary.look_up(plain(pa.array(kind(range(100)))), extend=True)
+        dictionary.look_up(plain(pa.array(kind(range(100)))))
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_beside_a_cluster(dfmst, roads):
     dfmst("forest", roads, "-o", "out", "--workers", "1", "--report", "out.html")
     words = text_of(check_page(page("out.html")), "run")
     assert "planned happened strategy" in words
-    assert re.search(r"strategy auto (two-pass|merge) rows read 9 9", words)
+    assert re.search(r"strategy auto merge rows read 9 9", words)
     assert re.search(r"bytes between workers [\d.]+ MB 0.0 MB", words)  # one worker
     assert re.search(r"peak memory of a process [\d.,]+ MB [1-9][\d.,]+ MB", words)
 

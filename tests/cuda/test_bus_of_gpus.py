@@ -1,4 +1,4 @@
-"""Bytes over the bus: what `plan` says of a merge and of two passes, beside what is counted."""
+"""Bytes over the bus: what `plan` says of a merge, next to what is counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.support.gpu.tasks import run_on_gpu
 
 pytest.importorskip("dask")
 
-from dfmst._drive.cluster import two_pass
 from dfmst._drive.cluster.build import forest_graph
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import merge
@@ -28,23 +27,9 @@ VERTICES, ROWS, WORKERS = 8_000, 160_000, 3
 ID_BYTES = {"dense": 4, "sparse": 8, "text": 8 + 8}
 
 
-def travelled(value: Any) -> Any:
-    """What comes out where a task's result goes to another worker by TCP."""
-    return pickle.loads(pickle.dumps(value))
-
-
 def merged_by_one(tables: list[Any], *options: Any) -> Any:
-    """Merge forests, all but the first of other workers."""
-    return merge([tables[0], *map(travelled, tables[1:])], *options)
-
-
-def residue_elsewhere(group: Any, frame: Any, columns: Any, bound: Any, cycle_filter: Any, *rest: Any) -> Any:
-    """Filter a group's rows where the filter was made, or on another worker."""
-    cycle_filter = travelled(cycle_filter) if group.first else cycle_filter
-    return fold_residue(group, frame, columns, bound, cycle_filter, *rest)
-
-
-fold_residue = two_pass.fold_residue
+    """Merge forests, all but the first of other workers, which send them by TCP."""
+    return merge([tables[0], *(pickle.loads(pickle.dumps(table)) for table in tables[1:])], *options)
 
 
 @pytest.fixture(scope="module", params=ID_BYTES)
@@ -66,15 +51,12 @@ def files(request, tmp_path_factory):
     return request.param, paths
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
-def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strategy):
+def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files):
     kind, paths = files
-    run_on_gpu(monkeypatch, "groups", "two_pass")
-    for module in ("groups", "two_pass"):
-        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.merge", merged_by_one)
-    monkeypatch.setattr(two_pass, "fold_residue", residue_elsewhere)
+    run_on_gpu(monkeypatch, "groups")
+    monkeypatch.setattr("dfmst._drive.cluster.groups.merge", merged_by_one)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
-    request = Request.of(strategy=strategy, n_vertices=VERTICES)
+    request = Request.of(strategy="merge", n_vertices=VERTICES)
     parts: list[Any] = [FileRows(path, list(request.columns.names)) for path in paths]
     forest = forest_graph(FrameParts(parts, parts, {}, "bus"), request)
     cupy.traffic.reset()
@@ -82,6 +64,6 @@ def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strat
     assert sum(len(each.position) for portion in chosen for each in portion) == VERTICES - 1
     counted = sum(cupy.traffic.to_device) + sum(cupy.traffic.to_host)
     size: Any = {"partitions": len(paths), "gpus": WORKERS, "gpu_memory_limit": "8GB", "id_bytes": ID_BYTES[kind]}
-    planned = dfmst.plan(VERTICES, ROWS, strategy=strategy, **size)
+    planned = dfmst.plan(VERTICES, ROWS, strategy="merge", **size)
     assert not planned.rounds
     assert 1 / 1.3 <= counted / planned.bytes_over_bus <= 1.3

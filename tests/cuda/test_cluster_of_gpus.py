@@ -58,7 +58,7 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    run_on_gpu(monkeypatch, "groups", "two_pass", "shuffle_edges", "shuffle")
+    run_on_gpu(monkeypatch, "groups", "shuffle_edges", "shuffle")
     return cupy.get_default_memory_pool()
 
 
@@ -156,11 +156,11 @@ def test_what_choosing_takes(device):
     assert 80 <= (pool.peak - before) / count <= COMPACT
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_edges_cross_once_and_only_positions_come_back(on_gpu, files, strategy):
     folder, expected = files
     parts = dd.read_parquet(folder)
-    options: Any = {"n_vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES}
+    options: Any = {"n_vertices": VERTICES}
     if strategy == "shuffle":
         options["memory_limit"] = BASE + 80_000_000
     forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
@@ -169,9 +169,8 @@ def test_edges_cross_once_and_only_positions_come_back(on_gpu, files, strategy):
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
     table = 24 * ROWS
     to_host = purposes(cupy.traffic.crossings)
-    reads, position = {"merge": (1, 4), "two-pass": (2, 4), "shuffle": (1, 8)}[strategy]
-    assert sum(cupy.traffic.to_device) <= reads * table + 20_000
-    assert to_host.pop("positions") == position * len(expected)
+    assert sum(cupy.traffic.to_device) <= table + 20_000
+    assert to_host.pop("positions") == {"merge": 4, "shuffle": 8}[strategy] * len(expected)
     # A shuffle's survey has the keys of every so many edges.
     assert to_host.total() <= (8 * ROWS // 100 if strategy == "shuffle" else 0)
 
@@ -260,10 +259,10 @@ def run_on(client: Any, limit: int, folder: Path, expected: Any, **options: Any)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle", "auto"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle", "auto"])
 def test_two_workers_let_edges_cross_once(gpu_workers, files, strategy):
     folder, expected = files
-    options: Any = {"n_vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES, "strategy": strategy}
+    options: Any = {"n_vertices": VERTICES, "strategy": strategy}
     if strategy == "shuffle":
         options["memory_limit"] = BASE + 80_000_000
     shares = run_on(gpu_workers, 300 * VERTICES, folder, expected, **options)
@@ -271,16 +270,12 @@ def test_two_workers_let_edges_cross_once(gpu_workers, files, strategy):
     forest = 24 * len(expected)
     assert to_host.pop("positions") == {"shuffle": 8}.get(strategy, 4) * len(expected)
     # TCP takes what goes to the other worker through the host: a forest; a shuffle's edges, as pieces, and its states.
-    most: float = {"merge": 1, "auto": 1, "two-pass": 2, "shuffle": 2}[strategy] * forest
-    most += {"two-pass": 1, "shuffle": 8 * 4.125}.get(strategy, 0) * VERTICES
-    # Of two-pass, the filter is all that must travel: none where it is made on the worker that alone filters.
+    most: float = 2 * forest + 8 * 4.125 * VERTICES if strategy == "shuffle" else forest
     sent = to_host.pop("sent", 0)
-    assert sent > 0 or strategy == "two-pass"
-    assert sent <= most
+    assert 0 < sent <= most
     assert to_host.total() <= (8 * ROWS // 100 if strategy == "shuffle" else 0)
-    reads = 2 if strategy == "two-pass" else 1
     masks = 3 * ROWS // 8  # a bit for each entry of three columns that cuDF decodes
-    assert sum(share["to_device"] for share in shares) <= reads * (24 * ROWS + masks) + sent + 20_000
+    assert sum(share["to_device"] for share in shares) <= 24 * ROWS + masks + sent + 20_000
     assert all(share["peak"] <= 292 * VERTICES for share in shares)
     assert all(share["used"] == 0 for share in shares)
 
@@ -307,7 +302,7 @@ def write_edges(folder: Path, table: pa.Table, files: int = 3) -> list[str]:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_path, strategy, sparse):
     rng = np.random.default_rng(1)
     ends, weight = rng.integers(0, 900, (2, 6000)), rng.integers(0, 50, 6000).astype(np.int16)
@@ -336,10 +331,7 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     assert found == expected
     assert {path for path, _ in decoded} == {*paths}
     assert all(names == ["a", "b", "w"] for _, names in decoded)
-    passes = {"merge": 1, "two-pass": 2}.get(strategy)  # a sample is read on the host
-    assert passes is None or len(decoded) == passes * sum(
-        pyarrow.parquet.ParquetFile(path).num_row_groups for path in paths
-    )
+    assert len(decoded) == sum(pyarrow.parquet.ParquetFile(path).num_row_groups for path in paths)
 
 
 @pytest.mark.parametrize("wrong", ["null", "nan"])

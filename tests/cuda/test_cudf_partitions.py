@@ -34,7 +34,7 @@ IDS: dict[str, Any] = {
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    run_on_gpu(monkeypatch, "read", "groups", "two_pass", "shuffle_edges", "shuffle")
+    run_on_gpu(monkeypatch, "read", "groups", "shuffle_edges", "shuffle")
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 
 
@@ -62,7 +62,7 @@ def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int],
 
 
 @pytest.mark.parametrize("ids", IDS)
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_rows_and_what_comes_to_the_host(on_gpu, strategy, ids):
     rng = np.random.default_rng(3)
     ends, weight = rng.integers(0, VERTICES, (2, ROWS)), rng.integers(0, 900, ROWS).astype(np.int16)
@@ -77,7 +77,5 @@ def test_rows_and_what_comes_to_the_host(on_gpu, strategy, ids):
     # Copies of a few entries are not counted.
     position = 8 if strategy == "shuffle" else 4
     assert 0.98 * position * len(expected) <= to_host.pop("positions") <= position * len(expected)
-    if strategy == "two-pass":
-        assert to_host.pop("sample") <= 32 * 8192 * PARTS
     # A shuffle's survey has the keys of every so many edges.
     assert to_host.total() <= (8 * PARTS * VERTICES // 10 if strategy == "shuffle" else 0)

@@ -32,7 +32,7 @@ def numbered(batches: list[list[Any]]) -> list[list[int]]:
 
 
 def look_up_all(dictionary: Dictionary, arrays: list[pa.Array]) -> list[list[int]]:
-    return [dictionary.look_up(array, extend=True).tolist() for array in arrays]
+    return [dictionary.look_up(array).tolist() for array in arrays]
 
 
 def stored(kind: pa.DataType, numbers: list[int]) -> pa.Array:
@@ -50,12 +50,12 @@ def test_one_type(kind, batches, restarted, skipped):
     for array, expected in zip(arrays, numbered([array.to_pylist() for array in arrays]), strict=True):
         if restarted:
             dictionary = Dictionary(CpuEngine(), dictionary.values)
-        assert dictionary.look_up(array, extend=True).tolist() == expected
+        assert dictionary.look_up(array).tolist() == expected
     if any(map(len, arrays)):
         assert dictionary.values.equals(pa.chunked_array(arrays).unique())
         assert dictionary.values.validate(full=True) is None
     assert dictionary.count == len(dictionary.values)
-    assert dictionary.look_up(dictionary.values, extend=False).tolist() == list(range(dictionary.count))
+    assert dictionary.look_up(dictionary.values).tolist() == list(range(dictionary.count))
 
 
 @pytest.mark.parametrize(("name", "first", "second"), PAIRS, ids=str)

@@ -44,7 +44,7 @@ def test_vertices_are_one_to_one(batches, bound, handed_on):
             for id_, vertex in zip(batch[:, place].tolist(), vertices.tolist(), strict=True):
                 assert seen.setdefault(id_, vertex) == vertex
                 assert vertex < encoder.count
-        assert [column.tolist() for column in encoder.find(ids)] == [
+        assert [column.tolist() for column in encoder.encode(ids)] == [
             [seen[i] for i in side] for side in batch.T.tolist()
         ]
     assert len(set(seen.values())) == len(seen)
@@ -68,22 +68,6 @@ def test_text():
     text = [pa.array(["b", "a"]), pa.array(["a", "c"]).dictionary_encode()]
     assert [column.tolist() for column in encoder.encode(columns(*text))] == [[0, 1], [1, 2]]
     assert encoder.decode(np.array([2, 0])).to_pylist() == ["c", "b"]
-    assert [column.tolist() for column in encoder.find(columns(pa.array(["x", "c"]), pa.array(["y", "b"])))] == [
-        [3, 2],
-        [4, 0],
-    ]
-
-
-@pytest.mark.parametrize("known", [[1, 2], [-3, 2], ["a", "b"]])
-def test_unknown_ends_do_not_look_like_a_self_loop(known):
-    encoder = Encoder()
-    encoder.encode(
-        columns(pa.array(known), pa.array(known)) if isinstance(known[0], str) else columns(*[np.array(known)] * 2)
-    )
-    unknown = pa.array(["x", "y"]) if isinstance(known[0], str) else np.array([2**40, 2**41])
-    first, second = encoder.find(columns(unknown, unknown))
-    assert (first >= encoder.count).all()
-    assert (second > first).all()
 
 
 @pytest.mark.parametrize("bound", [0, 100])

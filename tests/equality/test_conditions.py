@@ -89,7 +89,7 @@ def test_files_in_a_stream(
     assert certificate.components == known.components
 
 
-@pytest.mark.parametrize(("strategy", "partitions"), [("merge", 1), ("merge", 5), ("two-pass", 4), ("shuffle", 3)])
+@pytest.mark.parametrize(("strategy", "partitions"), [("merge", 1), ("merge", 5), ("shuffle", 3)])
 def test_dask(case: tuple[pd.DataFrame, dict[str, Any], list[int]], strategy: str, partitions: int) -> None:
     import dfmst.dask
 

@@ -111,7 +111,6 @@ READERS: dict[str, Callable[[list[pa.Table], Path], Any]] = {
     "pandas": lambda tables, folder: dfmst.stream.minimum_spanning_forest([to_pandas(each) for each in tables]),
     "polars": lambda tables, folder: dfmst.stream.minimum_spanning_forest([pl.from_arrow(each) for each in tables]),
     "merge": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "merge"),
-    "two-pass": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "two-pass"),
     "shuffle": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "shuffle"),
 }
 
@@ -149,7 +148,7 @@ def test_groups_are_compared(tmp_path: Path, kinds: str, reader: str) -> None:
     assert forest["weight"].to_pylist() == [2, 1, 1, 1]
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 @pytest.mark.parametrize("convert", [True, False])
 @pytest.mark.parametrize("kind", ["category", "object", "string"])
 def test_texts_of_dask(kind: str, convert: bool, strategy: str) -> None:
@@ -168,7 +167,7 @@ def test_texts_of_dask(kind: str, convert: bool, strategy: str) -> None:
             assert forest.index.isna().tolist() == whole.loc[forest["row"], "index"].isna().tolist()
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_decimals_in_objects_have_no_scale(strategy: str) -> None:
     import dask
 
@@ -240,7 +239,7 @@ def test_columns_in_paths_have_pyarrows_values(tmp_path: Path, find: Callable[[P
     assert find(tmp_path).to_pydict() == pyarrow.parquet.read_table(tmp_path).to_pydict()
 
 
-@pytest.mark.parametrize("strategy", ["stream", "merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["stream", "merge", "shuffle"])
 def test_names_of_directories_are_ids(tmp_path: Path, strategy: str) -> None:
     tables = [pa.table({"to": ["b", "c", "d"], "w": [3, 1, 2]}), pa.table({"to": ["a", "c"], "w": [4, 2]})]
     write_folder(tmp_path / "in", ["from=a/0.parquet", "from=b/0.parquet"], tables)

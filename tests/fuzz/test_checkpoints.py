@@ -145,7 +145,7 @@ def test_streams(
 def clusters(tmp_path: Path) -> list[tuple[Callable[[], Any], Path, Any, Files]]:
     """A computation, the directory of its checkpoints, the forest, and what the directory holds after it."""
     runs: list[tuple[Callable[[], Any], Path, Any, Files]] = []
-    for number, strategy in enumerate(["merge", "two-pass"]):
+    for number, strategy in enumerate(["merge", "shuffle"]):
         frame = random_frame(70 + number, rows=120)
         kept = tmp_path / strategy
         parts = dd.from_pandas(frame, npartitions=3, sort=False)

@@ -208,7 +208,7 @@ def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ClusterRun
     return [
         cluster_run(tmp_path / f"{ids} {strategy} {files}", monkeypatch, ids, strategy, files)
         for ids in ("dense", "sparse", "text")
-        for strategy, files in [("merge", True), ("two-pass", False), ("shuffle", False), ("sliced", True)]
+        for strategy, files in [("merge", True), ("merge", False), ("shuffle", False), ("sliced", True)]
     ]
 
 

@@ -37,7 +37,7 @@ def pieces(draw: st.DrawFn) -> tuple[list[pa.Table], list[list[int]]]:
     return tables, rows
 
 
-@pytest.mark.parametrize("reader", ["memory", "files", "tables", "merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("reader", ["memory", "files", "tables", "merge", "shuffle"])
 def test_unlike_tables(fuzz: Callable[[Callable[[], None]], None], reader: str) -> None:
     @given(pieces())
     def check(drawn: tuple[list[pa.Table], list[list[int]]]) -> None:

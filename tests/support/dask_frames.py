@@ -16,7 +16,6 @@ from dfmst._drive.plan.formulas import BASE
 #: Strategy -> options that make it do all that it can with a small graph.
 STRATEGIES: dict[str, dict[str, Any]] = {
     "merge": {},
-    "two-pass": {"n_vertices": 20},
     "shuffle": {"n_vertices": 400, "memory_limit": BASE + 10_000},
 }
 

@@ -17,7 +17,6 @@ from dfmst._drive.cluster.partitions import FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import Portion, locate, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
 from dfmst._drive.cluster.shuffle_edges import GroupSizes
-from dfmst._drive.cluster.two_pass import add_two_passes
 from dfmst._drive.plan.formulas import (
     DENSE_ID,
     MOST_OWNERS,
@@ -91,8 +90,7 @@ def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
-        arguments = (graph, groups, columns, reduction)
-        forest = add_two_passes(*arguments, n_vertices) if strategy == "two-pass" else add_merge(*arguments)
+        forest = add_merge(graph, groups, columns, reduction)
         located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
@@ -108,8 +106,6 @@ def workers_for(request: Request) -> Resources:
 def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[str, TableSize | None, Work | None]:
     """Return the strategy, the size of the table if it was read, and the work of a merge in slices."""
     options, columns = request.cluster, request.columns
-    if options.strategy == "two-pass":  # does not depend on the size: footers need not be read
-        return "two-pass", None, None
     size = size_of_parts(parts.edges, columns.plain_ends)
     if options.strategy == "shuffle":
         return "shuffle", size, None
@@ -124,7 +120,7 @@ def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[
         vertices = min(vertices, estimate_vertices(files, columns))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
     work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device, largest=size.largest)
-    plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)
+    plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work)
     return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 
 

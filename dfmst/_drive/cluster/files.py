@@ -310,7 +310,7 @@ def forest_of_files(
     >>> import dfmst.dask
     >>> forest = dfmst.dask.forest_of_files("edges/", "forest/", workers=4)  # doctest: +SKIP
     >>> forest.source_rows, forest.rows, forest.algorithm  # doctest: +SKIP
-    (96000000, 1999999, 'two-pass')
+    (96000000, 1999999, 'merge')
     """
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
         raise ValueError("workers, scheduler and client cannot be combined")

@@ -95,7 +95,7 @@ def minimum_spanning_forest(
 
     Of equal weights the earlier row counts as lighter, partition by partition, so that the rows are those that
     :func:`dfmst.minimum_spanning_forest` finds in the computed frame. A partition that does not depend on others is
-    read inside the tasks, twice or more: ``persist()`` a frame that is costly to make.
+    read inside the tasks, twice: ``persist()`` a frame that is costly to make.
 
     Parameters
     ----------
@@ -110,10 +110,8 @@ def minimum_spanning_forest(
         a sliced merge are always solved by Kruskal's. ``"dataframe"`` uses Dask's own joins and groupbys.
     strategy
         ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
-        weight if two forests do not fit a worker. ``"two-pass"`` reads the partitions twice, first only the lightest
-        rows, and moves less. ``"shuffle"`` is for forests that do not fit one worker: rows are sorted in files of the
-        workers, and 9 bytes a vertex are enough.
-        ``"auto"`` chooses by :func:`dfmst.plan`.
+        weight if two forests do not fit a worker. ``"shuffle"`` is for forests that do not fit one worker: rows are
+        sorted in files of the workers, and 9 bytes a vertex are enough. ``"auto"`` chooses by :func:`dfmst.plan`.
     split_every
         Forests that one task merges.
     checkpoint

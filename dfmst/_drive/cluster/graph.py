@@ -268,23 +268,22 @@ def progress_path(path: str) -> str:
 class Progress:
     """Progress of a task that processes its partitions in order; a later run of the task continues from its file.
 
-    An earlier run processed `done` partitions. `digests` has their digests by number, if the task computes them, and
-    `content` their result; ``None``: nothing was saved.
+    An earlier run processed `done` partitions, and `content` is their result; ``None``: nothing was saved.
     """
 
     def __init__(self, path: str | None, codec: Codec, partitions: int) -> None:
         self._path, self._codec = path, _with_progress(codec, partitions)
         stored = None if path is None else load(path, self._codec)
-        progress: tuple[int, dict[int, int], Any] = stored or (0, {}, None)
-        self.done, self.digests, self.content = progress
+        progress: tuple[int, Any] = stored or (0, None)
+        self.done, self.content = progress
         self._pace = SavePace(self.done)
 
-    def save(self, done: int, content: Callable[[], Any], digests: Mapping[int, int] | None = None) -> None:
+    def save(self, done: int, content: Callable[[], Any]) -> None:
         """Save the result of the first `done` partitions, if it is time to."""
         if self._path is None or not self._pace.due(done):
             return
         begin = self._pace.now()
-        save(self._path, self._codec, (done, digests or {}, content()))
+        save(self._path, self._codec, (done, content()))
         self._pace.saved(begin, done)
 
 
@@ -292,23 +291,17 @@ _DONE: dict[str, Callable[[Any], bool]] = {"done": is_count}
 
 
 def _with_progress(codec: Codec, partitions: int) -> Codec:
-    def tables(progress: tuple[int, Mapping[int, int], Any]) -> Iterable[pa.Table]:
-        done, digests, content = progress
-        yield with_record(pa.table({}), {"done": done, "digests": digests})
+    def tables(progress: tuple[int, Any]) -> Iterable[pa.Table]:
+        done, content = progress
+        yield with_record(pa.table({}), {"done": done})
         yield from codec.tables(content)
 
-    def content(tables: Iterator[pa.Table]) -> tuple[int, dict[int, int], Any]:
+    def content(tables: Iterator[pa.Table]) -> tuple[int, Any]:
         record = record_of(next(tables), _DONE)
         check(record["done"] <= partitions, "more partitions than there are")
-        return record["done"], digests_by_number(record.get("digests")), codec.content(tables)
+        return record["done"], codec.content(tables)
 
     return Codec(tables, content)
-
-
-def digests_by_number(written: Any) -> dict[int, int]:
-    """Return the digests of partitions by number, from a record of JSON."""
-    check(isinstance(written, dict) and all(map(is_count, written.values())), "digests that are no integers")
-    return {int(number): digest for number, digest in written.items()}
 
 
 def partitions_done(path: str) -> int:

@@ -102,16 +102,11 @@ def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, reduc
     for number, group in enumerate(groups):
         arguments = (*group.arguments(), columns, graph.progress_file("fold", number), reduction.algorithm)
         forests.append(graph.add("fold", number, fold, *arguments, durable=EDGE_TABLE))
-    return add_merge_tree(graph, forests, reduction)
-
-
-def add_merge_tree(graph: TaskGraph, forests: list[Any], reduction: Reduction, name: str = "merge") -> Any:
-    """Merge neighboring forests, and return the reference to the forest of all."""
-    level, (split_every, algorithm) = 0, reduction
+    level, (step, algorithm) = 0, reduction
     while len(forests) > 1:
-        spans = range(0, len(forests), split_every)
+        spans = range(0, len(forests), step)
         forests = [
-            graph.add(name, (level, number), merge, forests[begin : begin + split_every], algorithm, durable=EDGE_TABLE)
+            graph.add("merge", (level, number), merge, forests[begin : begin + step], algorithm, durable=EDGE_TABLE)
             for number, begin in enumerate(spans)
         ]
         level += 1
@@ -266,19 +261,15 @@ class EncodedFold(ABC):
         # Rows of the host go to a GPU as vertices, if ids are vertices.
         on_gpu = isinstance(table, DeviceTable) and not self.engine.on_host
         engine = self.engine if on_gpu else host_engine(self.engine)
-        self.add_columns(columns_of(engine, table), table, table.num_rows)
-
-    def add_columns(self, columns: Columns, table: Table, rows: int) -> None:
-        """Add columns of the host or the GPU, which were chosen from `rows` rows of a table (see :meth:`add`)."""
+        columns, kind = columns_of(engine, table), weight_kind(table)
         if not len(columns):
             return
-        kind = weight_kind(table)
         check_kinds([self.kind or kind, kind])
         self.kind = kind
         ids = columns.ids
         if not are_integers(ids.source):
             self._encoder = self._encoder.on_host()
-        for begin, end, ends in self._numbered(ids, rows):
+        for begin, end, ends in self._numbered(ids):
             fold = self._fold_for(columns.key.dtype)
             fold.add(Rows(*map(self.engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
 
@@ -286,12 +277,12 @@ class EncodedFold(ABC):
     def _fold_for(self, weight: DType) -> Fold:
         """Return the fold of rows with weights of this type and any vertex of the encoder."""
 
-    def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
+    def _numbered(self, ids: IdColumns) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
         """Yield the vertices in pieces, each with its span."""
         on_device, count = isinstance(self._encoder, DeviceEncoder), len(ids.source)
         if not on_device and are_integers(ids.source):
             ids = ids._replace(source=self.engine.to_host(ids.source), target=self.engine.to_host(ids.target))
-        whole = self._encoder.encode_dense(ids, rows) if on_device else self._encoder.encode(ids, rows)
+        whole = self._encoder.encode_dense(ids, count) if on_device else self._encoder.encode(ids)
         for begin in range(0, count, self._step):
             end = min(begin + self._step, count)
             if whole is not None:

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -69,22 +68,6 @@ class FileRows(Part):
                 first += len(batch)
             if not first:
                 yield self._fitted([], file.read_row_groups([], self.columns).schema)
-
-    def spread(self, rows: int) -> tuple[list[tuple[FileRows, int, int]], int]:
-        """Return evenly spread row groups, with about `rows` rows or more, and the number of all rows.
-
-        Each row group has its first row and its number of rows.
-        """
-        with self._opened(pyarrow.parquet.ParquetFile) as file:
-            groups = list(range(file.num_row_groups)) if self.groups is None else self.groups
-            sizes = [file.metadata.row_group(group).num_rows for group in groups]
-        begins, parts = list(accumulate(sizes, initial=0)), []
-        step = max(1, begins[-1] // max(1, rows))
-        for place in range(min(step, len(groups)) // 2, len(groups), step):
-            part = FileRows(self.path, self.columns, [groups[place]], self.stamp, self.common, self.constants)
-            part.name = self.name
-            parts.append((part, begins[place], sizes[place]))
-        return parts, begins[-1]
 
     def device_pieces(self, cudf: Any) -> Iterator[Any]:
         """Yield the rows of each row group as a frame of cuDF, which reads and decodes it on the GPU."""

@@ -75,12 +75,11 @@ class _Edges(NamedTuple):
     position: Array | None
 
 
-def read_edges(
-    engine: Engine, part: Any, number: int, columns: EdgeColumns, first: int = 0, *, on_host: bool = False
-) -> Iterator[Table]:
-    """Read a partition from its row `first` on, one of a file in pieces; `on_host`: do not decode a file on the GPU."""
+def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
+    """Read a partition, one of a file in pieces."""
+    first = 0
     try:
-        for frame in part.pieces(PIECE) if on_host and isinstance(part, FileRows) else _frames(part, columns):
+        for frame in _frames(part, columns):
             yield edge_table(engine, frame, number, columns, first)
             first += len(frame)
     except DfmstError as error:

@@ -158,7 +158,7 @@ def _is_same(engine: Engine, taken: View, rows: PartRows, columns: EdgeColumns) 
     assert rows.types is not None
     try:
         edges = taken_edges(engine, taken, columns, *rows.types)
-        return edges.num_rows == len(rows.position) and table_digest(edges) == rows.digest
+        return edges.num_rows == len(rows.position) and digest_of(row_hashes(edges), engine_of(edges).xp) == rows.digest
     except (DfmstError, pa.ArrowException, TypeError, ValueError, OverflowError):  # types from a false checkpoint
         return False
 
@@ -231,18 +231,16 @@ def _mix(hashes: Array, factor: np.uint64) -> None:
 
 
 def digest_of(hashes: Array, xp: ModuleType) -> int:
-    """Return one number of 64 bits for rows in their order; `xp` is the array module of the hashes."""
+    """Return one number of 64 bits for rows in their order, equal on a GPU and on the host.
+
+    `xp` is the array module of the hashes; only the number leaves a GPU.
+    """
     words = xp.arange(1, len(hashes) + 1, dtype=np.uint64)
     words *= _FACTORS[0]
     words += hashes
     for factor in _FACTORS:
         _mix(words, factor)
     return int(words.sum(dtype=np.uint64))
-
-
-def table_digest(table: Table) -> int:
-    """Return the digest of a table, equal on a GPU and on the host; only this number leaves a GPU."""
-    return digest_of(row_hashes(table), engine_of(table).xp)
 
 
 def changed(number: int, part: Frame) -> ClusterError:

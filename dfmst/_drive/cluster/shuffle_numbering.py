@@ -131,7 +131,7 @@ def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
     def number(ids: Column) -> Array:
         if isinstance(dictionary, DeviceDictionary):  # ids of one group are integers: those of all groups are
             return dictionary.numbers(ids)
-        return dictionary.look_up(arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids, extend=True)
+        return dictionary.look_up(arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids)
 
     numbers = [None if each is None else TaskColumns.stored(engine, number(each.load(engine, 1))) for each in groups]
     return [dictionary.count, *numbers]

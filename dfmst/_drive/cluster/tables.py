@@ -128,11 +128,6 @@ class Columns(NamedTuple):
             source, target = (column[positions] for column in self[:2])
         return Columns(source, target, self.key[positions], self.row[positions])
 
-    def part(self, begin: int, end: int) -> Columns:
-        """Return a span of the rows, nothing copied."""
-        source, target, key, row = (column[begin:end] for column in self)
-        return Columns(source, target, key, row)
-
     @property
     def ids(self) -> IdColumns:
         """Both id columns, aligned."""
@@ -187,30 +182,6 @@ def columns_of(engine: Engine, table: Table) -> Columns:
     return Columns(*(engine.from_host(column_values(table, name)) for name in Columns._fields))
 
 
-def engine_for(engine: Engine, table: Table) -> Engine:
-    """Return the engine for work on a table's columns: the GPU only if its ids are integers."""
-    return engine if has_integers(table) else host_engine(engine)
-
-
-def pieces(engine: Engine, table: Table) -> Iterator[Columns]:
-    """Yield a table's columns in an engine's memory: on a GPU a bounded number of rows at a time."""
-    step = max(1, table.num_rows) if engine.on_host else MOVED
-    if isinstance(table, DeviceTable):
-        columns = columns_of(engine, table)
-        yield from (columns.part(begin, begin + step) for begin in range(0, len(columns), step))
-        return
-    yield from (columns_of(engine, table.slice(begin, step)) for begin in range(0, table.num_rows, step))
-
-
-def some_rows(table: Table, positions: Array) -> pa.Table:
-    """Return a few rows of a table, by position, on the host."""
-    if not isinstance(table, DeviceTable):
-        return table.take(pa.array(positions))
-    engine = table.columns.engine
-    columns = columns_of(engine, table).take(engine.from_host(positions))
-    return DeviceTable(TaskColumns(engine, *columns), table.metadata).to_arrow()
-
-
 def engine_of(table: Table) -> Engine:
     """Return an engine for work in the memory of a table."""
     return table.columns.engine if isinstance(table, DeviceTable) else task_engine()
@@ -219,14 +190,6 @@ def engine_of(table: Table) -> Engine:
 def metadata_of(table: Table) -> dict[bytes, bytes]:
     """Return the metadata of a table."""
     return table.metadata if isinstance(table, DeviceTable) else dict(table.schema.metadata or {})
-
-
-def with_metadata(table: Table, more: dict[bytes, bytes]) -> Table:
-    """Return a table with more metadata."""
-    metadata = {**metadata_of(table), **more}
-    if isinstance(table, DeviceTable):
-        return DeviceTable(table.columns, metadata)
-    return table.replace_schema_metadata(metadata)
 
 
 def task_result(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> Table:

@@ -52,9 +52,6 @@ HOOKED = 4 + LABEL  # sent to ask for a label and to answer, as labels return th
 # Rows a vertex
 BUFFER = 4  # in a fold's buffer
 SMALL_BUFFER = 2  # the same on a GPU that has too little memory
-LIGHT = 4.0  # folded by a first pass
-DENSE = 8  # from which a second read pays
-RESIDUE = 0.05  # that pass the filter of the first pass
 PASSING = 1  # of all slices but the first that pass the filter of a slice's largest component
 
 # Times

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from dfmst._common.arguments import check_choice, with_numbers
+from dfmst._common.arguments import check_choice, check_strategy, with_numbers
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, ColumnName
 from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, Rates, Work
@@ -126,31 +126,30 @@ def plan(
     --------
     >>> import dfmst
     >>> dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory_limit="3GiB")
-    two-pass: fits (8 edges a vertex or more, so a second read of the rows pays)
+    merge: fits (a forest of all vertices fits one worker)
     n = 2,000,000 vertices, m = 96,000,000 edges in P = 48 partitions
     W = 2 workers of M = 3.22 GB
-    rows are read 2 times to find the forest, and once to write it
-    work that all workers share take most of the time: 79 % of 8.47 s at least
+    rows are read once to find the forest, and once to write it
+    work that all workers share take most of the time: 82 % of 7.06 s at least
     <BLANKLINE>
-    least time                             8.47 s  0.3 + shared / W + in turn + sending
-      shared                               13.4 s  3 · m / read + l / fold + min(l, 6 · W · n) / solve + m / fold
+    least time                             7.06 s  0.3 + shared / W + in turn + sending
+      shared                               11.6 s  2 · m / read + m / fold + min(m, 6 · W · n) / solve
       read                      26,000,000 rows/s  2.6e+07
-      l                            8,000,000 rows  min(m, 4 · n)
       fold                      80,000,000 rows/s  8e+07
       solve                      8,000,000 rows/s  8e+06
-      in turn                                 1 s  (merged in turn + 2 · n) / solve
-      merged in turn               4,000,000 rows  2 · min(n, l / W)
-      sending                             0.483 s  (24 · merged in turn / 2 + (W - 1) · (n + 4 · n)) / network
+      in turn                               0.5 s  merged in turn / solve
+      merged in turn               4,000,000 rows  2 · min(n, m / W)
+      sending                             0.467 s  (24 · merged in turn / 2 + (W - 1) · 4 · n) / network
       network                 120,000,000 bytes/s  1.2e+08
-    peak memory of a process               590 MB  230 MB + max(folding, merging)
-      folding                              264 MB  max(100 · min(m / P, 2^19) + 24 · b, 40 · b + 52 · n)
-      b                            4,000,000 rows  min(4, 4 / W) · n
+    peak memory of a process               654 MB  230 MB + max(folding, merging)
+      folding                              424 MB  max(100 · min(m / P, 2^19) + 24 · b, 40 · b + 52 · n)
+      b                            8,000,000 rows  min(4 · n, m / W)
       merging                              360 MB  64 · min(2 · n, m) + 52 · n
       limit                               3.22 GB  2.77 GB for tasks
-    moved between workers                 60.4 MB  (W - 1) · (25.2 · n + n + 4 · n)
-    rows solved in turn            8,000,000 rows  merged in turn + 2 · n
-    CPU time of all workers                  15 s  0.3 · W + shared + (2 · sent + 2 · n) / solve
-      sent                         2,000,000 rows  min(n, l / W)
+    moved between workers                   56 MB  24 · sent + (W - 1) · 4 · n
+      sent                         2,000,000 rows  min(n, m / W)
+    rows solved in turn            4,000,000 rows  merged in turn
+    CPU time of all workers                12.7 s  0.3 · W + shared + 2 · sent / solve
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
     paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
@@ -163,8 +162,7 @@ def plan(
         id_bytes = found if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
         raise TypeError("plan() needs n_vertices and n_edges, or files")
-    known = ("auto", *PLANS)
-    check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
+    check_strategy(strategy, ("auto", *PLANS))
     device = _device(gpus, gpu_memory_limit, strategy)
     default = 2 * round(device / DEVICE_SHARE) or 4 << 30
     memory = default if memory_limit is None else parse_memory(memory_limit, auto=False)
@@ -271,16 +269,12 @@ def _row_groups(files: RowGroups) -> Iterator[tuple[PathLike, int, int]]:
 
 
 def _drawn_from(samples: Sequence[Array]) -> float:
-    """Estimate how many vertices the samples were drawn from."""
-    return kinds_of(np.unique(np.concatenate(samples), return_counts=True)[1])
-
-
-def kinds_of(often: Array) -> float:
-    """Estimate the number of kinds from how often each drawn kind was drawn.
+    """Estimate how many vertices the samples were drawn from.
 
     After Chao, "Nonparametric estimation of the number of classes in a population", Scandinavian Journal of Statistics
     11 (1984), in the form without bias: if few kinds were drawn only once, few kinds were not drawn.
     """
+    often = np.unique(np.concatenate(samples), return_counts=True)[1]
     once, twice = int((often == 1).sum()), int((often == 2).sum())
     return len(often) + once * (once - 1) / (2 * (twice + 1))
 

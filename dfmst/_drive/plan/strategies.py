@@ -27,9 +27,10 @@ from dfmst._fold.terms import Term, distinct, least, most
 from dfmst.errors import CapacityError
 
 
-def _peak(work: Work, buffered: Term) -> Term:
+def _peak(work: Work) -> Term:
     """The maximum of reading next to a full buffer, solving the buffer, and merging the last two forests."""
-    (n, m, _), g, b = work.symbols, work.group_vertices, buffered.named("b", "rows")
+    (n, m, _), g = work.symbols, work.group_vertices
+    b = least(size.BUFFER * n, work.share).named("b", "rows")
     folding = most(work.reading + size.EDGE * b, size.FOLD * b + budget.VERTEX * g) + work.dictionary * g
     if work.workers == 1:
         return size.BASE + folding
@@ -63,7 +64,7 @@ def merge_plan(work: Work) -> Plan:
     n, m, w = work.symbols
     sent, in_turn = _tree(work, m / w)
     positions = (w - 1) * size.POSITION * n
-    moved, peak = work.edge * sent + positions, _peak(work, least(size.BUFFER * n, work.share))
+    moved, peak = work.edge * sent + positions, _peak(work)
     shared = work.per("read", 2 * m, ids=True) + _folding(work, m)
     received = work.edge * in_turn / 2 + positions
     effort = Effort(shared, _merging(work, 2 * sent), in_turn, _merging(work, in_turn), received)
@@ -141,25 +142,6 @@ def _in_slices(work: Work, shared: Term, kept: Term, solved: Term, sent: Term) -
     in_turn = work.per("fold", solved + size.SLICES * n) + work.per("solve", least(n, solved))
     shared = shared + work.per("fold", kept) + work.per("sort", solved)
     return Effort(shared, in_turn, solved, in_turn, sent, size.EDGE * solved + size.SLICES * size.STATE * n)
-
-
-def two_pass_plan(work: Work) -> Plan:
-    """A forest of the light rows, sent to all workers as a filter of the others."""
-    n, m, w = work.symbols
-    mark = 1 + (work.id_bytes if work.dictionary else 0)  # bytes a vertex of the filter
-    copies = mark * n + size.POSITION * n
-    moved = (w - 1) * (work.edge * (1 + size.RESIDUE) * n + copies)
-    peak = _peak(work, least(size.BUFFER, size.LIGHT / w) * n)
-    light = least(m, size.LIGHT * n).named("l", "rows")
-    sent, in_turn = _tree(work, light / w)
-    passed = work.numbering(m) + work.per("fold", m)
-    shared = work.per("read", 3 * m, ids=True) + _folding(work, light) + passed
-    in_turn, received = in_turn + 2 * n, work.edge * in_turn / 2 + (w - 1) * copies
-    effort = Effort(shared, _merging(work, 2 * sent + 2 * n), in_turn, _merging(work, in_turn), received)
-    quantities = {"bytes_moved": moved, "peak_memory": peak}
-    if work.dictionary:
-        quantities |= {"bytes_on_disk": w * work.id_bytes * n, "peak_disk": work.id_bytes * n}
-    return work.plan("two-pass", quantities, effort=effort, reads=2, fits=peak.value <= task_limit(work))
 
 
 def shuffle_plan(work: Work) -> Plan:
@@ -244,21 +226,15 @@ def _bus(work: Work, plan: Plan) -> tuple[Term, Term]:
         kept = m if plan.strategy == "shuffle" else w * least(n, m / w)
         return size.EDGE * (m + 2 * kept) + (2 * size.STATE * plan.rounds + 8) * n, nothing
     on_host = work.id_bytes > size.SPARSE_ID  # ids that the host numbers; forests then wait on the host
-    row, filtered = (size.EDGE, size.GPU_SOLVED) if on_host else (work.edge, work.edge)
-    rows, reading = m, row * m
-    if plan.reads == 2:
-        rows = least(m, size.LIGHT * n).named("l", "rows")
-        reading = row * rows + (filtered * m if rows.value < work.n_edges else 0)
-    forest = least(n, rows / w)
+    forest, reading = least(n, m / w), (size.EDGE if on_host else work.edge) * m
     if on_host:
-        # A fold's forest comes back. Of each merged or filtered row, vertices and key go and a position comes back.
+        # A fold's forest comes back. Of each merged row, vertices and key go and a position comes back.
         merged = size.EDGE * w + (2 * size.GPU_SOLVED + size.POSITION) * (w - 1)
-        return reading + merged * forest + ((size.GPU_SOLVED + size.POSITION) * n if plan.reads == 2 else 0), nothing
-    # Forests and filters move once from GPU to GPU, or over both buses. The forest's positions come back.
-    flags = 1 + (size.SPARSE_ID if work.dictionary else 0) if plan.reads == 2 else 0
+        return reading + merged * forest, nothing
+    # Forests move once from GPU to GPU, or over both buses. The forest's positions come back.
     if work.direct:
-        return reading + size.POSITION * n, (w - 1) * (work.edge * forest + flags * n)
-    return reading + (w - 1) * (2 * work.edge * forest + 2 * flags * n) + size.POSITION * n, nothing
+        return reading + size.POSITION * n, (w - 1) * work.edge * forest
+    return reading + 2 * (w - 1) * work.edge * forest + size.POSITION * n, nothing
 
 
 def stream_plan(work: Work) -> Plan:
@@ -340,14 +316,14 @@ def labels_plan(work: Work) -> Plan:
 
 
 PLANS: dict[str, Callable[[Work], Plan]] = {
-    **{"merge": merge_plan, "two-pass": two_pass_plan, "shuffle": shuffle_plan, "labels": labels_plan},
+    **{"merge": merge_plan, "shuffle": shuffle_plan, "labels": labels_plan},
     **{"stream": stream_plan, "spill": spill_plan, "components": components_plan, "clusters": clusters_plan},
 }
 
 
-def fitting_plan(work: Work, rereadable: bool = True) -> Plan:
+def fitting_plan(work: Work) -> Plan:
     """Return the plan of ``"auto"``, or raise if no strategy fits."""
-    plan = automatic_plan(work, rereadable)
+    plan = automatic_plan(work)
     if plan.fits:
         return plan
     needed = math.ceil(plan_of(work, "shuffle").peak_memory / 1e6 * 1.2)
@@ -359,9 +335,9 @@ def fitting_plan(work: Work, rereadable: bool = True) -> Plan:
     raise CapacityError(message, hint)
 
 
-def automatic_plan(work: Work, rereadable: bool = True) -> Plan:
+def automatic_plan(work: Work) -> Plan:
     """Return the plan of ``"auto"``: the first choice if it fits, else the shuffle if that fits."""
-    strategy, reason = _choose(work, rereadable)
+    strategy, reason = _choose(work)
     plan = replace(plan_of(work, strategy), reason=reason)
     if plan.fits:
         return plan
@@ -369,12 +345,10 @@ def automatic_plan(work: Work, rereadable: bool = True) -> Plan:
     return shuffle if shuffle.fits else replace(plan, reason="no strategy fits")
 
 
-def _choose(work: Work, rereadable: bool) -> tuple[str, str]:
+def _choose(work: Work) -> tuple[str, str]:
     """The first choice of ``"auto"``, and why."""
     whole = work.n_vertices <= fitting_vertices(work.memory_limit, work.id_bytes)
     whole = whole and (not work.device or work.n_vertices <= device_vertices(work.device))
-    if rereadable and work.n_edges >= size.DENSE * work.n_vertices and (whole or plan_of(work, "two-pass").fits):
-        return "two-pass", f"{size.DENSE} edges a vertex or more, so a second read of the rows pays"
     if whole:
         return "merge", "a forest of all vertices fits one worker"
     sliced = sliced_merge_plan(work)

@@ -102,18 +102,17 @@ def test_parquet_files_behind_a_frame_are_found(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
-def test_files_that_dask_cannot_read_are_an_error_that_says_what_to_do(strategy, tmp_path):
+def test_files_that_dask_cannot_read_are_an_error_that_says_what_to_do(tmp_path):
     frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
     for number in range(2):
         frame.set_axis(pd.RangeIndex(3, name="label")).to_parquet(tmp_path / f"{number}.parquet")
     try:
         dd.read_parquet(tmp_path).compute(scheduler="synchronous")
     except KeyError:
-        forest = dd.read_parquet(tmp_path).mst.minimum(strategy=strategy)
+        forest = dd.read_parquet(tmp_path).mst.minimum()
         with pytest.raises(dfmst.UnsupportedFrameError, match=r"Dask cannot read .* \(KeyError.*\n.*index="):
             forest.compute(scheduler="synchronous")
-    forest = dd.read_parquet(tmp_path, index=False).mst.minimum(strategy=strategy)
+    forest = dd.read_parquet(tmp_path, index=False).mst.minimum()
     assert forest.compute(scheduler="synchronous")["weight"].tolist() == [1, 2]
 
 

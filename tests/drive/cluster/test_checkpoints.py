@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._common.directories import sole_use
-from dfmst._drive.cluster import groups as tasks, shuffle, two_pass
+from dfmst._drive.cluster import shuffle
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
@@ -30,7 +29,6 @@ from dfmst._drive.cluster.shuffle import cut
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute, edges_codec
 from dfmst._drive.cluster.shuffle_numbering import NUMBERING, Numbering, Statistics
 from dfmst._drive.cluster.tables import travelling_table
-from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.checkpoint import with_record
@@ -83,17 +81,16 @@ def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
     assert checkpointed(str(tmp_path / "b"), EDGE_TABLE, lambda: edge_table(2))["key"].to_pylist() == [2]
 
 
-@pytest.mark.parametrize("record", [None, b"", b"7", b"{}", b'{"rows": -1}', b"[" * 100_000])
+@pytest.mark.parametrize("record", [None, b"", b"7", b"{}", b'{"total": -1}', b"[" * 100_000])
 def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
-    path = tmp_path / "sample"
+    path = tmp_path / "name"
     with sealed_output(path) as file:
-        column = pa.array([1], pa.uint64())
-        table = pa.table({"key": column, "row": column}).replace_schema_metadata({b"dfmst": record} if record else None)
+        table = pa.table({}).replace_schema_metadata({b"dfmst": record} if record else None)
         if record != b"":
             with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
                 writer.write_table(table)
-    drawn = KeySample(np.zeros(1, np.uint64), np.zeros(1, np.uint64), 1, 2, {})
-    assert checkpointed(str(path), SAMPLE, lambda: drawn) is drawn
+    numbering = Numbering(None, 1)
+    assert checkpointed(str(path), NUMBERING, lambda: numbering) is numbering
 
 
 @pytest.mark.parametrize("kind", ["x", "\ud800", "O", "U3", "(2)i4"])
@@ -181,40 +178,25 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     assert not calls
 
 
-@pytest.mark.parametrize(
-    ("strategy", "task"), [("merge", "fold"), ("two-pass", "fold_light"), ("two-pass", "fold_residue")]
-)
 @pytest.mark.parametrize("ids", ["dense", "text"])
-def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids):
+def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids):
     monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
     frame = random_frame(64, rows=800, ids=ids)
     parts = dd.from_pandas(frame, npartitions=12, sort=False)
-    tables, read, stop_at = tasks.Group.tables, list[int](), 8
-    running = False  # the task, and not another that reads
+    tables, read, stop_at = Group.tables, list[int](), 8
 
-    def counted(group: tasks.Group, *arguments: Any) -> Iterator[Any]:
+    def counted(group: Group, *arguments: Any) -> Iterator[Any]:
         for table in tables(group, *arguments):
-            if running:
-                read.append(1)
-                if len(read) == stop_at:
-                    raise Stopped
+            read.append(1)
+            if len(read) == stop_at:
+                raise Stopped
             yield table
 
-    def marked(*arguments: Any) -> pa.Table:
-        nonlocal running
-        running = True
-        try:
-            return fold(*arguments)
-        finally:
-            running = False
-
-    fold = getattr(tasks if task == "fold" else two_pass, task)
-    monkeypatch.setattr(tasks.Group, "tables", counted)
-    monkeypatch.setattr(tasks if task == "fold" else two_pass, task, marked)
+    monkeypatch.setattr(Group, "tables", counted)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
 
     def forest() -> pd.DataFrame:
-        return forest_of(parts, strategy, checkpoint=tmp_path)
+        return forest_of(parts, "merge", checkpoint=tmp_path)
 
     with pytest.raises(Stopped):
         forest()
@@ -265,33 +247,6 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     for one, other in zip(again.runs, expected.runs, strict=True):
         for column, same in zip(one.part(0, len(one)).arrays, other.part(0, len(other)).arrays, strict=True):
             np.testing.assert_array_equal(column, same)
-
-
-def test_samples_are_kept(tmp_path, monkeypatch):
-    frame = random_frame(66, rows=800)
-    parts = dd.from_pandas(frame, npartitions=4, sort=False)
-    drawn: list[int] = []
-    fold = two_pass.fold_light
-
-    def counted(*arguments: Any) -> Any:
-        drawn.append(1)
-        return sample(*arguments)
-
-    def stopped(*arguments: Any) -> None:
-        raise Stopped
-
-    def forest(task: Any) -> pd.DataFrame:
-        monkeypatch.setattr(two_pass, "sample", counted)
-        monkeypatch.setattr(two_pass, "fold_light", task)
-        return forest_of(parts, "two-pass", checkpoint=tmp_path)
-
-    with pytest.raises(Stopped):
-        forest(stopped)
-    gc.collect()  # Dask hands out the frame of the stopped call as long as it is in memory
-    assert drawn
-    drawn.clear()
-    pd.testing.assert_frame_equal(forest(fold), dfmst.minimum_spanning_forest(frame, "a", "b", "w"))
-    assert not drawn
 
 
 def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):

@@ -74,14 +74,14 @@ def here() -> Iterator[Any]:
 
 def test_directory_in_directory_out(folder, client):
     address = client.scheduler.address
-    for strategy in ("merge", "two-pass"):
+    for strategy in ("merge", "shuffle"):
         result = run("forest", "edges", *COLUMNS, "-o", strategy, "--scheduler", address, "--strategy", strategy)
         assert "6 files" in result.stderr
         expected = dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w")
         assert read(strategy).equals(expected)
         names = {str(file.relative_to(strategy)) for file in Path(strategy).rglob("*.parquet")}
         assert names == {"more/last.parquet", *(f"part-{number}.parquet" for number in range(5))}
-    assert sorted(path.name for path in folder.iterdir()) == ["edges", "merge", "two-pass"]
+    assert sorted(path.name for path in folder.iterdir()) == ["edges", "merge", "shuffle"]
 
 
 @pytest.fixture
@@ -361,14 +361,17 @@ def test_plan(folder):
     text = run(
         "plan", "--n-vertices", 2_000_000, "--n-edges", 96_000_000, "--partitions", 48, "--memory-limit", "3GiB"
     ).stdout
-    assert text.startswith("two-pass: fits (8 edges a vertex or more")
-    assert "60.4 MB  (W - 1) · (25.2 · n" in text
+    assert text.startswith("merge: fits (a forest of all vertices fits one worker")
+    assert "56 MB  24 · sent + (W - 1)" in text
     size = ("plan", "--n-vertices", 10**7, "--n-edges", 10**8, "--partitions", 99, "--memory-limit", "1GB")
     text = run(*size, "--strategy", "shuffle", "--disk-limit", "1GB", "--rate", "read", 5e5, code=1).stdout
     assert "of disk\n" in text
     assert "500,000 rows/s" in text
     assert run(*size, "--strategy", "components").stdout.split("\n")[2] == "1 process of M = 1 GB"
     assert "'walk' is not one of 'read'" in run(*size, "--rate", "walk", 1, code=2).stderr
+    for asked in (size, ("forest", "edges", "-o", "out", "--workers", 2)):
+        refused = run(*asked, "--strategy", "two-pass", code=2).stderr
+        assert "'two-pass' was removed: merge is faster. Give --strategy merge." in refused
     assert "spill is one process" in run(*size, "--strategy", "spill", "--workers", 2, code=2).stderr
     found = json.loads(run("plan", "edges", "-s", "a", "-t", "b", "--json").stdout)
     assert (found["n_edges"], found["partitions"], found["n_vertices"]) == (2000, 6, 300)

@@ -43,7 +43,6 @@ from tests.support.workers import Workers
 #: Strategy -> the steps of a forest of files.
 PHASES = {
     "merge": ["fold", "merge", "locate", "write"],
-    "two-pass": ["sample", "light", "merge-light", "filter", "residue", "merge-residue", "merge", "write"],
     "shuffle": ["distribute", "ids", "number", "name", "cut", "slice", "chosen-rows", "write"],
 }
 MOMENTS = ["early", "middle", "late"]
@@ -407,6 +406,7 @@ def test_weights_of_more_than_64_bits():
         ({"weight": "x"}, dfmst.ColumnNotFoundError, "column 'x' not found"),
         ({"invalid": "keep"}, ValueError, "must be 'raise' or 'drop'"),
         ({"strategy": "fast"}, ValueError, "unknown strategy 'fast'"),
+        ({"strategy": "two-pass"}, ValueError, "removed: merge is faster\nHint: pass strategy='merge'"),
         ({"split_every": 1}, ValueError, "split_every is 1"),
         ({"checkpoint": "/proc/nowhere"}, dfmst.OutputError, "cannot use /proc/nowhere"),
     ],
@@ -428,8 +428,7 @@ def test_errors_survive_a_pickle(name):
     assert str(error) == "what is wrong\nHint: what to do"
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
-def test_checkpoints_are_read_again(strategy, tmp_path):
+def test_checkpoints_are_read_again(tmp_path):
     frame = random_frame(35)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     reads = []
@@ -440,7 +439,7 @@ def test_checkpoints_are_read_again(strategy, tmp_path):
 
     def forest(memory: int) -> pd.DataFrame:
         parts = dd.from_map(read, range(4), meta=frame.iloc[:0])
-        return forest_of(parts, strategy, checkpoint=tmp_path, memory_limit=memory)
+        return forest_of(parts, "merge", checkpoint=tmp_path, memory_limit=memory)
 
     pd.testing.assert_frame_equal(forest(1 << 30), expected)
     first = len(reads)
@@ -453,15 +452,14 @@ def test_checkpoints_are_read_again(strategy, tmp_path):
     assert not any(name.endswith(".part") for name in files)
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
-def test_checkpoints_are_good_for_any_number_of_workers(strategy, tmp_path, monkeypatch):
+def test_checkpoints_are_good_for_any_number_of_workers(tmp_path, monkeypatch):
     frame = random_frame(36).reset_index(drop=True)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     in_files(frame, tmp_path / "edges", 8)
     written = []
     for workers in (2, 1, 5):
         monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda workers=workers: Resources(workers, 1 << 30))
-        forest = forest_of(dd.read_parquet(tmp_path / "edges"), strategy, checkpoint=tmp_path / "kept")
+        forest = forest_of(dd.read_parquet(tmp_path / "edges"), "merge", checkpoint=tmp_path / "kept")
         pd.testing.assert_frame_equal(forest, expected)
         written.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()})
     assert len(written[0]) > 2

@@ -181,7 +181,7 @@ def test_texts_whose_offsets_are_not_aligned():
     ids = pa.array(["a", "bc", "a"], pa.large_string())
     offsets = pa.py_buffer(b"x" + bytes(ids.buffers()[1])).slice(1)  # as a message of Dask may hold them
     moved = pa.Array.from_buffers(ids.type, 3, [None, offsets, ids.buffers()[2]])
-    assert Dictionary(CpuEngine(1), None).look_up(moved, extend=True).tolist() == [0, 1, 0]
+    assert Dictionary(CpuEngine(1), None).look_up(moved).tolist() == [0, 1, 0]
 
 
 class CountedRead:
@@ -204,7 +204,7 @@ def test_the_token_of_a_forest_is_not_made_of_every_task():
     assert CountedRead.pickled - before < 10
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_small_partitions_that_wait_in_memory_are_grouped(strategy, monkeypatch):
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 1 << 30))
     frame = random_frame(3, rows=640)
@@ -213,6 +213,6 @@ def test_small_partitions_that_wait_in_memory_are_grouped(strategy, monkeypatch)
     parts = dd.from_delayed(frames, meta=frame, verify_meta=False)
     forest = parts.mst.minimum("a", "b", "w", strategy=strategy)
     names = [str(key[0]).rsplit("-", 1)[0] for key in forest.__dask_graph__() if isinstance(key, tuple)]
-    assert sum(names.count(f"dfmst-{name}") for name in ("fold", "light", "distribute")) == 64
+    assert sum(names.count(f"dfmst-{name}") for name in ("fold", "distribute")) == 64
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)

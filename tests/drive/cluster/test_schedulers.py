@@ -50,7 +50,7 @@ def test_nothing_is_computed_before_compute():
         return frame.iloc[number * 500 : number * 500 + 500]
 
     parts = dd.from_map(make, range(4), meta=frame.iloc[:0])
-    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="two-pass")
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w")
     assert made == []
     forest.compute(scheduler="synchronous")
     assert set(made) == {0, 1, 2, 3}

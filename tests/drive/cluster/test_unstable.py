@@ -73,25 +73,7 @@ def test_one_partition_differs_at_the_end(strategy, column):
         forest_of(parts, strategy)
 
 
-@pytest.mark.parametrize("reading", [0, 1, 2])
-def test_two_passes_that_differ_in_a_row_that_no_forest_holds(reading):
-    frame = random_frame(75)
-    forest = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
-    other = np.flatnonzero(~frame.index[500:1000].isin(forest.index))[0]
-
-    def change(part: Any, number: int, before: int) -> pd.DataFrame:
-        if (number, before) == (1, reading):
-            part.iloc[other, part.columns.get_loc("w")] += 1000
-        return part
-
-    parts, reads = parts_by_reading(frame, change)
-    with pytest.raises(dfmst.ClusterError, match=r"^partition 1 came out"):
-        forest_of(parts, "two-pass")
-    assert reads[1] < 4
-
-
-@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
-def test_a_checkpoint_of_other_rows(strategy, tmp_path):
+def test_a_checkpoint_of_other_rows(tmp_path):
     frame, seed = random_frame(76), tmp_path / "seed"
 
     def read(number: int, seed: Path) -> pd.DataFrame:
@@ -100,7 +82,7 @@ def test_a_checkpoint_of_other_rows(strategy, tmp_path):
 
     def run() -> Any:
         parts = dd.from_map(read, range(4), [seed] * 4, meta=frame.iloc[:0])
-        return forest_of(parts, strategy, checkpoint=tmp_path / "kept")
+        return forest_of(parts, "merge", checkpoint=tmp_path / "kept")
 
     seed.write_text("1")
     run()

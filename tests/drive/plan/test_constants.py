@@ -35,10 +35,10 @@ RECORDS = MEASURED_RUNS["runs"]
 RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 
 #: Constants that the tasks import, so that plan and tasks cannot differ.
-OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "LIGHT", "NUMBERED"}
+OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "NUMBERED"}
 OF_TASKS |= {"PIECE", "SMALL_BUFFER", "SPARSE_ID"}
 #: Constants that the tasks use through a function; its tests are in test_planning.py.
-IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOST_OWNERS", "MOVING", "USABLE"}
+IN_FUNCTIONS = {"BATCH", "GROUPS", "MOST_OWNERS", "MOVING", "USABLE"}
 #: Constants whose double contradicts a recorded run of a cluster or of a stream.
 RECORDED = ["BASE", "CHECKED", "DICTIONARY", "MERGE_EDGES", "POSITION", "SENT"]
 #: The same of the runs that were measured on the disk and by their CPU-seconds as well.
@@ -46,7 +46,7 @@ RECORDED_IN_PLANNED = ["BEGIN", "LABEL_SORTS", "OFFERED", "SOLVED"]
 #: The same of the budgets of streams.
 RECORDED_OF_BUDGETS = ["STREAM_BASE", "STREAM_SOLVE"]
 #: Constants that this file measures.
-MEASURED = {"FLAGS", "LABELLED", "NUMBERING", "PASSING", "RESIDUE", "STATE"}
+MEASURED = {"FLAGS", "LABELLED", "NUMBERING", "PASSING", "STATE"}
 #: Constants that tests/cuda measures on a stand-in of a GPU.
 ON_GPUS = {"GPU_DICTIONARY", "GPU_SOLVED"}
 
@@ -79,8 +79,8 @@ def test_every_constant_is_checked() -> None:
 def agrees(name: str, run: dict[str, Any]) -> bool:
     planned = dfmst.plan(**run["plan"])
     peak, moved = run["peak_mb"] * 1e6 / planned.peak_memory, run.get("mb_moved", 0) * 1e6 / max(planned.bytes_moved, 1)
-    # A merge moves the same bytes in each run.
-    tolerance = 1.05 if name.endswith(":merge") and not planned.rounds else 1.3
+    # A merge moves the same bytes in each run; of R-MAT, a worker's forest lacks some vertices.
+    tolerance = 1.1 if name.endswith(":merge") and not planned.rounds else 1.3
     return 1 / 1.3 <= peak <= 1.3 and ("mb_moved" not in run or 1 / tolerance <= moved <= tolerance)
 
 
@@ -125,7 +125,7 @@ def test_plans_agree_with_runs(name) -> None:
 
 def test_every_strategy_and_kind_of_id_was_measured_in_two_sizes() -> None:
     names = [name for name in PLANNED["runs"] if not name.startswith("labels:")]
-    assert len({tuple(name.split(":")) for name in names}) == 3 * 3 * 2
+    assert len({tuple(name.split(":")) for name in names}) == 2 * 3 * 2
     assert {name.split(":")[1] for name in {*PLANNED["runs"]} - {*names}} == {"dense", "sparse", "text"}
     assert {run["plan"]["n_edges"] for run in PLANNED["runs"].values()} == {4_000_000, 16_000_000}
 
@@ -146,17 +146,6 @@ def test_a_constant_that_is_three_times_as_large_contradicts_a_run(constant, mon
 @pytest.mark.parametrize("rate", PLANNED["rates"])
 def test_the_rates_of_a_plan_are_those_that_were_measured(rate) -> None:
     assert 1 / 2 <= getattr(formulas.Rates(), rate) / PLANNED["rates"][rate] <= 2
-
-
-def test_rows_that_pass_the_filter() -> None:
-    """Of the bytes that a two-pass run moved, those that neither forest, filter nor positions explain."""
-    shares = []
-    for run in (run for name, run in RUNS.items() if name.endswith(":two-pass")):
-        planned = dfmst.plan(**run["plan"])
-        edge = 2 * run["plan"]["id_bytes"] + formulas.SENT
-        extra = planned.bytes_moved - run["mb_moved"] * 1e6
-        shares.append(formulas.RESIDUE - extra / (edge * planned.n_vertices))
-    assert formulas.RESIDUE / 2 <= max(shares) <= formulas.RESIDUE
 
 
 def test_bytes_of_a_labelled_vertex() -> None:

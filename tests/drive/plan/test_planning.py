@@ -32,12 +32,10 @@ def test_tasks_side_by_side_share_a_workers_memory(client):
 
 def test_what_fits_has_a_plan_that_fits():
     vertices = fitting_vertices(1 << 30)
-    for strategy in ("merge", "two-pass"):
-        assert dfmst.plan(
-            vertices, 100 * vertices, partitions=10**4, workers=2, memory_limit=1 << 30, strategy=strategy
-        ).fits
-        twice = dfmst.plan(2 * vertices, 200 * vertices, workers=2, memory_limit=1 << 30, strategy=strategy)
-        assert not twice.fits or twice.rounds  # a merge goes on in slices
+    options: dict[str, Any] = {"workers": 2, "memory_limit": 1 << 30, "strategy": "merge"}
+    assert dfmst.plan(vertices, 100 * vertices, partitions=10**4, **options).fits
+    twice = dfmst.plan(2 * vertices, 200 * vertices, **options)
+    assert not twice.fits or twice.rounds  # a merge goes on in slices
 
 
 def test_a_stream_that_fits_has_a_plan_that_fits():
@@ -121,7 +119,7 @@ def test_long_partitions_are_read_in_pieces():
     assert "6,000,000 rows  min(4 · n, p)\n" in repr(dfmst.plan(**sizes, **longest))
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle", "labels"])
+@pytest.mark.parametrize("strategy", ["merge", "shuffle", "labels"])
 @pytest.mark.parametrize("id_bytes", [4, 30])
 def test_a_plan_that_does_not_fit_shows_what_is_too_much(strategy, id_bytes):
     """No term is capped by the limit: that of the merge in slices was, and could not fail."""
@@ -180,6 +178,7 @@ def test_components_of_several_workers_are_labels_of_a_dask_frame():
         ({"n_vertices": 0}, "must be at least 1"),
         ({"workers": 0}, "must be at least 1"),
         ({"strategy": "fast"}, "unknown strategy"),
+        ({"strategy": "two-pass"}, "strategy 'two-pass' was removed: merge is faster\nHint: pass strategy='merge'"),
         ({"strategy": "spill", "workers": 2}, "'spill' is one process, and workers is 2"),
         ({"disk_limit": "much"}, "disk_limit is 'much'"),
         ({"rates": {"walk": 1}}, "unknown rate 'walk'; known: 'read', 'number'"),
@@ -224,7 +223,6 @@ def test_gpus():
     assert (plan.gpu_memory_limit, plan.memory_limit) == (141_000_000_000, 282_000_000_000)
     assert 48 * plan.n_vertices < plan.peak_gpu_memory < plan.gpu_memory_limit
     assert plan.bytes_over_bus > 24 * plan.n_edges > plan.bytes_moved
-    assert not dfmst.plan(**size, gpu_memory_limit="141GB", strategy="two-pass").fits
     # A GPU that folds no forest of all vertices solves their slices.
     small = dfmst.plan(**size, gpu_memory_limit="24GB", memory_limit="256GiB")
     assert (small.strategy, small.fits) == ("shuffle", True)
@@ -257,8 +255,7 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
     frame = random_frame(40, vertices=50, rows=2000)
     frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
     parts = dd.read_parquet(tmp_path)
-    assert "dfmst-light" in names(parts.mst.minimum("a", "b", "w"))
-    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w", n_vertices=1900))
+    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w"))
     with pytest.raises(
         dfmst.CapacityError, match="50 vertices in partitions of 2,000 rows do not fit workers of 230 MB"
     ):
@@ -324,7 +321,7 @@ def test_every_graph_and_strategy_was_measured():
     assert {run["graph"] for run in RUNS.values()} == {
         *("er1M", "er1M-sparse", "er1M-text", "er2M", "er4M", "rmat20", "dense100k", "er400k")
     }
-    assert {run["plan"]["strategy"] for run in RUNS.values()} == {"merge", "two-pass", "shuffle", "stream", "spill"}
+    assert {run["plan"]["strategy"] for run in RUNS.values()} == {"merge", "shuffle", "stream", "spill"}
 
 
 @pytest.mark.parametrize("name", RUNS)

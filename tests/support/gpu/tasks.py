@@ -16,7 +16,6 @@ PURPOSES = {
     "_drive.cluster.devices.stored": "spilled",
     "_drive.cluster.rows.locate": "positions",
     "_drive.cluster.shuffle._locators": "positions",
-    "_drive.cluster.tables.some_rows": "sample",
 }
 
 
