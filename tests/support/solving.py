@@ -44,5 +44,5 @@ def check_table_of_ids(engine: Engine, texts: bool, lengths: tuple[int, ...], mo
         moved: list[Any] = [engine.from_host(column) for column in columns]
         ids = IdWords(None, *moved) if texts else IdWords(*moved)
         expected = [numbers.setdefault(value, len(numbers)) for value in values]
-        assert engine.to_host(table.encode(ids)).tolist() == expected
-        assert engine.to_host(table.find(ids)).tolist() == expected
+        for _ in range(2):  # new ids, and known ones
+            assert engine.to_host(table.encode(ids)).tolist() == expected

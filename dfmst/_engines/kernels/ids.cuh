@@ -183,25 +183,9 @@ DEVICE void look_up(const Ids& ids, u64 begin, u64 length, const u64* table, u64
 
 DEVICE u64 block_length(u64 i, u64 block, u64 length) { return length - i * block < block ? length - i * block : block; }
 
-// Numbers of a block of ids (at most MOST_IDS) that are known; `unknown` for the others: no known id is more steps away.
-KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, u64 low, u64 high,
-                  const u64* known, const u8* known_text, const u64* table, u64 slots, u32 unknown, u32* number)) {
-  const Ids ids{word, offset, text, low, high, known, known_text};
-  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot, u64 seen) {
-    u32 result = unknown;
-    for (u32 steps = 0; seen != ~0ull && steps < MOST_STEPS; seen = table[slot = next_slot(slot, slots)]) {
-      if (same_tag(seen, hash) && same_known(ids, j, seen)) {
-        result = (u32)seen;
-        break;
-      }
-      steps += cost_of_step(seen, hash);
-    }
-    number[j] = result;
-  });
-} END
-
-// The same; an unknown id gets ~0, and a slot, the same at all of its positions. Slots are taken and never freed, and
-// all threads look for an id in the same order: none can take a second slot for it. In a crowded table no id gets one.
+// Numbers of a block of ids (at most MOST_IDS). An unknown id gets ~0, and a slot, the same at all of its positions. Slots
+// are taken and never freed, and all threads look for an id in the same order: none can take a second slot for it. In a
+// crowded table no id gets one.
 KERNEL(claim_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, u64 low, u64 high,
                    const u64* known, const u8* known_text, u64* table, u64 slots, u64* crowded, u64* claimed,
                    u32* number)) {

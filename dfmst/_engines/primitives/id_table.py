@@ -112,12 +112,6 @@ class IdTable:
         """Bytes of the slots and ids, with texts twice, as they are copied to grow."""
         return int(self._slots.nbytes + self.known.nbytes + (0 if self._content is None else 2 * self.content.nbytes))
 
-    def find(self, ids: IdWords, unknown: int = UNKNOWN) -> Array:
-        """Return the numbers of ids, ``uint32``; ids that are not in the table get `unknown`."""
-        number: Array = self._engine.xp.empty(len(ids), np.uint32)
-        self._look_up("find_ids", ids.hashed(self._temporary, self._keys), unknown, number)
-        return number
-
     def encode(self, ids: IdWords, least: int = _LEAST_BLOCK, most: int = _BLOCK) -> Array:
         """Return the numbers of ids, ``uint32``; new ids are added to the table.
 
@@ -138,7 +132,10 @@ class IdTable:
         claimed = engine.xp.empty(len(number), np.uint64)
         while True:
             words = ids.hashed(engine, self._keys)
-            self._look_up("claim_ids", words, self._crowded, claimed, number)
+            block = engine.stretch(_OVERLAPPING)
+            known = (self._known, self._content, self._slots, len(self._slots), self._crowded)
+            arguments = (*words, len(words), block, *self._keys, *known, claimed, number)
+            self._engine.launch("claim_ids", -(-len(words) // block), *arguments, grain=_GRAIN)
             new = engine.xp.flatnonzero(number == UNKNOWN).astype(np.uint32)
             if not len(new):
                 return
@@ -157,12 +154,6 @@ class IdTable:
         engine.launch("number_ids", len(first), first, words.word, claimed, self.count, self._slots, known)
         engine.launch("read_numbers", len(new), new, claimed, self._slots, number)
         self.count += len(first)
-
-    def _look_up(self, kernel: str, ids: IdWords, *results: Array | int) -> None:
-        block = self._engine.stretch(_OVERLAPPING)
-        known = (self._known, self._content, self._slots, len(self._slots))
-        arguments = (*ids, len(ids), block, *self._keys, *known, *results)
-        self._engine.launch(kernel, -(-len(ids) // block), *arguments, grain=_GRAIN)
 
     def _append_texts(self, ids: IdWords, position: Array) -> None:
         begin, used = ids.offset[position], len(self.content)

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives import id_table
-from dfmst._engines.primitives.id_table import PROCESS_KEYS, UNKNOWN, HashKeys, IdTable, IdWords, hash_texts, number_few
+from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys, IdTable, IdWords, hash_texts, number_few
 from tests.support.lanes import examples
 
 INTEGERS = st.integers(0, 2**64 - 1) | st.integers(0, 50) | st.integers(2**64 - 50, 2**64 - 1)
@@ -32,10 +32,9 @@ def check(table: IdTable, batches, words) -> None:
     """Encode batches, and compare with a dict after each."""
     numbers: dict[object, int] = {}
     for batch in batches:
-        unknown = [numbers.get(value, UNKNOWN) for value in batch]
-        assert table.find(words(batch)).tolist() == unknown
-        assert table.encode(words(batch)).tolist() == [numbers.setdefault(value, len(numbers)) for value in batch]
-        assert table.find(words(batch)).tolist() == [numbers[value] for value in batch]
+        expected = [numbers.setdefault(value, len(numbers)) for value in batch]
+        assert table.encode(words(batch)).tolist() == expected
+        assert table.encode(words(batch)).tolist() == expected
     assert table.count == len(numbers)
 
 
@@ -96,7 +95,7 @@ def test_a_table_of_known_ids(engine, kind):
     values = [7919**3 * value for value in range(5_000)]
     ids = integers(values) if kind == "integers" else texts([b"%d" % value for value in values])
     table = IdTable.of_distinct(engine, ids)
-    assert table.find(ids).tolist() == list(range(5_000))
+    assert table.encode(ids).tolist() == list(range(5_000))
     more = integers([3, 0]) if kind == "integers" else texts([b"3", b"0"])
     assert table.encode(more).tolist() == [5_000, 0]
 
@@ -159,21 +158,11 @@ def test_ids_that_collide_under_known_keys(engine, monkeypatch):
         assert len(drawn) == 1
         drawn.clear()
         table = IdTable.of_distinct(engine, integers(others + crowd))
-        assert table.find(integers(crowd)).tolist() == list(range(len(others), len(others) + 900))
+        assert table.encode(integers(crowd)).tolist() == list(range(len(others), len(others) + 900))
         assert len(drawn) == 1
     drawn.clear()
     check_few([*crowd, *crowd], integers(crowd * 2))
     assert len(drawn) == 1
-
-
-def test_unknown_ids_behind_a_long_run_of_slots(monkeypatch):
-    """A walk ends after as many steps as the walk of a known id has at most, however long the run of taken slots is."""
-    monkeypatch.setattr(id_table, "PROCESS_KEYS", KEYS)
-    table = IdTable(CpuEngine(1), texts=False)
-    table.encode(integers(list(range(400))))
-    table._slots.fill(0)  # all taken, by id 0 with another tag or by the same one
-    found = table.find(integers(list(range(10**6, 10**6 + 2_000))))
-    assert set(found.tolist()) == {UNKNOWN}
 
 
 def test_memory_of_integers():

@@ -62,7 +62,7 @@ PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_fla
 PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
 PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
-PLAIN(hash_texts) PLAIN(find_ids) PLAIN(claim_ids) PLAIN(flag_first) PLAIN(number_ids) PLAIN(copy_texts)
+PLAIN(hash_texts) PLAIN(claim_ids) PLAIN(flag_first) PLAIN(number_ids) PLAIN(copy_texts)
 PLAIN(read_numbers) PLAIN(place_ids)
 PLAIN(split_points) PLAIN(nearest_points) PLAIN(nearest_to_leaves) PLAIN(sure_neighbors)
 PLAIN(span_points) PLAIN(place_on_sphere) PLAIN(arcs_of_chords)

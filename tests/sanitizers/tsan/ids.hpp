@@ -57,8 +57,8 @@ void integer_ids(const Graph& graph) {
   std::vector<u64> larger(3 * slots, NONE);
   launch_place_ids(count, known.data(), 0, LOW, HIGH, larger.data(), larger.size(), &crowded);
   std::vector<u32> again(count);
-  launch_find_ids((count + 2) / 3, known.data(), no_offset, no_text, count, 3, LOW, HIGH, known.data(), no_text,
-                  larger.data(), larger.size(), ~0u, again.data());
+  launch_claim_ids((count + 2) / 3, known.data(), no_offset, no_text, count, 3, LOW, HIGH, known.data(), no_text,
+                   larger.data(), larger.size(), &crowded, claimed.data(), again.data());
   CHECK(again == iota(count));
   std::vector<u64> wide(ends.begin(), ends.end()), few(2 * ends.size() + 1, 0);
   std::vector<u32> positions(ends.size() + 1);
