@@ -133,8 +133,8 @@ class IdTable:
         while True:
             words = ids.hashed(engine, self._keys)
             block = engine.stretch(_OVERLAPPING)
-            known = (self._known, self._content, self._slots, len(self._slots), self._crowded)
-            arguments = (*words, len(words), block, *self._keys, *known, claimed, number)
+            table = (self._known, self._content, self._slots, len(self._slots), self._crowded)
+            arguments = (*words, len(words), block, *self._keys, *table, claimed, number)
             self._engine.launch("claim_ids", -(-len(words) // block), *arguments, grain=_GRAIN)
             new = engine.xp.flatnonzero(number == UNKNOWN).astype(np.uint32)
             if not len(new):

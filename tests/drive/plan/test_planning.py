@@ -256,6 +256,8 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
     frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
     parts = dd.read_parquet(tmp_path)
     assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w"))
+    more = {"n_vertices": 1_000_000, "memory_limit": BASE + 30_000_000}
+    assert "dfmst-slice" in names(parts.mst.minimum("a", "b", "w", **more))
     with pytest.raises(
         dfmst.CapacityError, match="50 vertices in partitions of 2,000 rows do not fit workers of 230 MB"
     ):
