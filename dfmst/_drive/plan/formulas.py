@@ -45,7 +45,7 @@ PASSED = 8 + POSITION  # sent from the slices: the locator and the position; the
 FLAGS = 3 / 8  # of largest components, sent to each worker: a bit for each vertex after three slices
 
 LABELLED = 300  # in a task that contracts a block of edges, or that labels an owner's vertices
-OFFERED = 36  # of a block, sent: an offer and its answer, 12 bytes for half of the vertices, in three rounds' worth
+OFFERED = 72  # of a block, sent: an offer and its answer, 12 bytes for each vertex, in three rounds' worth
 LABEL = SPARSE_ID  # a vertex, or its label, in the file of a task
 HOOKED = 4 + LABEL  # sent to ask for a label and to answer, as labels return through the rounds
 
