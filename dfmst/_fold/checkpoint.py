@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst._common.directories import cannot, sole_use
+from dfmst._common.records import check_fields, is_count, read_record
 from dfmst._common.types import VERTEX_LIMIT, Array, DType
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
@@ -29,7 +30,6 @@ from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import DfmstError, OutputError, no_space
 from dfmst.formats.atomic import sealed_input, sealed_output
 from dfmst.formats.files import problem
-from dfmst.formats.provenance import check_fields, is_count, read_record
 
 #: Errors of a codec if a file holds something else.
 _FALSE_CONTENT = (

@@ -6,9 +6,9 @@ import struct
 
 import pyarrow as pa
 
+from dfmst._common.records import read_record
 from dfmst._common.types import ColumnName
 from dfmst.errors import OutputError
-from dfmst.formats.provenance import read_record
 
 _KINDS = ["POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON", "GEOMETRYCOLLECTION"]
 _AXES = ("", " Z", " M", " ZM")

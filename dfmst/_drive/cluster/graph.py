@@ -18,6 +18,7 @@ import pyarrow.ipc
 from dask.tokenize import tokenize
 
 from dfmst._common.progress import trim_memory
+from dfmst._common.records import is_count
 from dfmst._common.types import Frame
 from dfmst._drive.cluster.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference
 from dfmst._drive.cluster.tables import checked_edges, host_table
@@ -33,7 +34,6 @@ from dfmst._fold.checkpoint import (
     write_checkpoint,
 )
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.provenance import is_count
 
 
 class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of one from every task in it

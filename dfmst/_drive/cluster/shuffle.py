@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dfmst._common.records import is_count
 from dfmst._common.types import Array
 from dfmst._drive.cluster import shuffle_numbering as numbering
 from dfmst._drive.cluster.devices import (
@@ -65,7 +66,6 @@ from dfmst._fold.checkpoint import Codec, ascends, check, is_below, record_of, w
 from dfmst._fold.runs import Run, StoredArray
 from dfmst._fold.slices import SliceKruskal, largest_component, read_spans
 from dfmst.algorithms.base import Trace
-from dfmst.formats.provenance import is_count
 
 
 class ShuffleSizes(NamedTuple):

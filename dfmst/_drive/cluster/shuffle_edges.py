@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.records import is_count
 from dfmst._common.types import Array, DType
 from dfmst._drive.cluster.devices import (
     BY_KEY,
@@ -62,7 +63,6 @@ from dfmst._fold.fold import RunFold
 from dfmst._fold.runs import GRAIN, Run, read_pieces, write_sorted
 from dfmst._fold.slices import COMPACT, SliceKruskal, forest_positions
 from dfmst.errors import CapacityError
-from dfmst.formats.provenance import is_count
 
 _Result = TypeVar("_Result")
 _KEYS = 256  # in the index of a short run

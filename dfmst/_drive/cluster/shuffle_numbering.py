@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.records import is_count
 from dfmst._common.types import Array, Column
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, rows_on
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, near_columns
@@ -24,7 +25,6 @@ from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._fold.checkpoint import Codec, check, is_below, record_of, with_record
 from dfmst._fold.slices import Cut, RunIndex, cuts_at, read_spans
-from dfmst.formats.provenance import is_count
 
 
 class GroupStatistics(NamedTuple):

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.records import check_fields, read_record
 from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.formats.provenance import check_fields, read_record
 from dfmst.formats.wkt import extension_name, geometry_fields, is_wkb
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
