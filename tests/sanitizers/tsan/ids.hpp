@@ -117,8 +117,8 @@ void text_ids(const Graph& graph) {
   }
   launch_copy_texts(first.size(), begins.data(), bytes, known.data(), copy.data());
   std::vector<u32> again(length);
-  launch_find_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, LOW, HIGH, known.data(),
-                  copy.data(), table.data(), slots, ~0u, again.data());
+  launch_claim_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, LOW, HIGH, known.data(),
+                   copy.data(), table.data(), slots, &crowded, claimed.data(), again.data());
   CHECK(again == expected);
   std::vector<u64> few(2 * length + 1, 0);
   std::vector<u32> positions(length + 1);
