@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst.formats.delimited import find_separator
 from dfmst.formats.files import HEAD_BYTES, FileName, GraphFile, existing_path, open_native
 from dfmst.formats.node_files import has_dictionary
-from dfmst.formats.separators import find_separator
 from dfmst.formats.stores import path_of
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
@@ -60,7 +60,7 @@ READ = (
     Format("metis", "metis.open_metis", (".metis",), likely=(".graph",)),
     Format("cedge", "edge_lists.open_cedge", (".cedge",)),
     Format("ewg", "edge_lists.open_ewg"),
-    Format("snap", "snap.open_snap"),
+    Format("snap", "delimited.open_snap"),
 )
 
 

@@ -18,6 +18,7 @@ import pyarrow.ipc
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.directories import SpillDirectory, naming_full
 from dfmst._common.types import Frame
+from dfmst._common.wkt import geometry_fields, is_wkb, with_text
 from dfmst._edges.arrow_values import plain_views
 from dfmst._edges.frames import read_once, unwrap
 from dfmst._edges.host_frame import is_plain_polars
@@ -28,7 +29,6 @@ from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.files import PIECE_BYTES, open_native
 from dfmst.formats.stores import located, path_of
 from dfmst.formats.text_rows import LINE
-from dfmst.formats.wkt import geometry_fields, is_wkb, with_text
 
 STREAM_SUFFIX = ".arrows"
 ROWS_AT_A_TIME = 1 << 16  # of text

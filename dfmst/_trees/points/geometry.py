@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from dfmst._common.records import check_fields, read_record
 from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.wkt import extension_name, geometry_fields, is_wkb
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.formats.wkt import extension_name, geometry_fields, is_wkb
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "primary_column": lambda value: isinstance(value, (str, NoneType)),

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+from dfmst._common.wkt import wkt
 from dfmst.errors import OutputError
 from dfmst.formats import write_edges
-from dfmst.formats.wkt import wkt
 
 
 def wkb(kind: int, body: bytes = b"", order: str = "<", prefix: bytes = b"") -> bytes:
