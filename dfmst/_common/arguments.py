@@ -82,7 +82,7 @@ def check_choice(value: object, known: tuple[str, ...], message: str) -> None:
 
 def check_strategy(strategy: object, known: tuple[str, ...]) -> None:
     """Raise an error if a strategy is unknown, or was removed."""
-    if strategy == "two-pass":
+    if isinstance(strategy, str) and strategy == "two-pass":
         raise ValueError("strategy 'two-pass' was removed: merge is faster\nHint: pass strategy='merge'")
     check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
 

@@ -115,10 +115,9 @@ def in_types_of(first: View, second: View) -> View:
             continue
         with contextlib.suppress(InvalidEdgesError, pa.ArrowException, TypeError, ValueError, OverflowError):
             columns = [arrow_column(name, view.column(name)) for view in (first, second)]
-            if family_of(columns[0].type) != "text" and not pa.types.is_dictionary(columns[0].type):
-                frame = frame.with_columns(
-                    _in_type(frame.get_column(name), kind, read_exactly(columns[1], columns[0].type))
-                )
+            own = columns[0].type
+            if family_of(own) != "text" and not (pa.types.is_dictionary(own) or pa.types.is_nested(own)):
+                frame = frame.with_columns(_in_type(frame.get_column(name), kind, read_exactly(columns[1], own)))
     return second.of(frame)
 
 
@@ -188,6 +187,8 @@ def differences(first: View, second: View) -> Iterator[tuple[str, Array]]:
 
 def unlike_types(edges: View, forest: View) -> str:
     """Name the columns that have another type in a forest, as the end of a message about a row that differs."""
+    if edges.on_device or forest.on_device:
+        return ""
     names = [name for name in forest.names if name in set(edges.names) and edges.kind(name) != forest.kind(name)]
     names = [name for name in names if not _have_common_type(edges, forest, name)]
     types = [f"{name!r} is {edges.kind(name)} in the table and {forest.kind(name)} in the forest" for name in names]

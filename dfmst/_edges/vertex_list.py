@@ -226,7 +226,7 @@ def _similar(known: Any, vertex: object) -> object | None:
     try:
         texts = known.cast(pa.large_string())
         place = pc.index(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), word.lower()).as_py()
-    except pa.ArrowException:  # ids without a text
+    except (pa.ArrowException, UnicodeError):  # ids without a text
         return None
     if place >= 0 or not isinstance(vertex, str):
         return None if place < 0 else known[place].as_py()

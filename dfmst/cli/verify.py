@@ -74,6 +74,7 @@ def verify(job: Job) -> None:
             with run.step("read"):
                 table = read_inputs((edges,), job.format, progress, columns)
                 claimed = read_inputs((forest,), None, progress, _roles(columns, table.schema), sep=False)
+                claimed = _with_texts(claimed, table.schema)
             progress.show("verifying")
             with run.step("verify"):
                 certificate = dfmst.verify(**{**job.arguments(dfmst.verify), "edges": table, "forest": claimed})
@@ -88,6 +89,18 @@ def verify(job: Job) -> None:
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
         click.get_current_context().exit(FAILURE)
+
+
+def _with_texts(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with texts again where all texts of a file were written as numbers are."""
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        kind = schema.field(field.name).type if field.name in schema.names else pa.null()
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and pa.types.is_primitive(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(kind))
+    return table
 
 
 def _roles(columns: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
@@ -149,7 +162,7 @@ def update(job: Job) -> None:
                 message = f"{forest} does not say how it was made"
                 raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
             columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
-            new = read_inputs(inputs, job.format, run.progress, _roles(columns, old.schema))
+            new = _with_texts(read_inputs(inputs, job.format, run.progress, _roles(columns, old.schema)), old.schema)
             if {*old.column_names} != {*new.column_names}:
                 check_same_columns(forest, old.schema, inputs[0], new.schema)
         run.progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")

@@ -159,7 +159,7 @@ def test_new_rows_get_the_types_of_the_old_ones(dfmst):
     dfmst("forest", "old.csv", *NAMED, "-o", "old.parquet")
     assert dfmst("update", "old.parquet", "new.csv").stdout == "a,b,km,zip\n1,2,1.5,x\n2,3,2,7\n"
     Path("new.csv").write_text("a,b,km,zip\n02,3,2,7\n")
-    assert "'a' is string instead of int64" in dfmst("update", "old.parquet", "new.csv", code=2).stderr
+    assert "'a' is Int64 in forest and String in new_edges" in dfmst("update", "old.parquet", "new.csv", code=2).stderr
 
 
 @pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="this system has no /dev/stdin")

@@ -137,6 +137,12 @@ def test_missing_column_of_the_forest(dfmst, roads, parquet):
     assert result.stderr.startswith("Error: forest.parquet has no column 'weight'; its columns: 'source', 'target'\n")
 
 
+def test_texts_of_digits_come_back_as_texts(dfmst, parquet):
+    parquet("e.parquet", {"source": ["1", "2"], "target": ["2", "3"], "weight": [1.5, 2.0], "zip": ["7", "8.5"]})
+    dfmst("forest", "e.parquet", "-o", "f.csv")
+    assert "is a minimum spanning forest" in dfmst("verify", "e.parquet", "f.csv").stderr
+
+
 @pytest.mark.parametrize("name", ["weight", "x"])
 @pytest.mark.parametrize(
     ("kind", "values"),

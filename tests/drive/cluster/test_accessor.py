@@ -82,7 +82,7 @@ def test_rooted_trees(maximum):
     pd.testing.assert_frame_equal(ours.drop(columns=rows), expected.drop(columns=rows), check_dtype=False)
     forest = (frame.mst.maximum if maximum else frame.mst.minimum)(*NAMES).index.to_numpy()
     for name in rows:  # rows of the forest here, of the frame there
-        assert np.append(forest, -1)[ours[name]].tolist() == expected[name].tolist()
+        assert np.append(forest, -1)[ours[name].fillna(-1).astype(int)].tolist() == expected[name].fillna(-1).tolist()
 
 
 def test_updates():
