@@ -236,8 +236,8 @@ format_option = several(
     _remembered(
         "--thousands",
         metavar="SIGN",
-        type=click.Choice((",", ".", " ", "'", "_")),
-        help="Sign between thousands in weights and coordinates in text: , . ' _ or a blank.",
+        type=click.Choice((",", ".", " ", "'", "_", "\u00a0", "\u202f")),
+        help="Sign between thousands in weights and coordinates in text: , . ' _ or a blank, also one without a break.",
     ),
     _remembered(
         "--sep",

@@ -57,12 +57,7 @@ begins_numbers = re.compile(rf"{ANY_NUMBER}|{_GROUPED}", re.ASCII).match
 def find_separator(file: GraphFile, data: bytes, among: str = "".join(_NAMES)) -> str:
     """Return the one separator that gives all rows of a sample the same number of values, more than one.
 
-    If none fits, the only one in the first row is taken: the reader names the row at fault.
-
-    Raises
-    ------
-    FormatError
-        Several separators fit, or none fits and the first row has several.
+    If none fits, the only one in the first row is taken: the reader names the row at fault. Several are an error.
     """
     if file.roles.separator:
         return file.roles.separator
@@ -88,10 +83,7 @@ def find_separator(file: GraphFile, data: bytes, among: str = "".join(_NAMES)) -
 
 
 def _sample(file: GraphFile, data: bytes, mark: str) -> list[list[str]]:
-    """Return the values of the first rows, without a number of vertices before them.
-
-    A row whose quotes are wrong is the last, and has one value.
-    """
+    """Return the values of the first rows, without a number of vertices; wrong quotes make a last row of one value."""
     text = data.decode("utf-8", errors="replace").encode()
     layout = layout_of(mark, text, COMMENTS if mark == "\t" and not file.separator else b"")
     rows: list[list[str]] = []
@@ -124,7 +116,7 @@ def first_rows(block: Block, layout: Layout) -> list[Row]:
     rows = list(islice(split_words(block, layout), SAMPLE_ROWS))
     for line, _ in rows:
         if b"--" in line.text and not line.text.strip(b"-=+:| \t"):
-            hint = "keep the rows alone, for example by sed '/^[-+=:| ]*$/d; s/^ *| *//; s/ *| *$//'"
+            hint = "keep the rows alone: sed '/^[-+=:| ]*$/d; /^([0-9]* rows*)$/d; s/^ *| *//; s/ *| *$//'"
             raise block.file.problem("a line of a drawn table, not a row", line, hint)
     (_, heading), *others = rows
     more, names = {len(words) - len(heading) for _, words in others}, not any(map(is_number, heading))

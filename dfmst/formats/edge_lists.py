@@ -91,6 +91,9 @@ def stream_rows(
     file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None, *, padded: bool = True
 ) -> pa.RecordBatchReader:
     """Stream the rows of a text table; without `padded`, zeros before the digits of an id are an error."""
+    kinds = dict(file.least)
+    least = {at: kind for at, name, field in layout.named if (kind := kinds.get(name)) in field.ladder}
+    layout = layout.widened({at: layout.fields[at].ladder.index(kind) for at, kind in least.items()})
     layout = infer_types(partial(_blocks, file, layout, skip), layout)
     checked = counts if counts is not None and file.check_counts else HeaderCounts()
     schema = layout.schema

@@ -131,12 +131,14 @@ class GraphFile:
     note: Callable[[str], object] = str  # called with a line of text about lines that were skipped
     labels: bool | None = None  # whether labels of nodes are ids; None: no, but refuse local ids of several files
     several: bool = False  # whether it is one of several files
+    least: tuple[tuple[str, pa.DataType], ...] = ()  # types that columns of numbers have at least
     lines: str = ""  # separator of rows whose lines are a column
     separator: str = ""  # of CSV and TSV, if the name or the caller says that the file is one
 
     def check_named(self, names: Iterable[str], numbers: Collection[str]) -> None:
         """Raise if a column that a caller names is none of the file's; `numbers` may be weights."""
-        missing = missing_columns(self.roles.arguments, names, self.path, numbers)
+        named = [name for name in numbers if not re.fullmatch(r"column_[0-9]+", name)]  # R's names of rows have none
+        missing = missing_columns(self.roles.arguments, names, self.path, named or numbers)
         if missing is not None:
             raise missing
 

@@ -30,7 +30,7 @@ from dfmst.formats.files import (
     paths_of,
 )
 from dfmst.formats.stores import Access, path_of
-from dfmst.formats.text_rows import LINE
+from dfmst.formats.text_rows import LINE, NUMBER
 
 _OPENERS = {known.name: known.opener for known in READ}
 FORMATS = tuple(sorted(_OPENERS))
@@ -214,6 +214,10 @@ def _joined(
             reader.close()
         else:
             readers[number] = reader
+    texts = {number: reader for number, reader in readers.items() if names[number] not in ("arrow", "parquet")}
+    _widen(texts, files, format)
+    readers |= texts
+    schemas = [texts[number].schema if number in texts else schema for number, schema in enumerate(schemas)]
     schemas = _with_text(schemas, [name in ("csv", "tsv") for name in names], files[0].roles)
     common = CommonSchema([(file.path, schema) for file, schema in zip(files, schemas, strict=True)])
 
@@ -232,6 +236,20 @@ def _joined(
                         yield common.fit(batch, file.path)
 
     return pa.RecordBatchReader.from_batches(common.schema, batches())
+
+
+def _widen(readers: dict[int, pa.RecordBatchReader], files: Sequence[GraphFile], format: str | None) -> None:
+    """Open files again whose numbers are exact in a type that another file needs a wider one for."""
+    for _ in NUMBER:
+        kinds: dict[str, set[pa.DataType]] = {}
+        for field in (field for reader in readers.values() for field in reader.schema if field.type in NUMBER):
+            kinds.setdefault(field.name, set()).add(field.type)
+        least = {
+            name: max(each, key=NUMBER.index) for name, each in kinds.items() if each != {pa.int64(), pa.float64()}
+        }
+        for number, reader in readers.items():
+            if any(reader.schema.field(name).type != kind for name, kind in least.items()):
+                readers[number] = _open(replace(files[number], least=(*least.items(),)), format)
 
 
 def _with_text(schemas: list[pa.Schema], texts: list[bool], roles: Roles) -> list[pa.Schema]:

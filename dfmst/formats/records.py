@@ -135,7 +135,7 @@ class _Records:
                 column.ladder = WHOLE_TYPES if column.pair and word == "a number" else LADDERS.get(word, ())
             if word not in LADDERS:
                 read = f"polars.read_{'ndjson' if self.unit == 'line' else 'json'}({str(self.file.path)!r})"
-                hint = f"dfmst.minimum_spanning_forest({read}) takes nested values"
+                hint = f"pass {read} to dfmst, which takes nested values of frames"
             if word not in LADDERS or word != column.kind:
                 first = column.first if word != column.kind else ""
                 raise self._refusal(f"{name!r} holds {word}{first}", number, hint)

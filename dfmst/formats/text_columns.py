@@ -41,8 +41,6 @@ NEWLINE, TAB, MINUS, POINT, ZERO, EXPONENT = b"\n\t-.0e"
 SAFE_DIGITS = 15
 CANONICAL = r"^(0|-?[1-9][0-9]*)$"
 FRACTION = r"^(0|-?[1-9][0-9]*|-?[0-9]+\.[0-9]+)$"
-#: Numbers with few enough digits for Arrow's cast of text to decimals, which does not check for more.
-SHORT = r"^[+-]?([0-9]{1,38}|[0-9]{0,19}\.[0-9]{0,19})$"
 PIECE = 1 << 18  # bytes that fit in a processor's cache
 
 
@@ -78,6 +76,11 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType], *
     for name, field in suspects.items():
         columns[name] = _cast(cleaned(columns[name], field, layout), types[name])
     table = pa.table(columns) if suspects or quoted else table
+    decimals = {name: types[name] for name in types if pa.types.is_decimal(types[name]) and name not in suspects}
+    if decimals:
+        words = _read_csv(block.data, layout, dict.fromkeys(decimals, pa.string()))
+        for name, kind in decimals.items():
+            _refuse_long(words[name], kind)
     if not exact:
         _refuse_inexact(block, layout, table, suspects)
     return table
@@ -163,7 +166,7 @@ def _refuse_inexact(block: Block, layout: Layout, table: pa.Table, suspects: dic
     """Raise ArrowInvalid for 1.0 in a column of whole decimals, and for floats that round a whole number."""
     whole = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == WHOLE_DECIMAL]
     floats = [name for name in table.column_names if pa.types.is_float64(table[name].type)]
-    long = bool(floats) and _has_long_numbers(block.data, whole=False)
+    long = bool(floats) and (layout.localized or _has_long_numbers(block.data, whole=False))
     floats = [name for name in floats if long or _is_large(table[name])]
     if not (whole or floats):
         return
@@ -340,9 +343,16 @@ def _steps_of_kept(words: pa.ChunkedArray, field: Field) -> int:
 
 def _cast(words: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Cast words; raise ArrowInvalid if a type does not hold one."""
-    if pa.types.is_decimal(kind) and not _all_match(words, SHORT):
-        raise pa.ArrowInvalid("more digits than Arrow checks")
+    _refuse_long(words, kind)
     return call_arrow("cast", words, options=("CastOptions", kind))
+
+
+def _refuse_long(words: pa.ChunkedArray, kind: pa.DataType) -> None:
+    """Raise ArrowInvalid for a word of more digits than a decimal has, which Arrow would take for another number."""
+    if pa.types.is_decimal(kind):
+        whole = f"[0-9]{{0,{kind.precision - kind.scale}}}"
+        if not _all_match(words, rf"^[+-]?{whole}(\.[0-9]{{0,{kind.scale}}})?$"):
+            raise pa.ArrowInvalid("more digits than Arrow checks")
 
 
 def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
@@ -448,8 +458,8 @@ def _with_missing_texts(blocks: Callable[[], Iterator[Block]], layout: Layout, w
     quoted_texts = [at for at in texts if bare[at] and full[at] and not plain[at]]
     for at in texts.keys() - {*quoted_texts}:
         if bare[at]:
-            file = block.file
-            file.note(f"{file.path}: {bare[at]:,} values of {texts[at]!r} are NA, NULL or \\N, which are read as text")
+            said = f"{bare[at]:,} values of {texts[at]!r} are NA, NULL or \\N, texts like others"
+            block.file.note(f"{block.file.path}: {said}: leave missing ones empty")
     fields = (replace(field, quoted=at in quoted_texts) for at, field in enumerate(layout.fields))
     return replace(layout, fields=tuple(fields))
 

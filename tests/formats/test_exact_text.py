@@ -107,6 +107,9 @@ REFUSED = [
     ("a.csv", f"1,2,0.5\n2,3,{'9' * 39}\n", "line 2: a number beyond 38 digits"),
     ("a.csv", f"1,2,inf\n2,3,{BIG}\n", "line 1: not a finite number, in a column of numbers that a 64-bit float"),
     ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
+    # Arrow takes a number of more digits than a decimal has for another one
+    ("a.csv", f"1,2,0.5\n2,3,{'7' * 37}\n", "line 2: a number beyond 38 digits"),
+    ("a.csv", f"1,2,0.{'3' * 24}\n2,3,{2**64 - 1}\n", "line 2: a number beyond 38 digits"),
     ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
     ("a.txt", f"1 2 0.5\n2 3 0.{'3' * 38}\n", "line 2: a number beyond 38 digits, and one that a 64-bit float would"),
     ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 38 digits"),
@@ -134,6 +137,18 @@ def test_what_no_type_holds_is_refused(name: str, text: str, message: str, block
 def test_numbers_beside_names_are_names(block_bytes: int) -> None:
     table = read_columns(f"source,target\n1.0,2\nRome,{2**70}\n1,Bari\n", "a.csv", block_bytes=block_bytes)
     assert table == {"source": ["1.0", "Rome", "1"], "target": ["2", str(2**70), "Bari"]}
+
+
+def test_signs_and_several_files_round_nothing(tmp_path: Path) -> None:
+    digits = "123456789012345678"
+    found = read(f"a;b;km\n1;2;0,{digits}\n2;3;1.000,5\n", "a.csv", weight="km", decimal=",", thousands=".")
+    assert found["km"].to_pylist() == [Decimal(f"0.{digits}"), Decimal("1000.5")]
+    words = ["1.5", f"0.{digits}", str(2**64 - 1), "7", "0.1"]
+    for at, word in enumerate(words):
+        (tmp_path / f"{at}.csv").write_text(f"a,b,km\n1,2,{word}\n")
+    for order in (words, words[::-1]):
+        files = [tmp_path / f"{words.index(word)}.csv" for word in order]
+        assert read_edges(files, weight="km")["km"].to_pylist() == list(map(Decimal, order))
 
 
 def test_unsigned_weights_go_through_csv(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+import dfmst
 from dfmst.formats import detect_format, read_edges
 from tests.support.files import read, read_columns, refusal
 from tests.support.lanes import examples
@@ -91,7 +92,7 @@ REFUSED = [
     ('{"source": 1, "target": 2}\n{"source": 1, "target": "2"}', f", line 2: {MIXED}"),
     ('{"source": 1.5}', ", line 1: 'source' holds '1.5', which is neither a whole number nor a text"),
     ('{"a": 1}\n{"a": false}', ", line 2: 'a' holds a truth value, and 'a' holds a number in line 1"),
-    ('{"b": 1}\n\n{"a": [1]}', ", line 3: 'a' holds a list or an object\nHint: dfmst.minimum_spanning_forest(polars."),
+    ('{"b": 1}\n\n{"a": [1]}', ", line 3: 'a' holds a list or an object\nHint: pass polars."),
     (f'{{"a": 0.{"3" * 39}}}', f", line 1: 'a' holds '0.{'3' * 38}', which no type of Arrow holds"),
     ('{"a": 1e400}', ", line 1: 'a' holds '1E+400', which no type of Arrow holds exactly"),
     (f'{{"a": {"9" * 39}}}', f", line 1: 'a' holds '{'9' * 39}', which no type of Arrow holds exactly"),
@@ -132,6 +133,7 @@ def test_message_of_a_list(text: str, message: str) -> None:
 def test_nested_values_are_read_by_the_call_of_the_hint(tmp_path):
     polars, path = pytest.importorskip("polars"), tmp_path / "a.ndjson"
     path.write_text('{"source": 1, "target": 2, "weight": 3, "tags": ["x"]}\n')
-    call = refusal(path.read_bytes(), "a.ndjson").partition("\nHint: ")[2].partition(" takes nested")[0]
-    call = call[: call.index("('")] + f"({str(path)!r}))"
-    assert eval(call, {"dfmst": __import__("dfmst"), "polars": polars})["tags"].to_list() == [["x"]]
+    call = refusal(path.read_bytes(), "a.ndjson").partition("\nHint: pass ")[2].partition(" to dfmst")[0]
+    call = call[: call.index("('")] + f"({str(path)!r})"
+    forest = dfmst.minimum_spanning_forest(eval(call, {"polars": polars}))
+    assert forest["tags"].to_list() == [["x"]]

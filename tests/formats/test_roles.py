@@ -106,9 +106,7 @@ def test_types(text: str, roles: dict[str, Any], expected: dict[str, list[Any]],
 def test_a_note_counts_words_for_missing_keys() -> None:
     notes: list[str] = []
     read_columns('n,k,m\n1,NA,"x"\n2,b,NA\n3,NULL,NA\n', by=["k", "m"], format="csv", note=notes.append)
-    assert [note.rpartition(": ")[2] for note in notes] == [
-        "2 values of 'k' are NA, NULL or \\N, which are read as text"
-    ]
+    assert [note.split(": ")[1] for note in notes] == ["2 values of 'k' are NA, NULL or \\N, texts like others"]
 
 
 TWINS = "' y' and 'y' differ only in the blanks around them, in column 'a', row 1"
@@ -134,6 +132,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("from,to\n1,2\n# 2,3\n4,5\n", {}, "line 3: a comment, or a row whose first value begins with a mark: '# 2,3'"),
     ("a,b\n1.0,2\nNA,3\n", ENDS, "column 1 (a) holds numbers that are not whole, '1.0'"),
     ("src,dst,cost,tag\n1,2,3,x\n", {"source": "source", "target": "target", "weight": "weight"}, "target='dst'"),
+    ('"","from","to","cost"\n"1","a","b",5\n', {"source": "x", "target": "y", "weight": "weight"}, "weight='cost'"),
     ("a,b,tag\n1,2,x\n", {**ENDS, "weight": "weight"}, "Hint: name your columns with source=, target= and weight="),
 ]
 
