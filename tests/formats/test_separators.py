@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from dfmst.errors import DfmstError
+from dfmst import stream
+from dfmst.errors import DfmstError, FormatError
 from tests.support.files import read_columns, refusal
 from tests.support.lanes import examples
 
@@ -99,6 +101,12 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "text", "options", "message"), REFUSED)
 def test_refused(name: str, text: str, options: dict[str, Any], message: str) -> None:
     assert message in refusal(text, name, **options)
+
+
+def test_a_stream_of_parquet_asks_for_no_separator(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ann B\tx\nCy D\ty\n")
+    with pytest.raises(FormatError, match=r"not a Parquet file(?s:.*)convert other formats with dfmst convert"):
+        stream.minimum_spanning_forest(tmp_path / "a.txt")
 
 
 def test_an_unknown_separator() -> None:

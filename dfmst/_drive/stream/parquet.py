@@ -40,7 +40,7 @@ from dfmst.formats.columnar import (
     refuse_unreadable,
 )
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import GraphFile, existing_path, no_answer, open_native, problem
+from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, problem
 from dfmst.formats.stores import path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
@@ -260,7 +260,8 @@ class SourceFile:
         try:
             metadata = parquet_footer(path)
         except FormatError:
-            format_of_file(GraphFile(path))  # raises if the format has a fix of its own
+            # Raises if the format has a fix of its own; which separator text has does not matter.
+            format_of_file(GraphFile(path, roles=Roles(separator=",")))
             raise
         if not isinstance(path, Address):
             with path.open("rb") as stream:
