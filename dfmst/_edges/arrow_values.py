@@ -162,14 +162,20 @@ def _objects(name: object, values: Array) -> pa.Array:
         kinds = set(map(type, values)) - {type(None)}
         families = {_family(kind) for kind in kinds}
     if (len(families) < 2 or families in _NUMBERS) and _have_one_zone(families, values):
-        try:
-            return _exact(families, values)
-        except (pa.ArrowException, ArithmeticError, NotImplementedError, TypeError, ValueError):
-            pass
+        for entries in (values, map(_with_records, values)):
+            with contextlib.suppress(pa.ArrowException, ArithmeticError, NotImplementedError, TypeError, ValueError):
+                return _exact(families, np.fromiter(entries, object, len(values)))
     verb, plural = ("mixes", "s") if len(kinds) > 1 else ("holds", "")
     listed = ", ".join(sorted(kind.__name__ for kind in kinds))
     message = f"column {name!r} {verb} values of type{plural} {listed}, which no type of Arrow holds exactly"
     raise InvalidEdgesError(message, "cast the column to one type, such as integers or strings")
+
+
+def _with_records(value: Any) -> Any:
+    """Return a nested value with records in place of tuples, whose entries may have different types."""
+    if isinstance(value, tuple):
+        return {str(place): _with_records(entry) for place, entry in enumerate(value)}
+    return list(map(_with_records, value)) if isinstance(value, list) else value
 
 
 def _family(kind: type) -> str:

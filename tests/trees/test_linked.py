@@ -270,6 +270,7 @@ NESTED: dict[str, Any] = {
     "records of records": _pairs(pa.list_(pa.struct({"r": _RECORD})), *({"r": record} for record in _RECORDS)),
     "maps": _pairs(pa.list_(pa.map_(pa.string(), pa.int64())), *(list(record.items()) for record in _RECORDS)),
     "tuples of pandas": pd.Series([[(0, 1), (1, 2)], None, [(0, 2)], [(2, 1)], [(1, 0)], [(2, 1), (1, 2)]]),
+    "mixed tuples": pd.Series([[("0", 1), ("1", 2)], None, [("0", 2)], [("2", 1)], [("1", 0)], [("2", 1), ("1", 2)]]),
     "dicts of pandas": pd.Series([[*map(_RECORDS.__getitem__, rows)] for rows in ([0, 1], [], [2], [3], [4], [3, 1])]),
 }
 
