@@ -111,7 +111,7 @@ class CommonSchema:
         return InvalidEdgesError(message, _CAST)
 
 
-_CATEGORIES = b"_PL_ENUM_VALUES2"  # of polars' Enum, in the metadata of a field
+_CATEGORIES = b"_PL_ENUM_VALUES"  # of polars' Enum, in the metadata of a field; a number of the version may follow
 
 
 def _with_categories(earlier: pa.Field, field: pa.Field, name: object) -> pa.Field:
@@ -120,13 +120,15 @@ def _with_categories(earlier: pa.Field, field: pa.Field, name: object) -> pa.Fie
     if nested and _nested_categories(earlier) != _nested_categories(field):
         message = f"column {field.name!r} holds lists or structs with a polars Enum, whose categories in {name} differ"
         raise InvalidEdgesError(message, "cast the Enum to pl.String in all tables")
-    about, ours, theirs = earlier.metadata or {}, *((each.metadata or {}).get(_CATEGORIES) for each in (earlier, field))
+    about, other = (each.metadata or {} for each in (earlier, field))
+    key = next((key for key in (*about, *other) if key.startswith(_CATEGORIES)), _CATEGORIES)
+    ours, theirs = about.get(key), other.get(key)
     if ours == theirs or ours is None or pa.types.is_null(field.type):
         return earlier
     if theirs is None:  # polars then reads categoricals
-        return earlier.with_metadata({key: value for key, value in about.items() if key != _CATEGORIES})
+        return earlier.with_metadata({name: value for name, value in about.items() if name != key})
     both = dict.fromkeys([*_counted(ours), *_counted(theirs)])
-    return earlier.with_metadata({**about, _CATEGORIES: b"".join(both)})
+    return earlier.with_metadata({**about, key: b"".join(both)})
 
 
 def with_categories(schema: pa.Schema, tables: Iterable[tuple[object, pa.Schema]]) -> pa.Schema:

@@ -397,14 +397,17 @@ def read_all(reader: pa.RecordBatchReader, path: FileName | Sequence[FileName], 
 
 def _new_bytes(column: pa.Array, dictionaries: set[int]) -> int:
     """Return the bytes of a column; a dictionary that earlier batches hold as well counts once."""
-    if not pa.types.is_dictionary(column.type):
-        with suppress(pa.ArrowTypeError):
-            return int(column.nbytes)
-        return int(column.get_total_buffer_size())  # of views, whose bytes PyArrow 21 does not count
-    place = max((buffer.address for buffer in column.dictionary.buffers() if buffer is not None), default=0)
+    values = column.dictionary if pa.types.is_dictionary(column.type) else column
+    try:
+        size = int(values.nbytes)
+    except pa.ArrowTypeError:
+        size = int(values.get_total_buffer_size())  # of views, whose bytes PyArrow 21 does not count
+    if values is column:
+        return size
+    place = max((buffer.address for buffer in values.buffers() if buffer is not None), default=0)
     known = place in dictionaries
     dictionaries.add(place)
-    return int(column.indices.nbytes) + (0 if known else int(column.dictionary.nbytes))
+    return int(column.indices.nbytes) + (0 if known else size)
 
 
 def no_room(paths: Sequence[FileName], rows: int, size: int, free: int) -> CapacityError:

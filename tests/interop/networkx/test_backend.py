@@ -126,7 +126,7 @@ COLUMNS = {
     "times": DAYS.as_unit("ns") - DAYS[0],
     "periods": DAYS.to_period("D"),
     "decimals": [Decimal("1.10"), Decimal("0.1"), Decimal(2), Decimal("1.10")],
-    "texts": ["x", None, "y", "x"],
+    "texts": ["x", np.nan, "y", "x"],
     "categories": pd.Categorical(["x", "z", "y", "x"]),
     "nullable integers": pd.array([1, None, 2, 1], "Int64"),
     "nullable truth": pd.array([True, None, False, True], "boolean"),
