@@ -123,6 +123,9 @@ def _with_categories(earlier: pa.Field, field: pa.Field, name: object) -> pa.Fie
     about, other = (each.metadata or {} for each in (earlier, field))
     key = next((key for key in (*about, *other) if key.startswith(_CATEGORIES)), _CATEGORIES)
     ours, theirs = about.get(key), other.get(key)
+    if key == _CATEGORIES and None not in (ours, theirs) and ours != theirs:  # polars before 1.32 joins no Enums
+        message = f"column {field.name!r} holds a polars Enum, whose categories in {name} differ"
+        raise InvalidEdgesError(message, "cast the Enum to pl.String in all tables, or use polars 1.32 or later")
     if ours == theirs or ours is None or pa.types.is_null(field.type):
         return earlier
     if theirs is None:  # polars then reads categoricals

@@ -328,6 +328,7 @@ def test_memory_sizes():
         dfmst.stream.fold([edges(3, 3)], memory_limit=4096)
 
 
+OLD_ENUMS = tuple(map(int, pl.__version__.split(".")[:2])) < (1, 32)  # which polars itself cannot join
 ENUMS: dict[str, tuple[Any, list[str]]] = {
     "enum": (pl.Enum(["a", "ß;"]), ["ß;", "a"]),
     "other enum": (pl.Enum(["c", "d", "a"]), ["d", "a"]),
@@ -350,6 +351,10 @@ def test_enums_with_different_categories(first, second, tmp_path):
         frames[-1].write_parquet(tmp_path / f"{number}.parquet")
         tags.append(values[0])
     files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    if OLD_ENUMS and first.endswith("enum") and second.endswith("enum"):
+        with pytest.raises(dfmst.InvalidEdgesError, match=r"holds a polars Enum, whose categories in .* differ"):
+            dfmst.stream.minimum_spanning_forest(frames)
+        return
     inputs = [frames, files, lambda: iter(frames)]
     datasets = [pa.dataset.dataset(files), pa.dataset.dataset(files).filter(pa.dataset.field("weight") >= 0)]
     inputs += datasets if "long enum" not in (first, second) else []  # which it cannot read
@@ -368,6 +373,8 @@ def test_enums_with_different_categories(first, second, tmp_path):
 
 @pytest.mark.parametrize("nested", [pl.List, lambda kind: pl.Array(kind, 1), lambda kind: pl.Struct({"x": kind})])
 def test_nested_enums_with_different_categories(nested, tmp_path):
+    if OLD_ENUMS:
+        pytest.skip("polars before 1.32 compares no nested Enums")
     frames: list[pl.DataFrame] = []
     for word in ("a", "b"):
         value = {"x": word} if isinstance(nested(pl.String), pl.Struct) else [word]
