@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import io
 import pickle
 import sqlite3
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -173,7 +175,10 @@ def test_a_binary_format_is_named_with_the_call_that_converts_it(tmp_path, kind,
         with pytest.raises(FormatError) as error:
             read_edges(path)
         call = error.value.hint.partition("; ")[0].replace("NAME", "edges")
-        exec(call, {module: sys.modules[module] for module in ("numpy", "pandas", "polars", "pyarrow", "sqlite3")})
+        with warnings.catch_warnings():  # the calls leave it to Python to close files
+            warnings.simplefilter("ignore", ResourceWarning)
+            exec(call, {module: sys.modules[module] for module in ("numpy", "pandas", "polars", "pyarrow", "sqlite3")})
+            gc.collect()
         found = read_edges("edges.parquet")
         assert found.select(TABLE.column_names).cast(TABLE.schema).equals(TABLE)
 

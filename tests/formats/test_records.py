@@ -105,7 +105,7 @@ REFUSED = [
     ('{"a": "\\ud800"}\n', ", line 1: 'a' holds '\ufffd', which no type of Arrow holds exactly"),
     ('{"\\ud800": 1}\n', ": objects without a key, or with one that is no text"),
     ("{}\n{}\n", ": objects without a key, or with one that is no text"),
-    (f'{{"a": {"[" * 5000}', ", line 1: broken JSON (maximum recursion depth exceeded"),
+    (f'{{"a": {"[" * 5000}', ", line 1: broken JSON ("),  # the reason depends on Python
     ("\n".join(f'{{"{at}": 1}}' for at in range(5000)), ": 5,000 keys of 5,000 edges, of which nearly all are missing"),
 ]
 
