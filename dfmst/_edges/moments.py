@@ -142,7 +142,7 @@ class Moments:
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'", row=row)
 
     def check_begins(self, view: View, first: Any, last: Any) -> None:
-        """Raise an error if the begin of the first or the last window is no value of the frame's library."""
+        """Raise an error if the first or the last window begins at a time that the frame's library cannot hold."""
         for which, tick in (("first", first), ("last", last)):
             least = -(1 << 63) + (self.per_second is not None)  # one less is NaT
             try:

@@ -103,12 +103,12 @@ def is_vertex_count(words: list[str]) -> bool:
 def layout_of(mark: str, data: bytes, comments: bytes = b"") -> Layout:
     """Return how rows with a separator are written, by the first of them; quotes enclose values."""
     if mark == " ":
-        return Layout((), comments=comments or COMMENTS, quoted=True, missing="NA")
+        return Layout((), comments=comments or COMMENTS, quoted=True, missing=MISSING[1])
     first = re.sub(rb'"[^"]*"', b'""', data).lstrip(b"\n").partition(b"\n")[0]
     # A separator that always has a blank next to it: the blank is then no part of a value.
     alone = rb"(?<! )" + re.escape(mark.encode()) + rb"(?! )"
     trimmed = mark.encode() in first and not re.search(alone, first)
-    return Layout((), mark, comments, spaced=False, quoted=True, trimmed=trimmed, missing="NA")
+    return Layout((), mark, comments, spaced=False, quoted=True, trimmed=trimmed, missing=MISSING[1])
 
 
 def first_rows(block: Block, layout: Layout) -> list[Row]:
@@ -443,7 +443,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
         reader.skip(line.number - 1)
         block = next(reader.blocks())
     separator = find_separator(file, block.data, "\t ")
-    layout = replace(layout_of(separator, b"", COMMENTS), missing="NA" if separator == "\t" else "")
+    layout = replace(layout_of(separator, b"", COMMENTS), missing=MISSING[1] if separator == "\t" else "")
     rows = first_rows(block, layout)
     skip, names = line.number - 1, list[str]()
     heading, words = rows[0], [words for _, words in rows]

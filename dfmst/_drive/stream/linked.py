@@ -180,10 +180,8 @@ class _Run:
         places = _PLACES if options.max_group is None else 2 * _PLACES
         values = sum(encoder.nbytes + places * encoder.count for encoder in self._encoders)
         total = max(rows, self._source.rows or 0)
-        fixed, row = (
-            FIXED + min(HASHING, _HASHED * total),
-            4 if options.best is None and options.one != "last" else 4 + _CHOOSING,
-        )
+        chosen = options.best is not None or options.one == "last"
+        fixed, row = FIXED + min(HASHING, _HASHED * total), 4 + _CHOOSING * chosen
         if fixed + row * total + values <= self._limit:
             return
         sizes = self._limit, fixed, values, fixed + row * total + int(values * total / max(1, rows))
