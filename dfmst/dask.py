@@ -26,16 +26,15 @@ except ImportError as error:
 from dask.dataframe.extensions import register_dataframe_accessor
 
 import dfmst
-from dfmst._drive.cluster import forests, of_frames
-from dfmst._drive.cluster.files import forest_of_files as forest_of_files
+from dfmst._drive import dask_frames
+from dfmst._drive.files import forest_of_files as forest_of_files
 from dfmst.accessor import ForestAccessor
 
 if TYPE_CHECKING:  # the functions below
-    from dfmst._drive.cluster.forests import *  # noqa: F403
-    from dfmst._drive.cluster.of_frames import *  # noqa: F403
+    from dfmst._drive.dask_frames import *  # noqa: F403
 
 _NAMES = (*dfmst.FRAME_FUNCTIONS, "plan")
-_FUNCTIONS = {name: vars(module)[name] for module in (forests, of_frames) for name in _NAMES if name in vars(module)}
+_FUNCTIONS = {name: vars(dask_frames)[name] for name in _NAMES if name in vars(dask_frames)}
 globals().update(_FUNCTIONS)
 __all__ = ["forest_of_files", *_FUNCTIONS]
 

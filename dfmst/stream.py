@@ -14,12 +14,10 @@ from functools import partial
 from typing import Any, Unpack
 
 from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Vertices
-from dfmst._drive.stream.deliver import deliver
-from dfmst._drive.stream.forest import find, find_rows, verify
-from dfmst._drive.stream.label import label
-from dfmst._drive.stream.labels import Labels
-from dfmst._drive.stream.linked import linked_rows
-from dfmst._drive.stream.sources import fits
+from dfmst._drive.labels import Labels, label
+from dfmst._drive.linked import linked_rows
+from dfmst._drive.parts import fits
+from dfmst._drive.rows import deliver, find, find_rows, verify
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
 from dfmst._trees.cut import Thresholds

@@ -39,7 +39,7 @@ PROGRAMS = {
     "import networkx; networkx.config.backend_priority = ['dfmst']\n"
     "list(networkx.connected_components(networkx.path_graph(3)))": {"pyarrow", "dfmst._trees", "dfmst._edges"},
     # Dask's frames import SciPy and more: 0.4 CPU-seconds of each worker before its first row.
-    "import importlib.util as util; util.find_spec('distributed') and __import__('dfmst._drive.cluster.files')": {
+    "import importlib.util as util; util.find_spec('distributed') and __import__('dfmst._drive.files')": {
         "dask.dataframe"
     },
     "import pandas, dfmst.pandas; assert 'partition' in dir(pandas.DataFrame({'a': [0]}).mst)": {

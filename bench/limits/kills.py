@@ -40,13 +40,13 @@ ENTRY = 12  # bytes of a note: rows, and the end of the line
 #: Where work is done (module:function), and how many rows a call has done.
 PLACES: dict[str, Callable[..., int]] = {
     "dfmst._fold.fold:Fold.add": lambda result, fold, rows: len(rows),
-    "dfmst._drive.cluster.read:edge_table": lambda result, *_: result.num_rows,
-    "dfmst._drive.cluster.groups:solve_tables": lambda result, engine, numbering, tables: sum(
+    "dfmst._drive.tables:edge_table": lambda result, *_: result.num_rows,
+    "dfmst._drive.tasks:solve_tables": lambda result, engine, numbering, tables: sum(
         table.num_rows for table in tables
     ),
-    "dfmst._drive.cluster.shuffle_edges:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
-    "dfmst._fold.slices:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
-    "dfmst._drive.cluster.rows:read_part": lambda result, part: result[0].num_rows,
+    "dfmst._drive.shuffle:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
+    "dfmst._fold.fold:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
+    "dfmst._drive.tasks:read_part": lambda result, part: result[0].num_rows,
 }
 
 

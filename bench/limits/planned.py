@@ -30,16 +30,13 @@ from support.workers import forest_on_workers, on_workers
 import dfmst
 import dfmst.dask
 from dfmst._common.directories import SpillDirectory
-from dfmst._drive.cluster.devices import BY_KEY
-from dfmst._drive.cluster.groups import StoredEncoder, TableFold, solve_tables
-from dfmst._drive.cluster.partitions import FileRows
-from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.tables import Table, columns_of
+from dfmst._drive.devices import BY_KEY
+from dfmst._drive.tables import FileRows, Table, columns_of, read_edges
+from dfmst._drive.tasks import StoredEncoder, TableFold, solve_tables
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold
-from dfmst._fold.runs import Run, write_sorted
+from dfmst._fold.rows import Rows, Run, write_sorted
 
 WORKERS, MEMORY = 2, 3 << 30
 SIZES = {"small": (400_000, 4_000_000, 8), "large": (1_600_000, 16_000_000, 16)}  # vertices, rows, files

@@ -25,8 +25,7 @@ from dfmst._common.directories import cannot, sole_use
 from dfmst._common.records import check_fields, is_count, read_record
 from dfmst._common.types import VERTEX_LIMIT, Array, DType
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
-from dfmst._fold.buffer import Rows
-from dfmst._fold.runs import Run, read_pieces
+from dfmst._fold.rows import Rows, Run, read_pieces
 from dfmst.errors import DfmstError, OutputError, no_space
 from dfmst.formats.atomic import sealed_input, sealed_output
 from dfmst.formats.files import problem
@@ -319,7 +318,7 @@ class FoldState:
     done: int  # rows read
     dropped: int  # rows dropped as invalid
     forced: int = 0  # rows that must be in the forest
-    parent: Array | None = None  # of a fold into disjoint sets (dfmst._fold.sets), which has no rows
+    parent: Array | None = None  # of a fold into disjoint sets (dfmst._fold.fold), which has no rows
 
 
 def row_tables(rows: Rows | Run) -> Iterator[pa.Table]:

@@ -163,7 +163,7 @@ def test_older_click_suggests_commands_too(dfmst, roads, monkeypatch):
 def test_columns_are_checked_before_workers_start(dfmst, parquet, monkeypatch):
     pytest.importorskip("distributed")
     parquet("roads.parquet", {"source": [1], "target": [2], "weight": [3]})
-    monkeypatch.setattr("dfmst._drive.cluster.files.cluster_client", lambda *_: pytest.fail("a cluster was started"))
+    monkeypatch.setattr("dfmst._drive.files.cluster_client", lambda *_: pytest.fail("a cluster was started"))
     result = dfmst("forest", "roads.parquet", "-w", "wieght", "-o", "out", "--workers", "1", code=2)
     assert result.stderr == (
         "Error: roads.parquet has no column 'wieght'; its columns: 'source', 'target', 'weight'\n"

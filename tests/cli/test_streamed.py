@@ -109,7 +109,7 @@ def poor(parts, monkeypatch) -> pa.Table:
     """The table of `parts` on a machine with 40 MB of free memory."""
     monkeypatch.setattr("dfmst._fold.budget._LEAST_LIMIT", 0)
     monkeypatch.setattr("dfmst.cli.drivers._SMALL", 0)
-    monkeypatch.setattr("dfmst._drive.stream.sources.FIXED", 0)
+    monkeypatch.setattr("dfmst._drive.parts.FIXED", 0)
     monkeypatch.setattr("dfmst._fold.budget.free_memory", lambda: 40_000_000)
     return parts
 
@@ -132,8 +132,8 @@ def test_large_files_are_streamed_without_being_asked(dfmst, poor, name):
 
 
 def test_records_and_forests_in_batches_without_being_asked(dfmst, poor, monkeypatch):
-    monkeypatch.setattr("dfmst._drive.stream.linked.HASHING", 0)
-    monkeypatch.setattr("dfmst._drive.stream.linked.FIXED", 0)
+    monkeypatch.setattr("dfmst._drive.linked.HASHING", 0)
+    monkeypatch.setattr("dfmst._drive.linked.FIXED", 0)
     library.formats.write_edges(poor, "edges.parquet")
     assert NOTE in dfmst("dedupe", "edges.parquet", "-k", "a", "-o", "once.parquet").stderr
     assert NOTE in dfmst("forest", "edges.parquet", *FILES[3:], "-o", "forest.parquet").stderr

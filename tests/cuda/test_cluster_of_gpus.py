@@ -29,20 +29,19 @@ import dask.dataframe as dd
 from click.testing import CliRunner
 
 import dfmst.dask
-from dfmst._drive.cluster import client, devices, groups
-from dfmst._drive.cluster.build import forest_graph
-from dfmst._drive.cluster.client import require_gpus, resources
-from dfmst._drive.cluster.devices import spill
-from dfmst._drive.cluster.groups import Group
-from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
+from dfmst._drive import client, devices, tasks as groups
+from dfmst._drive.build import forest_graph
+from dfmst._drive.client import require_gpus, resources
+from dfmst._drive.devices import spill
 from dfmst._drive.plan.formulas import BASE
+from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.tables import FileRows, FrameParts, read_edges
+from dfmst._drive.tasks import Group
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, CudaEngine
-from dfmst._fold.buffer import Rows
-from dfmst._fold.slices import COMPACT, forest_positions
+from dfmst._fold.fold import COMPACT, forest_positions
+from dfmst._fold.rows import Rows
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.cli import main
@@ -58,7 +57,7 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    run_on_gpu(monkeypatch, "groups", "shuffle_edges", "shuffle")
+    run_on_gpu(monkeypatch, "tasks", "shuffle")
     return cupy.get_default_memory_pool()
 
 
@@ -197,7 +196,7 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
             buffers.append(buffer)
             super().__init__(engine, buffer, *options)
 
-    monkeypatch.setattr("dfmst._drive.cluster.groups.TableFold", Fold)
+    monkeypatch.setattr("dfmst._drive.tasks.TableFold", Fold)
     on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
     rows = forest.compute(scheduler="synchronous")
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
@@ -317,7 +316,7 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
 
     standin_read = standin.cudf.read_parquet
     monkeypatch.setattr(standin.cudf, "read_parquet", read_parquet)
-    run_on_gpu(monkeypatch, "read")
+    run_on_gpu(monkeypatch, "tables")
     parts: list[Any] = [FileRows(Path(path), ["a", "b", "w"]) for path in paths]
     request = Request.of("a", "b", "w", strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
     forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), request)
@@ -336,7 +335,7 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
 
 @pytest.mark.parametrize("wrong", ["null", "nan"])
 def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, tmp_path, wrong):
-    run_on_gpu(monkeypatch, "read")
+    run_on_gpu(monkeypatch, "tables")
     ids, weight = list(range(2000)), [float(row) for row in range(2000)]
     if wrong == "null":
         ids[1500] = None  # type: ignore[call-overload]
@@ -349,7 +348,7 @@ def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, t
 
 @pytest.mark.parametrize("kind", ["texts", "decimals", "too large"])
 def test_other_files_are_decoded_on_the_host(on_gpu, monkeypatch, tmp_path, kind):
-    run_on_gpu(monkeypatch, "read")
+    run_on_gpu(monkeypatch, "tables")
     monkeypatch.delattr(standin.cudf, "read_parquet")
     ids: Any = [str(number) for number in range(2000)] if kind == "texts" else list(range(2000))
     weight: Any = pa.array([1] * 2000, pa.decimal128(9, 2)) if kind == "decimals" else [1] * 2000
@@ -424,7 +423,7 @@ def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memo
     started: list[dict[str, Any]] = []
     local = SimpleNamespace(LocalCUDACluster=lambda **options: started.append(options))
     monkeypatch.setitem(sys.modules, "dask_cuda", local)
-    monkeypatch.setattr("dfmst._drive.cluster.client.has_ucx", lambda: ucx)
+    monkeypatch.setattr("dfmst._drive.client.has_ucx", lambda: ucx)
     client._local_gpus(2, memory)
     (options,) = started
     assert options.get("protocol") == ("ucx" if ucx else None)

@@ -14,10 +14,10 @@ from tests.support.gpu.tasks import Partition, run_on_gpu
 
 pytest.importorskip("dask")
 
-from dfmst._drive.cluster import groups as tasks
-from dfmst._drive.cluster.groups import Group, fold
-from dfmst._drive.cluster.tables import DeviceTable, column_values, host_table
+from dfmst._drive import tasks
 from dfmst._drive.plan.formulas import DEVICE_SHARE
+from dfmst._drive.tables import DeviceTable, column_values, host_table
+from dfmst._drive.tasks import Group, fold
 from dfmst._edges.read import EdgeColumns
 
 VERTICES, ROWS, PARTS = 100_000, 500_000, 8
@@ -38,7 +38,7 @@ def edges():
 @pytest.fixture
 def limited(device, monkeypatch):
     """Tasks run as on a worker with a GPU, which has so many bytes a vertex."""
-    run_on_gpu(monkeypatch, "groups")
+    run_on_gpu(monkeypatch, "tasks")
     pool = cupy.get_default_memory_pool()
 
     def limit(size: int) -> Any:

@@ -24,8 +24,8 @@ def draw(kind: str) -> pa.Table:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("on_gpu", [False, True])
 def test_components_and_clusters(device, monkeypatch, kind, on_gpu):
-    monkeypatch.setattr("dfmst._fold.sets._LEAST", 16)
-    monkeypatch.setattr("dfmst._fold.sets.SetsFold.piece", 300)
+    monkeypatch.setattr("dfmst._fold.fold._LEAST", 16)
+    monkeypatch.setattr("dfmst._fold.fold.SetsFold.piece", 300)
     table = draw(kind)
     frames = [table.slice(at, 500) for at in range(0, 2_000, 500)]
     given = [standin.cudf.DataFrame.from_arrow(frame) for frame in frames] if on_gpu else frames

@@ -13,9 +13,9 @@ import pytest
 
 import dfmst
 import dfmst.stream
-from dfmst._drive.stream.fold_rows import upload
+from dfmst._drive.passes import upload
 from dfmst._engines import CudaEngine
-from dfmst._fold.buffer import Rows
+from dfmst._fold.rows import Rows
 from dfmst.errors import UnsupportedFrameError
 from tests.support.gpu import standin
 from tests.support.gpu.standin import cupy

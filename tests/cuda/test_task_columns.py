@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfmst._drive.cluster.devices import TaskColumns, result_bytes, spill
-from dfmst._drive.cluster.groups import solve_tables
-from dfmst._drive.cluster.shuffle_edges import DeviceRun, sorted_run
-from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, task_result, travelling_table
+from dfmst._drive.devices import TaskColumns, result_bytes, spill
+from dfmst._drive.shuffle import DeviceRun, sorted_run
+from dfmst._drive.tables import Columns, DeviceTable, host_table, task_result, travelling_table
+from dfmst._drive.tasks import solve_tables
 from dfmst._engines import CpuEngine, CudaEngine
-from dfmst._fold.buffer import Rows
+from dfmst._fold.rows import Rows
 from dfmst.errors import InvalidEdgesError
 from tests.support.gpu.standin import cupy
 
@@ -66,7 +66,7 @@ def test_columns_travel_as_those_of_the_host():
 def test_from_gpu_to_gpu_nothing_crosses(kind):
     """Tables alone, and in a list or a dict."""
     protocol = pytest.importorskip("distributed.protocol")
-    from dfmst._drive.cluster.devices import register_for_gpus
+    from dfmst._drive.devices import register_for_gpus
 
     register_for_gpus(DeviceTable)  # Dask may have been loaded since
     register_for_gpus(TaskColumns)

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import BufferFold
+from dfmst._fold.rows import Rows
 from dfmst.errors import DfmstError, FormatError, OutputError
 from dfmst.formats.atomic import sealed_input, sealed_output
 from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
@@ -325,7 +325,7 @@ def test_at_most_half_of_the_rows_are_folded_twice(tmp_path, monkeypatch, clock,
                     folded.append(len(more))
                     clock(seconds(sum(folded)))
 
-            monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
+            monkeypatch.setattr("dfmst._drive.passes.BufferFold", Noted)
             with pytest.raises(Stopped):
                 fold(tmp_path / "kept", progress=stop_after(killed))
             before = sum(folded)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold
+from dfmst._fold.rows import Rows
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
 from tests.support.columns import WEIGHTS, weights as draw_weights

@@ -23,10 +23,8 @@ from dfmst import stream
 from dfmst._common.directories import SpillDirectory, disk_errors
 from dfmst._engines import CpuEngine
 from dfmst._fold.budget import Budget, MemoryRunBudget, RunBudget
-from dfmst._fold.buffer import RowBuffer, Rows
-from dfmst._fold.fold import RunFold
-from dfmst._fold.runs import MemoryRun, Order, Run, write_sorted
-from dfmst._fold.slices import LevelMarks, SliceKruskal
+from dfmst._fold.fold import LevelMarks, RunFold, SliceKruskal
+from dfmst._fold.rows import MemoryRun, Order, RowBuffer, Rows, Run, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from tests.support.columns import WEIGHTS, weights as draw_weights
 from tests.support.lanes import examples
@@ -39,7 +37,7 @@ ENGINE = CpuEngine(threads=2)
 def short_pieces(monkeypatch, grain: int, piece: int) -> None:
     """Let runs have many index keys, buffers few rows and pieces fewer."""
     monkeypatch.setattr("dfmst._fold.fold.GRAIN", grain)
-    for name in ("fold._PIECE", "fold.RunFold.piece", "slices._PIECE", "runs._PIECE"):
+    for name in ("fold._PIECE", "fold.RunFold.piece", "rows._PIECE"):
         monkeypatch.setattr(f"dfmst._fold.{name}", piece)
     monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
     monkeypatch.setattr("dfmst._fold.budget._LEAST_RUN", 4 * grain)
@@ -59,7 +57,7 @@ def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     (source, target), weight = graph
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         short_pieces(patch, grain, piece)
-        patch.setattr("dfmst._fold.runs.MemoryRun.longest", piece)
+        patch.setattr("dfmst._fold.rows.MemoryRun.longest", piece)
         directory, room = (SpillDirectory(folder), RunBudget(size, 8)) if on_disk else (None, MemoryRunBudget(size, 8))
         fold = RunFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
         locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import dfmst
-from dfmst._drive.cluster.files import _note
+from dfmst._drive.files import _note
 from dfmst._trees.request import Request
 from dfmst.cli import main
 from tests.stores.conftest import Both

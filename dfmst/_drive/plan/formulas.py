@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from dfmst._common.arguments import check_choice, real_number
 from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._fold import budget
-from dfmst._fold.slices import COMPACT
-from dfmst._fold.terms import Number, Term, least, most
+from dfmst._fold.budget import Number, Term, least, most
+from dfmst._fold.fold import COMPACT
 
 # Bytes of a process
 BASE = 230_000_000  # a worker that has loaded Python, Dask, Arrow and pandas

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
-from dfmst._fold.terms import Term
+from dfmst._fold.budget import Term
 
 #: Strategies of one process without a cluster.
 STREAMS = ("stream", "spill", "components", "clusters")

@@ -22,8 +22,8 @@ from dfmst._drive.plan.formulas import (
 )
 from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._fold import budget
-from dfmst._fold.slices import COMPACT
-from dfmst._fold.terms import Term, distinct, least, most
+from dfmst._fold.budget import Term, distinct, least, most
+from dfmst._fold.fold import COMPACT
 from dfmst.errors import CapacityError
 
 
@@ -97,7 +97,7 @@ def _solving(work: Work, rows: Term) -> Term:
 
 
 def sliced_merge_plan(work: Work) -> Plan:
-    """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_edges`).
+    """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.shuffle`).
 
     Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows that pass the filter
     of earlier slices. Roots and flags are sent once, and each row's position to the worker that gathers the row.
@@ -283,7 +283,7 @@ def labels_plan(work: Work) -> Plan:
     """Components of a Dask frame: the forest of all partitions, then rounds of contraction among owners.
 
     Owners share the ids, sorted, in files of their workers. Blocks of the forest's rows send their k different ids to
-    these; numbers, offers and hooks of the rounds return (:mod:`dfmst._drive.cluster.components`).
+    these; numbers, offers and hooks of the rounds return (:mod:`dfmst._drive.components`).
     """
     forest = automatic_plan(work)
     n, m, w = work.symbols

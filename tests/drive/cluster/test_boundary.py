@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import dfmst.dask
-from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._drive.graph import TaskGraph
 
 SOURCE = Path(__file__).resolve().parents[3] / "dfmst"
-ROOM = "_drive/cluster/dask_internals.py"
+ROOM = "_drive/dask_internals.py"
 VERSION = dask.__version__
 NAMES = ["Alias", "DataNode", "List", "Task", "TaskRef", "convert_legacy_graph"]
 #: Private modules of Dask, private attributes, and expressions.
@@ -66,7 +66,7 @@ def test_columns_that_arrive_go_to_the_disk_of_their_worker(client):
     def place(dask_worker):
         from threading import Thread
 
-        from dfmst._drive.cluster.devices import local_directory
+        from dfmst._drive.devices import local_directory
 
         found: list[Path] = []
         thread = Thread(target=lambda: found.append(local_directory().path))  # as no task does it
@@ -86,7 +86,7 @@ def test_a_dask_without_one_of_the_names_is_refused_with_its_version():
 
 
 def test_parquet_files_behind_a_frame_are_found(tmp_path):
-    from dfmst._drive.cluster.dask_internals import parquet_pieces
+    from dfmst._drive.dask_internals import parquet_pieces
 
     for number in range(2):
         pd.DataFrame({"u": [number], "v": [1]}).to_parquet(tmp_path / f"{number}.parquet")
@@ -130,7 +130,7 @@ def test_what_a_function_of_the_user_raises_stays_as_it_is():
 
 
 def test_no_other_file_uses_what_is_private_in_dask():
-    files = [SOURCE / "dask.py", *sorted((SOURCE / "_drive" / "cluster").rglob("*.py"))]
+    files = [SOURCE / "dask.py", *sorted((SOURCE / "_drive").rglob("*.py"))]
     assert SOURCE / ROOM in files
     uses = {
         str(file.relative_to(SOURCE)): re.findall(PRIVATE, file.read_text(encoding="utf-8"))

@@ -18,17 +18,13 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._common.directories import sole_use
-from dfmst._drive.cluster import shuffle
-from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.devices import TaskColumns
-from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
-from dfmst._drive.cluster.groups import Group, StoredEncoder
-from dfmst._drive.cluster.partitions import FileRows
-from dfmst._drive.cluster.rows import ColumnTypes, PartRows, gather
-from dfmst._drive.cluster.shuffle import cut
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute, edges_codec
-from dfmst._drive.cluster.shuffle_numbering import NUMBERING, Numbering, Statistics
-from dfmst._drive.cluster.tables import travelling_table
+from dfmst._drive import shuffle
+from dfmst._drive.client import Resources
+from dfmst._drive.devices import TaskColumns
+from dfmst._drive.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
+from dfmst._drive.shuffle import NUMBERING, GroupEdges, GroupSizes, Numbering, Statistics, cut, distribute, edges_codec
+from dfmst._drive.tables import FileRows, travelling_table
+from dfmst._drive.tasks import ColumnTypes, Group, PartRows, StoredEncoder, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._fold.checkpoint import with_record
@@ -193,7 +189,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids):
             yield table
 
     monkeypatch.setattr(Group, "tables", counted)
-    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(1, 3 << 30))
 
     def forest() -> pd.DataFrame:
         return forest_of(parts, "merge", checkpoint=tmp_path)
@@ -258,8 +254,8 @@ def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):
 
 def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
     parts = in_files(random_frame(61), tmp_path / "edges", 24)
-    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
-    monkeypatch.setattr("dfmst._drive.cluster.build._CHECKPOINT_ROWS", 200)
+    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._drive.build._CHECKPOINT_ROWS", 200)
 
     def groups(**options: Any) -> int:
         forest = parts.mst.minimum("a", "b", "w", n_vertices=400, strategy="shuffle", **options)

@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster.client import results
+from dfmst._drive.client import results
 from dfmst.cli import main
 from dfmst.formats.atomic import atomic_directory
 from tests.support.dask_frames import random_frame
@@ -97,7 +97,7 @@ def stopped():
                 raise Stopped
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dfmst._drive.cluster.files.atomic_directory", ending)
+            patch.setattr("dfmst._drive.files.atomic_directory", ending)
             with pytest.raises(Stopped):
                 dfmst.dask.forest_of_files("edges", output, "a", "b", "w", **options)
 
@@ -140,7 +140,7 @@ def test_auto_tries_a_shuffle_when_workers_end(folder, client, monkeypatch, stra
             raise KilledWorker("dfmst-merge-0", None, 3)
         return results(*arguments)
 
-    monkeypatch.setattr("dfmst._drive.cluster.files.results", ended_once)
+    monkeypatch.setattr("dfmst._drive.files.results", ended_once)
     command = ("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", client.scheduler.address)
     options = ("--strategy", strategy, "--checkpoint", "kept")
     result = run(*command, *options, code=0 if strategy == "auto" else 1)
@@ -336,7 +336,7 @@ def test_scheduler_that_is_lost(folder):
 def test_an_interrupt_is_one_line_that_says_what_is_kept(folder, kept):
     program = (
         "if __name__ == '__main__':\n"
-        "    import dfmst.dask, dfmst._drive.cluster.files as room, os, signal, threading\n"
+        "    import dfmst.dask, dfmst._drive.files as room, os, signal, threading\n"
         "    built = room.forest_graph\n"
         "    def build(*arguments):\n"
         "        threading.Timer(1, os.killpg, (0, signal.SIGINT)).start()\n"  # as a terminal does: to all processes

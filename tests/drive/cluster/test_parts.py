@@ -16,25 +16,26 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import dfmst.dask
-from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.devices import local_directory, task_engine
-from dfmst._drive.cluster.groups import Group
-from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
-from dfmst._drive.cluster.shuffle import solve_slice
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
-from dfmst._drive.cluster.shuffle_numbering import (
+from dfmst._drive.client import Resources
+from dfmst._drive.devices import local_directory, task_engine
+from dfmst._drive.plan.plan import id_words
+from dfmst._drive.shuffle import (
+    GroupEdges,
+    GroupSizes,
     all_statistics,
+    distribute,
     group_statistics,
+    solve_slice,
     split_ids,
 )
-from dfmst._drive.plan.plan import id_words
+from dfmst._drive.tables import FileRows, frame_parts, size_of_parts
+from dfmst._drive.tasks import Group
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS
 from dfmst._fold.budget import RunBudget
-from dfmst._fold.buffer import Rows
-from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
+from dfmst._fold.rows import Order, Rows, Run, StoredArray, StoredIds
 from dfmst.formats.columnar import TableSize
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
@@ -100,7 +101,7 @@ def test_a_batch_drops_what_its_cycles_beat():
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_long_partitions_are_read_in_pieces(tmp_path, monkeypatch, strategy):
-    monkeypatch.setattr("dfmst._drive.cluster.read.PIECE", 64)
+    monkeypatch.setattr("dfmst._drive.tables.PIECE", 64)
     frame = random_frame(5, rows=1000, ids="text").reset_index(drop=True)
     rows = forest_of(in_files(frame, tmp_path, 2, row_group_size=300), strategy)
     assert rows["payload"].tolist() == dfmst.minimum_spanning_forest(frame, "a", "b", "w")["payload"].tolist()
@@ -206,7 +207,7 @@ def test_the_token_of_a_forest_is_not_made_of_every_task():
 
 @pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_small_partitions_that_wait_in_memory_are_grouped(strategy, monkeypatch):
-    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 1 << 30))
+    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(1, 1 << 30))
     frame = random_frame(3, rows=640)
     whole = dask.delayed(frame)  # which all partitions are made of
     frames = [whole.iloc[begin : begin + 2] for begin in range(0, 640, 2)]

@@ -13,15 +13,15 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster.build import forest_graph
-from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.groups import Group
-from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
+from dfmst._drive.build import forest_graph
+from dfmst._drive.client import Resources
 from dfmst._drive.plan.formulas import BASE, fitting_vertices
+from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.tables import FileRows, FrameParts
+from dfmst._drive.tasks import Group
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget
-from dfmst._fold.runs import Run
+from dfmst._fold.rows import Run
 from dfmst._trees.request import Request
 from tests.support.dask_frames import in_files, random_frame
 
@@ -41,7 +41,7 @@ def graph(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def two_workers(monkeypatch):
-    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
+    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(2, 1 << 40))
 
 
 def names(forest) -> set[str]:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dfmst.dask
-from dfmst._drive.cluster.groups import merge
-from dfmst._drive.cluster.tables import travelling_ids, travelling_table
+from dfmst._drive.tables import travelling_ids, travelling_table
+from dfmst._drive.tasks import merge
 from dfmst._edges.vertices import id_columns
 from tests.support.dask_frames import STRATEGIES, check, random_frame
 

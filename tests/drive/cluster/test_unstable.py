@@ -16,7 +16,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import build, partitions
+from dfmst._drive import build, tables as partitions
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -130,7 +130,7 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
         in_files(random_frame(79), tmp_path / "edges", 4)
         return read(part)
 
-    monkeypatch.setattr("dfmst._drive.cluster.rows.read_part", change_first)
+    monkeypatch.setattr("dfmst._drive.tasks.read_part", change_first)
     with pytest.raises(dfmst.ClusterError, match=r"\d.parquet has changed since the run began\nHint: run again"):
         forest_of(parts, strategy)
 
@@ -145,7 +145,7 @@ def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client)
         os.utime(tmp_path / "edges" / "02.parquet")
         return graph
 
-    monkeypatch.setattr("dfmst._drive.cluster.files.forest_graph", change_then)
+    monkeypatch.setattr("dfmst._drive.files.forest_graph", change_then)
     options = {"strategy": strategy, **STRATEGIES[strategy], "client": client}
     with pytest.raises(dfmst.ClusterError, match=r"2.parquet\)?:? ?.*has changed since the run began"):
         dfmst.dask.forest_of_files(tmp_path / "edges", tmp_path / "out", "a", "b", "w", **options)
@@ -161,8 +161,7 @@ def test_a_file_that_is_gone(tmp_path):
 
 
 def test_what_is_compared_travels_as_one_number_a_partition():
-    from dfmst._drive.cluster.groups import fold, group_parts
-    from dfmst._drive.cluster.rows import locate
+    from dfmst._drive.tasks import fold, group_parts, locate
     from dfmst._edges.read import EdgeColumns
 
     (group,) = group_parts([random_frame(82)], 1)

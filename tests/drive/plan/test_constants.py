@@ -15,12 +15,19 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import shuffle
-from dfmst._drive.cluster.groups import Group, fold
-from dfmst._drive.cluster.shuffle import solve_slice
-from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
-from dfmst._drive.cluster.shuffle_numbering import all_statistics, group_statistics, number_group, number_ids, split_ids
+from dfmst._drive import shuffle
 from dfmst._drive.plan import formulas
+from dfmst._drive.shuffle import (
+    GroupSizes,
+    all_statistics,
+    distribute,
+    group_statistics,
+    number_group,
+    number_ids,
+    solve_slice,
+    split_ids,
+)
+from dfmst._drive.tasks import Group, fold
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, IdTable, IdWords
@@ -65,7 +72,7 @@ def _names(value: ast.AST) -> bool:
 
 def imported() -> Iterator[str]:
     """Names that the tasks import from the module."""
-    for path in (PACKAGE / "_drive" / "cluster").rglob("*.py"):
+    for path in (PACKAGE / "_drive").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == formulas.__name__:
                 yield from (alias.name for alias in node.names)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dfmst
-from dfmst._fold.terms import Term, distinct, least, most
+from dfmst._fold.budget import Term, distinct, least, most
 
 N, W = Term(7, "n"), Term(2, "W")
 GRAPH: dict[str, Any] = {"n_vertices": 8_410_000, "n_edges": 90_000_000, "partitions": 48}

@@ -15,17 +15,14 @@ from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst import stream
-from dfmst._drive.stream import second_pass
-from dfmst._drive.stream.batches import Batch
-from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
-from dfmst._drive.stream.job import Job
-from dfmst._drive.stream.parquet import SourceFile
-from dfmst._drive.stream.second_pass import Certifier
-from dfmst._drive.stream.sources import FrameSource, open_source
+from dfmst._drive import rows as second_pass
+from dfmst._drive.parts import Batch, FrameSource, SourceFile, open_source
+from dfmst._drive.passes import FoldedForest, Job, fold_source
+from dfmst._drive.rows import Certifier
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._fold.buffer import Rows
+from dfmst._fold.rows import Rows
 from dfmst._trees.request import Request
 from dfmst.errors import CapacityError
 from tests.support.lanes import examples

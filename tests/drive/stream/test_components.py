@@ -40,8 +40,8 @@ def expected_of(source: list[Any], target: list[Any], vertices: Sequence[Any] = 
 def hasty(patch: pytest.MonkeyPatch, batch: int) -> None:
     """Short batches, arrays that grow often, and a giant component that is looked for often."""
     tight(patch, batch)
-    patch.setattr("dfmst._fold.sets._LEAST", 4)
-    patch.setattr("dfmst._fold.sets.SetsFold.piece", 7)
+    patch.setattr("dfmst._fold.fold._LEAST", 4)
+    patch.setattr("dfmst._fold.fold.SetsFold.piece", 7)
 
 
 @examples(120)
@@ -151,10 +151,10 @@ def test_ids_on_disk(table, batch, fits, piece, listed):
     vertices = expected["vertex"][::-1] if listed and table.source else None
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         hasty(patch, batch)
-        patch.setattr("dfmst._drive.stream.disk_ids._MERGED", piece)
-        patch.setattr("dfmst._drive.stream.disk_ids._PIECE", piece)
-        patch.setattr("dfmst._drive.stream.labels._PIECE", piece)
-        patch.setattr("dfmst._drive.stream.label._LEAST_HELD", piece)
+        patch.setattr("dfmst._drive.labels._MERGED", piece)
+        patch.setattr("dfmst._drive.labels._PIECE", piece)
+        patch.setattr("dfmst._drive.labels._PIECE", piece)
+        patch.setattr("dfmst._drive.labels._LEAST_HELD", piece)
         # Room for some ids next to those of a batch, and for 8 bytes of each vertex.
         patch.setattr("dfmst._fold.budget.Budget.most_vertices", property(lambda self: 2 * batch + fits))
         patch.setattr("dfmst._fold.budget.Budget.check", lambda self, vertices: None)

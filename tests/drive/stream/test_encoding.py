@@ -14,8 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.stream.parquet import ParquetSource
-from dfmst._drive.stream.sources import open_parquet
+from dfmst._drive.parts import ParquetSource, open_parquet
 from dfmst._edges.encode import Encoder
 from dfmst._fold.budget import Budget
 from dfmst._fold.fold import BufferFold
@@ -61,7 +60,7 @@ def capacities(monkeypatch) -> list[int]:
             made.append(capacity)
             super().__init__(engine, vertices, capacity, **options)
 
-    monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
+    monkeypatch.setattr("dfmst._drive.passes.BufferFold", Noted)
     return made
 
 
@@ -249,8 +248,8 @@ def test_later_batches_are_encoded_while_one_is_folded(monkeypatch):
             encoded.release()
             return ends
 
-    monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Waiting)
-    monkeypatch.setattr("dfmst._drive.stream.encode_rows.Encoder", Told)
+    monkeypatch.setattr("dfmst._drive.passes.BufferFold", Waiting)
+    monkeypatch.setattr("dfmst._drive.passes.Encoder", Told)
     table = edges(VERTICES, BATCH * BATCHES)
     assert dfmst.stream.minimum_spanning_forest([table]).equals(dfmst.minimum_spanning_forest(table))
 
@@ -265,7 +264,7 @@ def test_a_refused_batch_keeps_nothing_alive(monkeypatch):
             super().__init__(*arguments, **options)
             folds.append(weakref.ref(self))
 
-    monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
+    monkeypatch.setattr("dfmst._drive.passes.BufferFold", Noted)
     table = edges(VERTICES, BATCH * 4)
     frames = [table, table.set_column(2, "weight", pa.array(["a"] * len(table)))]
     gc.disable()

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import dfmst
-from dfmst._drive.stream.parquet import SourceFile
+from dfmst._drive.parts import SourceFile
 from dfmst._fold.budget import Budget, parse_memory
 from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, OutputError, UnsupportedFrameError
 from tests.support.lanes import examples
@@ -102,7 +102,7 @@ def test_a_dictionary_that_does_not_fit(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("as_texts", [False, True])
 def test_long_dictionaries_are_read_as_texts_and_counted(tmp_path, monkeypatch, as_texts):
-    monkeypatch.setattr("dfmst._drive.stream.parquet._TEXTS", 0 if as_texts else 1 << 30)
+    monkeypatch.setattr("dfmst._drive.parts._TEXTS", 0 if as_texts else 1 << 30)
     table = edges(300, 5_000, name=lambda vertex: f"vertex {vertex:050}")
     number = table["payload"].combine_chunks()
     numbers = number.to_numpy()

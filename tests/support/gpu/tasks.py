@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from dfmst._drive.cluster.partitions import Part
+from dfmst._drive.tables import Part
 from dfmst._engines import CudaEngine
 
 #: Function of dfmst that copies to the host -> what for.
 PURPOSES = {
-    "_drive.cluster.devices.__reduce__": "sent",
-    "_drive.cluster.devices.spill": "spilled",
-    "_drive.cluster.shuffle_edges.sorted_run": "spilled",
-    "_drive.cluster.devices.stored": "spilled",
-    "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.shuffle._locators": "positions",
+    "_drive.devices.__reduce__": "sent",
+    "_drive.devices.spill": "spilled",
+    "_drive.shuffle.sorted_run": "spilled",
+    "_drive.devices.stored": "spilled",
+    "_drive.tasks.locate": "positions",
+    "_drive.shuffle._locators": "positions",
 }
 
 
@@ -32,9 +32,9 @@ class Partition(Part):
 
 
 def run_on_gpu(monkeypatch: Any, *modules: str) -> None:
-    """Let the tasks of these modules of `_drive.cluster` run as on a worker with a GPU."""
+    """Let the tasks of these modules of `_drive` run as on a worker with a GPU."""
     for module in modules:
-        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
+        monkeypatch.setattr(f"dfmst._drive.{module}.worker_engine", CudaEngine)
 
 
 def purposes(crossings: Any) -> Counter[str]:

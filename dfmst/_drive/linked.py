@@ -11,10 +11,9 @@ import numpy as np
 
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, ColumnName, Frame
-from dfmst._drive.stream.batches import Batch, prefetch
-from dfmst._drive.stream.deliver import Delivered, deliver
-from dfmst._drive.stream.encode_rows import WeightTypes
-from dfmst._drive.stream.sources import EdgeSource, open_source
+from dfmst._drive.parts import Batch, EdgeSource, open_source, prefetch
+from dfmst._drive.passes import WeightTypes
+from dfmst._drive.rows import Delivered, deliver
 from dfmst._edges.key_codes import Entries, KeyEncoder
 from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory

@@ -10,13 +10,8 @@ from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.client import Resources, resources
-from dfmst._drive.cluster.graph import TaskGraph, first_run
-from dfmst._drive.cluster.groups import Reduction, add_merge, group_parts
-from dfmst._drive.cluster.partitions import FrameParts, size_of_parts
-from dfmst._drive.cluster.rows import Portion, locate, portions
-from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
-from dfmst._drive.cluster.shuffle_edges import GroupSizes
+from dfmst._drive.client import Resources, resources
+from dfmst._drive.graph import TaskGraph, first_run
 from dfmst._drive.plan.formulas import (
     DENSE_ID,
     MOST_OWNERS,
@@ -32,6 +27,9 @@ from dfmst._drive.plan.formulas import (
 )
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.strategies import fitting_plan, plan_of
+from dfmst._drive.shuffle import GroupSizes, ShuffleSizes, add_shuffle, no_records
+from dfmst._drive.tables import FrameParts, size_of_parts
+from dfmst._drive.tasks import Portion, Reduction, add_merge, group_parts, locate, portions
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.budget import parse_memory

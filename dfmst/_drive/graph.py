@@ -20,8 +20,8 @@ from dask.tokenize import tokenize
 from dfmst._common.progress import trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
-from dfmst._drive.cluster.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference
-from dfmst._drive.cluster.tables import checked_edges, host_table
+from dfmst._drive.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference
+from dfmst._drive.tables import checked_edges, host_table
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.checkpoint import (
     Codec,

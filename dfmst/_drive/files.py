@@ -21,13 +21,12 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.directories import sole_use
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Columns, PathName
-from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
-from dfmst._drive.cluster.client import cluster_client, protocol_of, results, usage, usage_since
-from dfmst._drive.cluster.graph import load, save
-from dfmst._drive.cluster.groups import Group, about_task
-from dfmst._drive.cluster.partitions import FileRows, FrameParts, size_of_parts
-from dfmst._drive.cluster.rows import PartRows, gather
-from dfmst._drive.stream.parquet import ParquetSource
+from dfmst._drive.build import ForestGraph, check_request, forest_graph
+from dfmst._drive.client import cluster_client, protocol_of, results, usage, usage_since
+from dfmst._drive.graph import load, save
+from dfmst._drive.parts import ParquetSource
+from dfmst._drive.tables import FileRows, FrameParts, size_of_parts
+from dfmst._drive.tasks import Group, PartRows, about_task, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory

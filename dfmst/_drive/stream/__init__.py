@@ -1,1 +1,0 @@
-"""Streams: edges in batches, on one machine, within a limit of memory."""
