@@ -352,6 +352,14 @@ class ParquetSource:
         """Number of rows."""
         return sum(file.rows for file in self.files)
 
+    def part(self, begin: int, end: int) -> Self:
+        """Return a range of the files, whose rows keep their numbers and their types."""
+        part = copy(self)
+        part.files = self.files[begin:end]
+        part.constants = {file.path: self.constants[file.path] for file in part.files}
+        part._names = {}
+        return part
+
     @property
     def fingerprint(self) -> dict[str, Any]:
         """Path, size, time of change (or etag) and footer of every file, and types and values that a dataset adds."""

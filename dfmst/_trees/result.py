@@ -192,14 +192,13 @@ class Forest:
         Parameters
         ----------
         progress
-            A stream reads ids and weights of all rows again: True for a bar, or a function that is called with the
-            rows done and the rows in all (``None``: unknown).
+            A stream and a cluster read ids and weights of all rows again: True for a bar, or a function that is called
+            with the rows (on a cluster: tasks) that are done, and all of them (``None``: unknown).
 
         Raises
         ------
         CapacityError
-            A stream's linked forest, 100 bytes a vertex, does not fit the limit. The edges of a cluster are read into
-            the memory of this process.
+            A stream's linked forest, 100 bytes a vertex, does not fit the limit; on a cluster that of each worker.
         """
         return self.store.certify(progress)
 
