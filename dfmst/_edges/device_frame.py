@@ -26,7 +26,7 @@ from dfmst._edges.device_columns import (
     device_weights,
 )
 from dfmst._edges.edge_table import Input, Readers
-from dfmst._edges.stack import host_differs
+from dfmst._edges.frame_rows import host_differs
 from dfmst._edges.vertices import is_array
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._engines import CudaEngine, Engine, with_freed_scratch

@@ -22,17 +22,17 @@ from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_views, readable, to_arrow
 from dfmst._edges.conditions import group_entries, group_order, value_codes
 from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
-from dfmst._edges.moments import host_ticks
-from dfmst._edges.stack import host_differs
-from dfmst._edges.take_rows import (
+from dfmst._edges.frame_rows import (
     arrow_storage,
     gather_rows,
+    host_differs,
     take_arrow,
     take_of_two,
     take_or_null,
     take_polars,
     take_table,
 )
+from dfmst._edges.moments import host_ticks
 from dfmst._edges.unify import alike, native_type, series_type
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import plain_weights

@@ -18,9 +18,8 @@ from dfmst._drive.cluster.partitions import FileRows, frame_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.cluster.shuffle import no_records
+from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
-from dfmst._edges.stack import check_stackable
-from dfmst._edges.take_rows import result_column
 from dfmst._trees.forest import in_frame_steps, rows_in_steps
 from dfmst._trees.request import ClusterOptions, Planned, Request, typed_as, with_options
 from dfmst.errors import UnsupportedFrameError

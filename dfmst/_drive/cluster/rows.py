@@ -31,9 +31,9 @@ from dfmst._drive.cluster.tables import (
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.conditions import cycles_of_kept
+from dfmst._edges.frame_rows import result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below

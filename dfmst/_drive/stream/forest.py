@@ -23,8 +23,8 @@ from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
 from dfmst._drive.stream.sources import EdgeSource, open_parquet, other_rows
 from dfmst._edges.encode import Encoder
+from dfmst._edges.frame_rows import differences, unlike_types
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.stack import differences, unlike_types
 from dfmst._edges.view import View
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine

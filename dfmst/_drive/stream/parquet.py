@@ -24,8 +24,8 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, IdKinds, Locators, T
 from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.frame_rows import take_batch
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import CommonSchema, common_type, with_categories
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, machine_fault, missing_columns

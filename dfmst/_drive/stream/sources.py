@@ -15,8 +15,8 @@ from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, IdKinds, Locators
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frame_rows import stack_frames
 from dfmst._edges.frames import as_table, open_frame
-from dfmst._edges.stack import stack_frames
 from dfmst._edges.unify import with_categories
 from dfmst._edges.view import View
 from dfmst._engines import Engine
