@@ -192,7 +192,7 @@ def _column(engine: Engine, name: str, values: object) -> Array:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iuf" and engine.on_host:
         return values
     if not engine.on_host:
-        from dfmst._edges.device_columns import check_device  # as in `_device_readers`
+        from dfmst._edges.device_frame import check_device  # as in `_device_readers`
 
         check_device(name, values)
     try:

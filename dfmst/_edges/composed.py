@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Invalid
-from dfmst._edges.device_columns import device_column
+from dfmst._edges.device_frame import device_column
 from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, names_missing_columns
 from dfmst._edges.vertices import factorize

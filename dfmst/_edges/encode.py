@@ -20,7 +20,7 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, native_values, numbers_of_arrow, plain_ids
-from dfmst._edges.device_columns import device_keys
+from dfmst._edges.device_frame import device_keys
 from dfmst._edges.dictionary import Dictionary, concat_ids, different_types, id_words, in_common_type, plain
 from dfmst._edges.unify import common_id_type, mixed_signs
 from dfmst._edges.vertices import IdColumns, unsigned_ids

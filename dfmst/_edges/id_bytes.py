@@ -33,8 +33,8 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Invalid
-from dfmst._edges.arrow_values import numbers_of_arrow, ticks
-from dfmst._edges.conditions import group_entries, no_groups
+from dfmst._edges.arrow_values import no_groups, numbers_of_arrow, ticks
+from dfmst._edges.conditions import group_entries
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import id_columns
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
 from dfmst._common.types import Array, Column, ColumnName, Columns, FrameT
-from dfmst._edges.device_columns import device_weights
+from dfmst._edges.device_frame import device_weights
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.encode import NO_CODE, KeyCodes, KeyEncoder
 from dfmst._edges.frames import open_frame

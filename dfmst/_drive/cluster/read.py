@@ -28,7 +28,7 @@ from dfmst._drive.cluster.tables import (
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
 from dfmst._edges.conditions import Conditions, condition_masks
-from dfmst._edges.device_columns import device_ids, device_weights
+from dfmst._edges.device_frame import device_ids, device_weights
 from dfmst._edges.edge_table import HOST, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.frames import open_frame, open_host_frame
