@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -22,14 +22,15 @@ from dfmst._edges.edge_table import (
     HOST,
     CheckedColumns,
     Input,
+    Missing,
     Readers,
-    edge_statistics,
+    find_missing,
     flip_bits,
+    make_table,
     move_table,
-    number_ids,
 )
 from dfmst._edges.id_bytes import joint_ids
-from dfmst._edges.vertices import IdColumns, check_capacity, unchecked_vertices
+from dfmst._edges.vertices import IdColumns, check_capacity
 from dfmst._edges.view import View
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine
@@ -170,11 +171,12 @@ def read_table(
     if view.on_device and engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
-    reader, read = view.engine(engine), view.readers
-    conditions = columns.conditions
+    reader, conditions = view.engine(engine), columns.conditions
     defer = defer_checks and reader.on_host and engine.on_host and not conditions
-    checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
-    input = number_ids(reader, checked, columns.maximum, in_order=in_order)
+    names, invalid = columns.names, columns.invalid
+    ids, weights = _read_columns(reader, view.readers, view.column, len(view), names, invalid)
+    without = partial(_without, reader, names, invalid)
+    input = make_table(reader, ids, weights, columns.maximum, without, defer_checks=defer, in_order=in_order)
     if conditions:
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
@@ -221,9 +223,21 @@ def check_columns(
     rows: int,
     names: EdgeNames,
     invalid: Invalid = "raise",
-    *,
-    defer_checks: bool = False,
 ) -> CheckedColumns:
+    """Read a batch, and leave out the rows that lack an id or a weight, or raise."""
+    ids, weights = _read_columns(reader, read, column, rows, names, invalid)
+    missing = find_missing(reader, ids, weights)
+    return _without(reader, names, invalid, ids, weights, missing) if missing else CheckedColumns(ids, weights, None)
+
+
+def _read_columns(
+    reader: Engine,
+    read: Readers,
+    column: Callable[[ColumnName], Column],
+    rows: int,
+    names: EdgeNames,
+    invalid: Invalid,
+) -> tuple[IdColumns, WeightColumn]:
     check_ends(*names[:2])
     source, target, weight = names
     columns = [(name, column(name)) for name in (source, target)]
@@ -232,21 +246,17 @@ def check_columns(
         columns = [(name, reader.xp.zeros(0, np.int64)) for name in (source, target)]
     ids = read.ids(*columns, invalid=invalid)
     named = None if weight is None else column(weight)
-    weights = constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
-    unchecked = unchecked_vertices(reader, ids) if defer_checks and weights.invalid is None else None
-    if unchecked is not None:
-        return CheckedColumns(ids, weights, None, unchecked)
-    statistics = edge_statistics(reader, ids, weights)
-    missing = missing_weights(reader, weights) if statistics is None or statistics.missing else weights.invalid
-    masks = (ids.null_source, ids.null_target, missing)
-    flagged = [(end, mask) for end, mask in enumerate(masks) if mask is not None and mask.any()]
-    if not flagged:
-        return CheckedColumns(ids, weights, None, statistics=statistics)
+    return ids, constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
+
+
+def _without(
+    engine: Engine, names: EdgeNames, invalid: Invalid, ids: IdColumns, weights: WeightColumn, missing: Missing
+) -> CheckedColumns:
     if invalid == "raise":
-        end, mask = flagged[0]
+        end, mask = missing[0]
         raise invalid_rows(names, end, int(mask.sum()), int(mask.argmax()))
-    kept = reader.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in flagged]))
-    return CheckedColumns(*take_rows(reader, ids, weights, kept), kept)
+    kept = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in missing]))
+    return CheckedColumns(*take_rows(engine, ids, weights, kept), kept)
 
 
 def take_rows(engine: Engine, ids: IdColumns, weights: WeightColumn, rows: Array) -> tuple[IdColumns, WeightColumn]:
