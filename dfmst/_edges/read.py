@@ -17,24 +17,20 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
 from dfmst._common.types import Array, Column, ColumnName, EdgeNames, Invalid
-from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions, condition_masks
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.edge_table import (
-    HOST,
     CheckedColumns,
     Input,
     Missing,
     Readers,
     find_missing,
-    flip_bits,
     make_table,
     move_table,
 )
-from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.vertices import IdColumns, check_capacity
 from dfmst._edges.view import View
-from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst._edges.weights import WeightColumn, constant_weights
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import gather_keys
 from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
 _ENDS = "source", "target"
@@ -126,7 +122,7 @@ class EdgeColumns:
 
     @property
     def keyed(self) -> bool:
-        """Whether batches have keys in place of weights (:func:`check_joint`)."""
+        """Whether batches have keys in place of weights (:func:`dfmst._edges.composite.check_composite`)."""
         return self.conditions.keep is not None or self.has_joint_weight
 
     @property
@@ -277,75 +273,3 @@ def invalid_rows(names: EdgeNames, end: int, count: int, first: int) -> InvalidE
     message = f"column {names[end]!r} has {count:,} {invalid}, {place} {first}"
     hint = "fill or remove those rows, or leave them out with invalid='drop'"
     return InvalidEdgesError(message, hint, row=first, option=("invalid='drop'", "--invalid drop"))
-
-
-_HIGHEST = (1 << 64) - 1
-
-
-def check_joint(
-    engine: Engine, columns: EdgeColumns, column: Callable[[ColumnName], Column], rows: int
-) -> CheckedColumns:
-    """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
-    if not rows:
-        for name in columns.read_names:  # raises if one is absent
-            column(name)
-        none = np.zeros(0, np.int64)
-        return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
-    composed = {}
-    if columns.joint_ids:
-        ids = joint_ids(columns.end_parts, columns.conditions.by, column, columns.invalid)
-        composed = dict(zip(columns.names[:2], ids, strict=True))
-    if columns.has_joint_weight:
-        composed[columns.weight] = _joint_weights(engine, columns.weights, column)
-
-    def read(name: ColumnName) -> Any:
-        return composed[name] if name in composed else column(name)
-
-    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
-    keep, drop = condition_masks(columns.conditions, column, checked.kept)
-    if columns.keyed:
-        checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
-    return checked._replace(forced=keep, barred=drop)
-
-
-def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: Array | None) -> Array:
-    """Keys of the weights in ascending order; rows to keep have key 0, and no others."""
-    values, maximum = checked.weights.values, columns.maximum
-    key = gather_keys(engine, values, None, flip_bits(values.dtype, maximum)).astype(np.uint64)
-    if keep is None:
-        return key
-    shift = not (maximum and values.dtype == np.uint64)  # 0 is a frequent weight: its key must have a place
-    full = (key == (_HIGHEST if shift else 0)) & ~keep
-    if full.any():
-        message = f"column {columns.weight!r} holds {values[full.argmax()]}, for which keep= has no key of 64 bits"
-        raise InvalidEdgesError(message, "subtract a constant from the weights, or cast them to float64")
-    return np.where(keep, np.uint64(0), key + np.uint64(shift))
-
-
-def _joint_weights(engine: Engine, names: list[ColumnName], column: Callable[[ColumnName], Column]) -> pa.Array:
-    """One key of two weights, the first decides; null if one of them is null or NaN."""
-    if not 0 < len(names) < 3:
-        message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
-        raise InvalidEdgesError(message, "make one column of them, or call dfmst.minimum_spanning_forest in memory")
-    key, missing = np.zeros(1, np.uint64), np.zeros(1, bool)
-    for name in names:
-        weights = weight_column(name, column(name))
-        mask, values = missing_weights(engine, weights), weights.values
-        missing = missing if mask is None else missing | mask
-        if len(names) > 1:
-            values = _narrowed(name, values, mask)
-        key = (key << np.uint64(32)) | gather_keys(engine, values, None)
-    return pa.array(key, mask=np.broadcast_to(missing, len(key)))
-
-
-def _narrowed(name: ColumnName, values: Array, missing: Array | None) -> Array:
-    with np.errstate(all="ignore"):
-        narrow = values.astype(f"{values.dtype.kind}4", copy=False)
-        changed = narrow.astype(values.dtype, copy=False) != values
-    changed = changed if missing is None else changed & ~missing
-    if changed.any():
-        row = int(changed.argmax())
-        message = f"column {name!r} holds {values[row]} in row {row}, which takes more than 32 bits"
-        hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
-        raise InvalidEdgesError(message, hint, row=row)
-    return narrow

@@ -22,7 +22,7 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.arrow_values import arrow_column
-from dfmst._edges.composed import compose
+from dfmst._edges.composite import compose
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frame_rows import check_stackable, in_types_of, stack_frames

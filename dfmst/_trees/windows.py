@@ -31,7 +31,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name, real_number, whole_number
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
 from dfmst._edges.arrow_values import ticks
-from dfmst._edges.composed import compose
+from dfmst._edges.composite import compose
 from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns, names_missing_columns, read_table
