@@ -39,10 +39,10 @@ from dfmst._edges.arrow_values import arrow_numbers, native_values
 from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
 from dfmst._edges.encode import Encoder
+from dfmst._edges.frame_rows import differences, unlike_types
 from dfmst._edges.frames import open_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.stack import differences, unlike_types
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
 from dfmst._engines import Engine, host_engine, select_engine

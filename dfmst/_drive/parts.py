@@ -34,10 +34,9 @@ from dfmst._common.limits import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_ids, plain_views
 from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frame_rows import stack_frames, take_batch
 from dfmst._edges.frames import as_table, open_frame
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.stack import stack_frames
-from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import CommonSchema, common_type, native_type, with_categories
 from dfmst._edges.view import View
 from dfmst._engines import Engine, current_place

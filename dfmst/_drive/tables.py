@@ -32,12 +32,13 @@ from dfmst._drive.devices import TaskColumns, has_room, register_for_gpus, rows_
 from dfmst._drive.plan.formulas import PIECE
 from dfmst._drive.plan.plan import parquet_size
 from dfmst._edges.arrow_values import arrow_column, is_missing, native_values, plain_ids, to_arrow
+from dfmst._edges.composite import check_composite
 from dfmst._edges.conditions import Conditions, condition_masks
-from dfmst._edges.device_columns import device_ids, device_weights
+from dfmst._edges.device_frame import device_ids, device_weights
 from dfmst._edges.edge_table import HOST, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.frames import open_frame, open_host_frame
-from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu, take_rows
+from dfmst._edges.read import EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import CommonSchema, cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns, check_capacity, id_columns, same_width
 from dfmst._edges.view import View
@@ -559,7 +560,7 @@ def _host_edges(engine: Engine, view: View, columns: EdgeColumns, first: int = 0
     read |= {name: _weights(name, _plain_column(view, name), types.get(name)) for name in weights}
     read |= {name: view.column(name) for name in columns.read_names if name not in read}
     if columns.joint:
-        checked = check_joint(engine, columns, read.__getitem__, rows)
+        checked = check_composite(engine, columns, read.__getitem__, rows)
     else:
         checked = check_columns(engine, HOST, read.__getitem__, rows, columns.names, columns.invalid)
     ids, values, position = checked.ids, checked.weights.values, checked.kept

@@ -57,9 +57,9 @@ from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
+from dfmst._edges.frame_rows import result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.unify import mixed_signs
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._edges.view import View

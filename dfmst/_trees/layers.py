@@ -12,7 +12,7 @@ import numpy as np
 from dfmst._common.arguments import whole_number
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.edge_table import EdgeTable, move_table
-from dfmst._edges.take_rows import result_column
+from dfmst._edges.frame_rows import result_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import compact, flag_words, numbered

@@ -20,8 +20,8 @@ from dfmst._drive.plan.prediction import STREAMS, Plan
 from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
+from dfmst._edges.composite import composite_ids
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
@@ -292,7 +292,7 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
         return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(chosen))
 
     ends = (
-        joint_ids(columns.end_parts, columns.conditions.by, column)
+        composite_ids(columns.end_parts, columns.conditions.by, column)
         if columns.joint_ids
         else map(column, columns.names[:2])
     )
