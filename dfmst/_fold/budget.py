@@ -28,7 +28,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dfmst._common.arguments import whole_number
-from dfmst._common.limits import free_memory
+from dfmst._common.machine import free_memory
 from dfmst._edges.encode import ID_BYTES
 from dfmst._engines import Engine
 from dfmst._fold.terms import Number, Term, least, most

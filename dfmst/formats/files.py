@@ -21,8 +21,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice
 from dfmst._common.directories import naming_full
-from dfmst._common.limits import free_memory
-from dfmst._common.progress import machine_memory
+from dfmst._common.machine import free_memory, machine_memory
 from dfmst.errors import (
     FormatError,
     InvalidEdgesError,

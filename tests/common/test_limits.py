@@ -17,7 +17,7 @@ import pytest
 
 import dfmst
 from dfmst import formats
-from dfmst._common import limits
+from dfmst._common import machine
 from dfmst.errors import CapacityError, FormatError, machine_fault
 
 
@@ -32,23 +32,23 @@ def test_the_memory_that_control_groups_leave(tmp_path, version):
         for name, value in zip(names, (limit, taken), strict=True):
             (place / name).write_text(f"{value}\n")
         (place / "memory.stat").write_text(f"cache 1\n{word}active_file 7\n{word}inactive_file 20\n")
-    found = list(limits._free_in_groups(str(root), "/a/b"))
+    found = list(machine._free_in_groups(str(root), "/a/b"))
     assert found[:2] == [827, 327]
     assert len(found) == (3 if version == 1 else 2)  # "max" is no limit
-    assert list(limits._free_in_groups(str(root), "/of/a/host")) == [827]
+    assert list(machine._free_in_groups(str(root), "/of/a/host")) == [827]
 
 
 def test_the_memory_that_is_free(monkeypatch):
     resource = pytest.importorskip("resource")
-    free = limits.free_memory()
+    free = machine.free_memory()
     assert free is not None
     monkeypatch.setattr(resource, "getrlimit", lambda which: (0, 0))
-    assert limits.free_memory() == 0
+    assert machine.free_memory() == 0
     monkeypatch.setattr("builtins.open", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError()))
-    monkeypatch.setattr(limits, "machine_memory", lambda: 123)
-    assert limits.free_memory() == 123
-    monkeypatch.setattr(limits, "machine_memory", lambda: None)
-    assert limits.free_memory() is None
+    monkeypatch.setattr(machine, "machine_memory", lambda: 123)
+    assert machine.free_memory() == 123
+    monkeypatch.setattr(machine, "machine_memory", lambda: None)
+    assert machine.free_memory() is None
 
 
 @pytest.mark.parametrize(

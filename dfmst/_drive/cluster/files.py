@@ -19,7 +19,7 @@ from dask.tokenize import tokenize
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.directories import sole_use
-from dfmst._common.progress import RowBar, Tell
+from dfmst._common.machine import RowBar, Tell
 from dfmst._common.types import Columns, PathName
 from dfmst._drive.cluster.build import ForestGraph, check_request, forest_graph
 from dfmst._drive.cluster.client import cluster_client, protocol_of, results, usage, usage_since

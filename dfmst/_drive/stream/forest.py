@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import Array, Columns, Frame, PathName
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.deliver import Delivered

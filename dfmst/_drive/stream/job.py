@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dfmst._common.directories import SpillDirectory
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import DType, Frame
 from dfmst._drive.stream.sources import EdgeSource, on_device, open_source
 from dfmst._edges.read import EdgeColumns

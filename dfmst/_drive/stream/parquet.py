@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.stream.batches import Batch, IdKinds, Locators, T
 from dfmst._edges.arrow_values import arrow_numbers
