@@ -20,8 +20,7 @@ from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
 from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
-from dfmst.formats.addresses import scheme_of
-from dfmst.formats.stores import Access, Located, local_folder
+from dfmst.formats.stores import Access, Located, local_folder, scheme_of
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "merge", "shuffle"]

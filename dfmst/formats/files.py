@@ -31,8 +31,7 @@ from dfmst.errors import (
     missing_columns,
     printable,
 )
-from dfmst.formats.addresses import Address
-from dfmst.formats.stores import Access, path_of
+from dfmst.formats.stores import Access, Address, path_of
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20

@@ -36,11 +36,10 @@ from dfmst._trees.certificate import Certificate, verify
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError
-from dfmst.formats.addresses import Address
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
 from dfmst.formats.files import existing_path, paths_of
-from dfmst.formats.stores import Access
+from dfmst.formats.stores import Access, Address
 
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 _PIECE = 1 << 17  # rows read at a time

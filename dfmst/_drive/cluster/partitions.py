@@ -19,10 +19,9 @@ from dfmst._drive.plan.formulas import PIECE
 from dfmst._drive.plan.plan import parquet_size
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, machine_fault
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered
 from dfmst.formats.files import open_native
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import Address, file_stamp, path_of
 
 
 class Part(ABC):

@@ -29,7 +29,6 @@ from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import CommonSchema, common_type, with_categories
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, machine_fault, missing_columns
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
@@ -41,7 +40,7 @@ from dfmst.formats.columnar import (
 )
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, problem
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import Address, file_stamp, path_of
 
 _LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
 _LEAST = 1 << 10  # rows that every batch counts as more
