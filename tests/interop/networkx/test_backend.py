@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import math
 import os
 import subprocess
@@ -376,3 +378,51 @@ def test_a_converted_graph_is_used_as_it_is():
     assert backend.convert_from_nx(converted) is converted
     graph.__networkx_cache__ = {"backends": {"dfmst": {}}}
     assert backend.should_run("connected_components", (graph,), {}) is True
+
+
+def example(make):
+    graph = make(name="roads")
+    graph.add_nodes_from("abcdx", colour="red")
+    ends = [("a", "b", 3), ("b", "c", 1), ("a", "c", 2), ("c", "d", 4), ("d", "a", 0)]
+    graph.add_edges_from((u, v, {"weight": weight, "name": u + v}) for u, v, weight in ends)
+    return graph
+
+
+@pytest.mark.parametrize("make", [nx.Graph, nx.MultiGraph])
+def test_later_changes_of_the_graph_stay_out(make):
+    graph = example(make)
+    expected = nx.minimum_spanning_tree.orig_func(copy.deepcopy(graph))
+    tree = backend.minimum_spanning_tree(backend.convert_from_nx(graph))
+    graph.nodes["a"]["colour"] = graph.graph["name"] = "later"
+    for *_, attributes in graph.edges(data=True):
+        attributes["weight"] = -1
+    graph.remove_node("d")
+    graph.add_node("new")
+    same(tree, expected)
+
+
+def test_the_collector_runs_as_before():
+    graph = backend.convert_from_nx(example(nx.Graph))
+    for change, running in ((gc.disable, False), (gc.enable, True)):
+        change()
+        assert backend.minimum_spanning_tree(graph).number_of_edges() == len(backend.minimum_spanning_tree(graph).edges)
+        assert gc.isenabled() is running
+
+
+def test_other_classes_are_made_by_their_own_methods():
+    class Roads(nx.Graph):  # type: ignore[misc]
+        node_attr_dict_factory = edge_attr_dict_factory = type("Attributes", (dict,), {})
+
+    tree = backend.minimum_spanning_tree(backend.convert_from_nx(example(Roads)))
+    assert type(tree) is Roads
+    assert {type(data) for *_, data in tree.edges(data=True)} == {Roads.edge_attr_dict_factory}
+
+
+def test_a_frame_s_tree_without_a_graph_of_the_frame():
+    frame = pd.DataFrame({"source": list("abca"), "target": list("bcad"), "weight": [3, 1, 2, 5], "toll": [0.5] * 4})
+    for make in (nx.Graph, nx.MultiGraph):
+        graph = backend.from_pandas_edgelist(frame, edge_attr=True, create_using=make)
+        tree = backend.minimum_spanning_tree(graph)
+        assert "original" not in vars(graph)
+        expected = nx.from_pandas_edgelist.orig_func(frame, edge_attr=True, create_using=make)
+        same(tree, nx.minimum_spanning_tree.orig_func(expected))
