@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, PathName
 from dfmst._drive.parts import (
     Batch,

@@ -19,7 +19,7 @@ from dask.tokenize import tokenize
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.directories import sole_use
-from dfmst._common.progress import RowBar, Tell, showing
+from dfmst._common.machine import RowBar, Tell, showing
 from dfmst._common.types import Columns, PathName
 from dfmst._drive.build import ForestGraph, check_request, forest_graph, workers_for
 from dfmst._drive.certificates import claim, compare, conclude, join_claims, total_of_source
@@ -38,11 +38,10 @@ from dfmst._trees.optimality import Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError, ClusterError
-from dfmst.formats.addresses import Address
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
 from dfmst.formats.files import existing_path, paths_of
-from dfmst.formats.stores import Access
+from dfmst.formats.stores import Access, Address
 
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 _PIECE = 1 << 17  # rows read at a time

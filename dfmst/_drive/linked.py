@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._common.progress import Tell, showing
+from dfmst._common.machine import Tell, showing
 from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.parts import Batch, EdgeSource, open_source, prefetch
 from dfmst._drive.passes import WeightTypes

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_ids, plain_views
 from dfmst._edges.device_frame import open_device_frame
@@ -43,7 +43,6 @@ from dfmst._engines import Engine, current_place
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst._fold.rows import Rows, Run
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, machine_fault, missing_columns
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
@@ -56,7 +55,7 @@ from dfmst.formats.columnar import (
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, paths_of_dataset, problem
 from dfmst.formats.read import bytes_to_solve
-from dfmst.formats.stores import Access, path_of
+from dfmst.formats.stores import Access, Address, file_stamp, path_of
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.directories import SpillDirectory
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import Array, ColumnName, DType, Frame
 from dfmst._drive.parts import Batch, EdgeSource, Locators, T, on_device, open_source, prefetch
 from dfmst._edges.composite import check_composite

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.directories import SpillDirectory
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.certificates import Certifier, Piece, RefutedError, forest_total
 from dfmst._drive.parts import (

@@ -48,10 +48,9 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._fold.checkpoint import array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer
 from dfmst.formats.files import open_native
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import Address, file_stamp, path_of
 
 
 class Part(ABC):

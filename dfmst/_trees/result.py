@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack
 import pyarrow as pa
 
 from dfmst._common.arguments import plural
-from dfmst._common.progress import Tell, peak_memory
+from dfmst._common.machine import Tell, peak_memory
 from dfmst._common.types import Array
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
