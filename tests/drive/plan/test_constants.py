@@ -36,8 +36,7 @@ from tests.support.dask_frames import random_frame
 PACKAGE = Path(dfmst.__file__).parent
 RESULTS = Path(__file__).resolve().parents[3] / "bench" / "results" / "cpu"
 PLANNED = json.loads((RESULTS / "planned.json").read_text(encoding="utf-8"))
-MEASURED_RUNS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))
-RECORDS = MEASURED_RUNS["runs"]
+RECORDS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))["runs"]
 RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 
 #: Constants that the tasks import, so that plan and tasks cannot differ.
@@ -87,12 +86,17 @@ def agrees(name: str, run: dict[str, Any]) -> bool:
     peak, moved = run["peak_mb"] * 1e6 / planned.peak_memory, run.get("mb_moved", 0) * 1e6 / max(planned.bytes_moved, 1)
     # A merge moves the same bytes in each run; of R-MAT, a worker's forest lacks some vertices.
     tolerance = 1.1 if name.endswith(":merge") and not planned.rounds else 1.3
-    return 1 / 1.3 <= peak <= 1.3 and ("mb_moved" not in run or 1 / tolerance <= moved <= tolerance)
+    fits = planned.fits == (run["peak_mb"] * 1e6 <= planned.memory_limit)
+    return fits and 1 / 1.3 <= peak <= 1.3 and ("mb_moved" not in run or 1 / tolerance <= moved <= tolerance)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_plans_agree_with_recorded_runs(name) -> None:
+    assert agrees(name, RUNS[name])
 
 
 @pytest.mark.parametrize("constant", [*RECORDED, *RECORDED_OF_BUDGETS])
 def test_the_double_of_a_constant_contradicts_a_recorded_run(constant, monkeypatch) -> None:
-    assert all(agrees(name, run) for name, run in RUNS.items())
     module = strategies if constant in RECORDED else budget
     monkeypatch.setattr(module, constant, 2 * getattr(module, constant))
     assert not all(agrees(name, run) for name, run in RUNS.items())
@@ -129,11 +133,14 @@ def test_plans_agree_with_runs(name) -> None:
     assert not differences(name)
 
 
-def test_every_strategy_and_kind_of_id_was_measured_in_two_sizes() -> None:
-    names = [name for name in PLANNED["runs"] if not name.startswith("labels:")]
-    assert len({tuple(name.split(":")) for name in names}) == 2 * 3 * 2
-    assert {name.split(":")[1] for name in {*PLANNED["runs"]} - {*names}} == {"dense", "sparse", "text"}
+def test_every_graph_strategy_and_kind_of_id_was_measured() -> None:
+    kinds = {tuple(name.split(":")) for name in PLANNED["runs"]}
+    assert len(kinds) == 3 * 3 * 2
+    assert {kind for _, kind, _ in kinds} == {"dense", "sparse", "text"}
     assert {run["plan"]["n_edges"] for run in PLANNED["runs"].values()} == {4_000_000, 16_000_000}
+    graphs = {"er1M", "er1M-sparse", "er1M-text", "er2M", "er4M", "rmat20", "dense100k", "er400k"}
+    assert {run["graph"] for run in RUNS.values()} == graphs
+    assert {run["plan"]["strategy"] for run in RUNS.values()} == {"merge", "shuffle", "stream", "spill"}
 
 
 def takes_twice_or_half() -> bool:
@@ -149,10 +156,18 @@ def test_a_constant_that_is_three_times_as_large_contradicts_a_run(constant, mon
     assert any(map(differences, PLANNED["runs"])) or takes_twice_or_half()
 
 
-def test_bytes_of_a_labelled_vertex() -> None:
-    recorded = json.loads((RESULTS / "cluster_labels.json").read_text(encoding="utf-8"))
-    planned = dfmst.plan(**recorded["plan"], strategy="labels")
-    assert 1 / 1.3 <= recorded["measured"]["peak_mb"] * 1e6 / planned.peak_memory <= 1.3
+@pytest.mark.parametrize(("name", "quotient"), [("cluster_labels", 1.3), ("small_workers", 1.5)])
+def test_plans_of_small_workers_agree_with_runs(name, quotient) -> None:
+    """Workers of 700 MB that label 20 M vertices, and a graph of twenty times a worker's memory."""
+    record = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    planned, measured = dfmst.plan(**{"strategy": "labels"} | record["plan"]), record["measured"]
+    assert planned.fits
+    assert 1 / quotient <= measured["peak_mb"] * 1e6 / planned.peak_memory <= quotient
+    if name == "small_workers":
+        assert planned.rounds > 0
+        assert 24 * planned.n_edges == 20 * planned.memory_limit
+        assert measured["peak_mb"] * 1e6 <= planned.memory_limit
+        assert 1 / quotient <= measured["mb_moved"] * 1e6 / planned.bytes_moved <= quotient
 
 
 def test_rows_that_pass_the_filter_of_a_slice(monkeypatch) -> None:
