@@ -34,9 +34,8 @@ from dfmst._drive.passes import (
     memory_of,
     read_batch,
 )
-from dfmst._drive.plan.plan import id_words
 from dfmst._edges.arrow_values import arrow_numbers, native_values
-from dfmst._edges.dictionary import concat_ids
+from dfmst._edges.dictionary import concat_ids, hash_ids
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
 from dfmst._edges.encode import Encoder
 from dfmst._edges.frame_rows import differences, unlike_types
@@ -495,7 +494,7 @@ class Words(NamedTuple):
     def of(cls, engine: Engine, checked: CheckedColumns) -> Words:
         """Return the words of checked rows."""
         source, target = (
-            id_words(arrow_numbers(end) if isinstance(end, np.ndarray) else end) for end in checked.ids[:2]
+            hash_ids(arrow_numbers(end) if isinstance(end, np.ndarray) else end) for end in checked.ids[:2]
         )
         return cls(source, target, gather_keys(engine, checked.weights.values, None, 0).astype(np.uint64))
 

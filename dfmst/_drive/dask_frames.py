@@ -42,10 +42,9 @@ from dfmst._drive.components import (
     split_ids,
 )
 from dfmst._drive.graph import TaskGraph
-from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID, owner_count
-from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
-from dfmst._drive.plan.prediction import Plan
+from dfmst._drive.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.shuffle import no_records
+from dfmst._drive.strategies import DENSE_ID, SPARSE_ID, Plan, owner_count
 from dfmst._drive.tables import FileRows, FrameParts, column_types, frame_parts, size_of_parts
 from dfmst._drive.tasks import gather_from, group_parts
 from dfmst._edges.frame_rows import check_stackable, result_column

@@ -29,8 +29,7 @@ from dask.tokenize import tokenize
 from dfmst._common.types import Array, Column
 from dfmst._drive.dask_internals import graph_of, own_tasks, parquet_pieces, reading_fault, reference
 from dfmst._drive.devices import TaskColumns, has_room, register_for_gpus, rows_that_fit, task_engine, worker_engine
-from dfmst._drive.plan.formulas import PIECE
-from dfmst._drive.plan.plan import parquet_size
+from dfmst._drive.strategies import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, native_values, plain_ids, to_arrow
 from dfmst._edges.composite import check_composite
 from dfmst._edges.conditions import Conditions, condition_masks
@@ -48,7 +47,7 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._fold.checkpoint import array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
-from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer
+from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer, parquet_size
 from dfmst.formats.files import open_native
 from dfmst.formats.stores import Address, file_stamp, path_of
 

@@ -260,6 +260,41 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
         return pyarrow.parquet.read_metadata(file)
 
 
+def parquet_size(
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
+) -> TableSize:
+    """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
+    rows, largest, bounded, counts = 0, -1, True, [0]
+    for path, groups in files:
+        footer, before = parquet_footer(path), rows
+        if footer.num_rows:
+            bounded &= _check_ends(path, footer, ends)
+        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
+        if places:
+            with open_native(path) as file, open_buffered(file) as parquet:
+                refuse_unreadable(parquet, path, ends)
+        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
+            rows += group.num_rows
+            for column in map(group.column, places):
+                if group.num_rows:
+                    found = column.statistics
+                    known = found is not None and found.has_min_max and isinstance(found.min, int)
+                    bounded &= known and found.min >= 0
+                    largest = max(largest, found.max if known else 0)
+        counts.append(rows - before)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
+
+
+def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:
+    """Raise if neither a file nor its path has an end; return whether the file has both."""
+    names = footer.schema.to_arrow_schema().names
+    known = [*names, *path_values(path)]
+    missing = missing_columns(zip(("source", "target"), ends, strict=False), known, path)
+    if missing is not None:
+        raise missing
+    return {*ends} <= {*names}
+
+
 _ARROW_MAGIC = b"ARROW1"
 _BEFORE_STREAM = 8  # bytes of a file before the stream that it holds
 _OLD_FEATHER = b"FEA1"

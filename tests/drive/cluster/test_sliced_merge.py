@@ -15,8 +15,8 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.build import forest_graph
 from dfmst._drive.client import Resources
-from dfmst._drive.plan.formulas import BASE, fitting_vertices
 from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.strategies import BASE, fitting_vertices
 from dfmst._drive.tables import FileRows, FrameParts
 from dfmst._drive.tasks import Group
 from dfmst._edges.read import EdgeColumns
