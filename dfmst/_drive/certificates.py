@@ -50,8 +50,7 @@ from dfmst._engines.primitives.flags import compact
 from dfmst._engines.primitives.kruskal_tree import CycleFilter, RankedForest, build_kruskal_tree, rank_forest
 from dfmst._fold.budget import AHEAD, Budget
 from dfmst._fold.rows import Rows, read_pieces
-from dfmst._trees.certificate import Certificate
-from dfmst._trees.optimality import Violation, describe_cycle, describe_left_out
+from dfmst._trees.certificate import Certificate, Violation, describe_cycle, describe_left_out
 from dfmst._trees.request import STREAM_MEMORY, Request, StreamVerifying, with_options
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance

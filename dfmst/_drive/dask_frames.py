@@ -51,7 +51,7 @@ from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
-from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
+from dfmst._trees import clusters as _clusters, density as _density, rooted as _rooted
 from dfmst._trees.certificate import Certificate, verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst._trees.cut import Thresholds
@@ -526,7 +526,7 @@ def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFra
 
 
 hdbscan = _on_dask(_density.hdbscan)
-newick = _on_dask(_newick.newick)
+newick = _on_dask(_rooted.newick)
 path = _on_dask(_rooted.path)
 rooted = _on_dask(_rooted.rooted)
 single_linkage = _on_dask(_clusters.single_linkage)
