@@ -79,7 +79,7 @@ class Report:
         return f"Report of {len(self.html):,} characters; .save('report.html') writes it"
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def report(
     edges: Frame | Forest,
     source: Columns = "source",

@@ -23,7 +23,7 @@ from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.match import ForestMatch, match_rows
 from dfmst._trees.optimality import Violation, certify_rows
-from dfmst._trees.request import Request, Verifying, with_options
+from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms.solve import Solved
 from dfmst.errors import printable
 
@@ -62,7 +62,7 @@ class Certificate:
         return f"verified: {plural(self.rows, 'row')}, {plural(self.components, 'component')}{weight}"
 
 
-@with_options("memory", Verifying, "edges", "forest")
+@with_options("memory", "edges", "forest")
 def verify(
     edges: Frame,
     forest: Frame,
@@ -71,7 +71,7 @@ def verify(
     weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    **options: Unpack[Verifying],
+    **options: Unpack[Options],
 ) -> Certificate:
     """Check whether a frame holds the rows of an edge table's minimum spanning forest, without solving it.
 

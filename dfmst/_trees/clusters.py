@@ -22,7 +22,7 @@ from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def clusters(
     edges: FrameT,
     source: ColumnName = "source",
@@ -169,7 +169,7 @@ def single_linkage(
     as_scipy: Literal[True],
     **options: Unpack[Solving],
 ) -> tuple[Array, Array]: ...
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def single_linkage(
     edges: FrameT,
     source: ColumnName = "source",

@@ -26,7 +26,7 @@ from dfmst._trees.request import Reading, Request, with_options
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, or_points
 
 
-@with_options("memory", Reading, "edges")
+@with_options("memory", "edges")
 def hdbscan(
     edges: Frame,
     source: Columns = "source",
@@ -149,7 +149,7 @@ def hdbscan(
     return made.rows.frame({"vertex": np.arange(sum(tree.vertices for tree in made.trees))}, numbers)
 
 
-@with_options("memory", Reading, "edges")
+@with_options("memory", "edges")
 def condensed_tree(
     edges: Frame,
     source: Columns = "source",

@@ -24,7 +24,7 @@ from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 
 
-@with_options("memory", Options, "edges")
+@with_options("memory", "edges")
 def in_forest(
     edges: Frame,
     source: Columns = "source",

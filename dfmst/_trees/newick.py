@@ -30,7 +30,7 @@ _HINT = "pass what dfmst.single_linkage returns"
 _PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes would be a blank
 
 
-@with_options("memory", Reading, "forest")
+@with_options("memory", "forest")
 def newick(
     forest: Frame,
     source: Columns = "source",

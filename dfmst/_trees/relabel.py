@@ -30,7 +30,7 @@ _EVENTS = np.array(["new", "kept", "grown", "merged", "split", "gone"])
 _NEW, _KEPT, _GROWN, _MERGED, _SPLIT, _GONE = range(len(_EVENTS))
 
 
-@with_options("memory", None)
+@with_options("memory")
 def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: ColumnName = None) -> tuple[Any, Any]:
     """Give clusters the names of earlier ones, and list what happened to each of them.
 

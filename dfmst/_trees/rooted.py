@@ -19,7 +19,7 @@ from dfmst._trees.request import Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def rooted(
     edges: FrameT,
     source: Columns = "source",
@@ -109,7 +109,7 @@ def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: object) -> Fr
     return forest.listed.frame(ids, more)
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def path(
     edges: FrameT,
     source: Columns = "source",

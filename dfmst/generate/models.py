@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import with_numbers
+from dfmst._common.options import with_options
 from dfmst._common.types import Array
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, half_bits, require, stream
 
 
-@with_numbers("scale", "edge_factor", "seed")
+@with_options()
 def rmat(
     scale: int,
     edge_factor: int = 16,
@@ -67,7 +67,7 @@ def rmat(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_vertices", "n_edges", "seed")
+@with_options()
 def erdos_renyi(
     n_vertices: int, n_edges: int, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
@@ -93,7 +93,7 @@ def erdos_renyi(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_vertices", "neighbors", "seed", real=("rewire",))
+@with_options()
 def watts_strogatz(
     n_vertices: int,
     neighbors: int = 4,
@@ -133,7 +133,7 @@ def watts_strogatz(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_vertices", "seed", real=("density",))
+@with_options()
 def exact_density(
     n_vertices: int, density: float, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
@@ -184,7 +184,7 @@ def exact_density(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("rows", "columns", "seed", real=("keep",))
+@with_options()
 def road_grid(
     rows: int, columns: int, keep: float = 0.7, *, seed: int = 0, weight: Weight = "int32", engine: str = "auto"
 ) -> pa.Table:
@@ -214,7 +214,7 @@ def road_grid(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_points", "dimensions", "seed")
+@with_options()
 def complete_points(
     n_points: int,
     dimensions: int = 2,
@@ -252,7 +252,7 @@ def complete_points(
     return edge_table(on, source, target, seed, None, distance)
 
 
-@with_numbers("scale", "largest_clique", "seed", real=("inter_clique",))
+@with_options()
 def ssca2(
     scale: int,
     largest_clique: int | None = None,

@@ -63,7 +63,7 @@ def from_igraph(graph: Any) -> pa.Table:
     return pa.table(columns)
 
 
-@with_options("memory", None)
+@with_options("memory")
 def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, ids: Column = None) -> Any:
     """Return an edge table, such as a forest, as an undirected igraph graph.
 

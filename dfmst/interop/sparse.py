@@ -123,7 +123,7 @@ def _frame_on_device(columns: dict[str, Array]) -> Any:
     return cudf.DataFrame(columns, nan_as_null=False)
 
 
-@with_options("memory", None)
+@with_options("memory")
 def to_sparse(
     edges: Frame,
     shape: Any = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Unpack
 
 import dask.dataframe as dd
@@ -22,10 +21,8 @@ from dfmst._edges.frames import open_frame
 from dfmst._edges.stack import check_stackable
 from dfmst._edges.take_rows import result_column
 from dfmst._trees.forest import in_frame_steps, rows_in_steps
-from dfmst._trees.request import ClusterOptions, Planned, Request, typed_as, with_options
+from dfmst._trees.request import ClusterOptions, Planned, Request, with_options
 from dfmst.errors import UnsupportedFrameError
-
-_of_cluster = partial(with_options, "dask")
 
 
 def require_dask(edges: Frame, hint: str, argument: str = "edges") -> None:
@@ -80,8 +77,7 @@ def _forest(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tup
     return (rows_in_steps if in_frame_steps(request) else forest_frame)(edges, request, return_trace)
 
 
-@typed_as(in_memory.minimum_spanning_forest)
-@_of_cluster(ClusterOptions)
+@with_options("dask", typed=in_memory.minimum_spanning_forest)
 def minimum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -151,8 +147,7 @@ def minimum_spanning_forest(
     return _forest(edges, Request.of(source, target, weight, **options), return_trace)
 
 
-@typed_as(in_memory.maximum_spanning_forest)
-@_of_cluster(ClusterOptions)
+@with_options("dask", typed=in_memory.maximum_spanning_forest)
 def maximum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -176,8 +171,7 @@ def maximum_spanning_forest(
     return _forest(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
 
 
-@typed_as(in_memory.spanning_forest)
-@_of_cluster(ClusterOptions)
+@with_options("dask", typed=in_memory.spanning_forest)
 def spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -200,7 +194,7 @@ def spanning_forest(
     return _forest(edges, Request.of(source, target, None, **options), return_trace)
 
 
-@_of_cluster(ClusterOptions)
+@with_options("dask")
 def in_forest(
     edges: Frame,
     source: Columns = "source",
@@ -246,7 +240,7 @@ def in_forest(
     return forest_frame(edges, request, marks=True)
 
 
-@_of_cluster(Planned)
+@with_options("dask")
 def update(
     forest: FrameT,
     new_edges: Frame,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, Unpack
+from inspect import signature
+from typing import Any, TypeAlias, Unpack
 
 import dask.dataframe as dd
 import numpy as np
@@ -14,8 +14,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
-from dfmst._common.options import reason
-from dfmst._common.types import ColumnName, Columns, Vertices
+from dfmst._common.types import ColumnName, Columns, Invalid, PathName, Vertices
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.forests import forest_frame, require_dask
 from dfmst._drive.cluster.label_frames import edge_frame, label_vertices, vertex_frame
@@ -30,43 +29,40 @@ from dfmst._trees import clusters as _clusters, density as _density, newick as _
 from dfmst._trees.certificate import Certificate, verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst._trees.cut import Thresholds
-from dfmst._trees.request import Algorithmic, Planned, Request, Solver, with_options
+from dfmst._trees.request import Memory, Planned, Request, Solver, Strategy, with_options
+from dfmst.algorithms import Algorithm
 from dfmst.errors import UnsupportedFrameError
 
-
-class _Labelling(Algorithmic, Planned, total=False):
-    """Options of labels on a cluster."""
+_Run: TypeAlias = Callable[[Callable[..., Any], Any, Request, dict[str, Any]], Any]
 
 
-def _on_dask(function: Callable[..., Any], run: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Make the function for Dask frames: it has the options that the table does not refuse, and those of tasks.
+def _of_forest(function: Callable[..., Any], run: _Run | None = None) -> Callable[..., Any]:
+    """Make the function for Dask frames, with the options of tasks.
 
     `run` is called with the function, the edges, the request and the function's other arguments.
     """
-    name, own = function.__name__, signature(function)
-    shown = [
-        each
-        for option, each in own.parameters.items()
-        if option not in Planned.__annotations__ and not reason("dask", name, option)
-    ]
+    name = function.__name__
 
-    @wraps(function)
-    def call(*values: Any, **named: Any) -> Any:
+    def call(
+        *values: Any,
+        strategy: Strategy = "auto",
+        checkpoint: PathName | None = None,
+        memory_limit: Memory | None = None,
+        invalid: Invalid = "raise",
+        **named: Any,
+    ) -> Any:
         bound = signature(made).bind(*values, **named)
         bound.apply_defaults()
-        given = bound.arguments
+        given = {option: value for option, value in bound.arguments.items() if option not in Planned.__annotations__}
         argument = next(iter(given))
         edges = given.pop(argument)
         require_dask(edges, f"call dfmst.{name} for a frame in memory", argument)
-        asked = {each: given.pop(each) for each in Planned.__annotations__}
-        asked |= {each: given.get(each) for each in ("source", "target", "weight", "by")}
-        request = Request.of(maximum=given.get("maximum", False), joint_keys=False, **asked)
-        return (run or _in_client)(function, edges, request, given)
+        asked: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
+        asked |= {each: given[each] for each in ("source", "target", "weight", "by", "maximum") if each in given}
+        return (run or _in_client)(function, edges, Request.of(invalid=invalid, joint_keys=False, **asked), given)
 
-    call.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[*shown, Parameter("options", Parameter.VAR_KEYWORD)]
-    )
-    made = with_options("dask", Planned)(call)
+    call.__name__, call.__doc__ = name, function.__doc__
+    made: Callable[..., Any] = with_options("dask", like=function)(call)
     return made
 
 
@@ -127,14 +123,14 @@ def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFra
     return rows, ends.dropna().drop_duplicates()
 
 
-hdbscan = _on_dask(_density.hdbscan)
-newick = _on_dask(_newick.newick)
-path = _on_dask(_rooted.path)
-rooted = _on_dask(_rooted.rooted)
-single_linkage = _on_dask(_clusters.single_linkage)
+hdbscan = _of_forest(_density.hdbscan)
+newick = _of_forest(_newick.newick)
+path = _of_forest(_rooted.path)
+rooted = _of_forest(_rooted.rooted)
+single_linkage = _of_forest(_clusters.single_linkage)
 
 
-@with_options("dask", _Labelling)
+@with_options("dask")
 def connected_components(
     edges: dd.DataFrame,
     source: ColumnName = "source",
@@ -143,7 +139,8 @@ def connected_components(
     vertices: Vertices | None = None,
     by: Columns | None = None,
     labels: bool = False,
-    **options: Unpack[_Labelling],
+    algorithm: str | Algorithm = "auto",
+    **options: Unpack[Planned],
 ) -> dd.DataFrame:
     """Return the connected component of every vertex of a Dask frame, in partitions that ascend by vertex.
 
@@ -201,7 +198,7 @@ def connected_components(
     4       5          4
     """
     require_dask(edges, "call dfmst.connected_components for a frame in memory")
-    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
+    request = Request.of(source, target, None, by=by, algorithm=algorithm, joint_keys=False, **options)
     if vertices is not None or by is not None or not _has_plain_ids(edges, request.columns):
         if labels:
             message = "labels=True is for ids that are numbers, texts or times, without vertices= and by="
@@ -227,7 +224,7 @@ def _cut(function: Callable[..., Any], edges: Any, request: Request, given: Mapp
     return vertex_frame(label_vertices(edges, request, thresholds), like)
 
 
-clusters = _on_dask(_clusters.clusters, _cut)
+clusters = _of_forest(_clusters.clusters, _cut)
 
 
 def plan(

@@ -33,7 +33,7 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
-from dfmst._trees.request import STREAM_MEMORY, Request, StreamVerifying, with_options
+from dfmst._trees.request import STREAM_MEMORY, Request, StreamOptions, with_options
 from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import FormatError, InvalidEdgesError
@@ -122,7 +122,7 @@ def find(edges: Frame, request: Request) -> Forest:
     )
 
 
-@with_options("stream", StreamVerifying, memory_limit=STREAM_MEMORY)
+@with_options("stream", memory_limit=STREAM_MEMORY)
 def verify(
     edges: Frame,
     forest: PathName,
@@ -131,7 +131,7 @@ def verify(
     weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    **options: Unpack[StreamVerifying],
+    **options: Unpack[StreamOptions],
 ) -> Certificate:
     """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
 
