@@ -18,7 +18,7 @@ from sphinx.ext.autosummary.generate import generate_autosummary_docs
 
 import dfmst
 from dfmst._common.options import LACKING, WORLDS
-from dfmst._report.run import read_rounds, round_chart
+from dfmst._report.charts import read_rounds, round_chart
 from dfmst.algorithms import REGISTRY, FilterBoruvka
 
 __all__ = ["setup"]

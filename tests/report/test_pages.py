@@ -289,7 +289,7 @@ def facts_of(table: pa.Table) -> Any:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_cut_at_the_heaviest_edges_with_many_vertices_on_both_sides(seed):
-    from dfmst._report.contract import contract
+    from dfmst._report.picture import contract
 
     facts = facts_of(random_table(900, 400, seed))
     parts = contract(facts, np.array([0]))
