@@ -13,6 +13,7 @@ import dfmst
 from dfmst._common.options import LACKING, WORLDS, reason
 from dfmst._trees import request
 from dfmst._trees.points.forest import PointOptions
+from dfmst.cli import main
 
 pytest.importorskip("dask.dataframe")
 import dfmst.dask
@@ -121,3 +122,23 @@ def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
         dfmst.stream.minimum_spanning_forest([pa.table(ROADS)], strategy="merge")
     with pytest.raises(TypeError, match=r"takes no threads= for a Dask frame: a task takes"):
         dfmst.dask.minimum_spanning_forest(ROADS, threads=2)
+
+
+#: Command -> its function, if that has another name.
+FUNCTIONS = {
+    "components": "connected_components",
+    "dedupe": "linked_rows",
+    "forest": "minimum_spanning_forest",
+    "linkage": "single_linkage",
+    "neighbors": "knn_edges",
+    "points": "points_forest",
+}
+
+
+@pytest.mark.parametrize("command", [name for name in main.commands if name not in ("convert", "demo")])
+def test_options_of_a_command_have_the_defaults_of_its_function(command: str) -> None:
+    parameters = inspect.signature(getattr(dfmst, FUNCTIONS.get(command, command))).parameters
+    for option in main.commands[command].params:
+        own = parameters.get(option.name or "")
+        if own is not None and isinstance(option.default, (str, int, float)) and option.name != "keep":
+            assert option.default == own.default
