@@ -280,7 +280,7 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     return files
 
 
-@with_options("dask", ClusterOptions)
+@with_options("dask")
 def forest_of_files(
     inputs: PathName | Sequence[PathName],
     output: PathName,

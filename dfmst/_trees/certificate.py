@@ -57,7 +57,7 @@ from dfmst._engines.primitives.kruskal_tree import (
     rank_forest,
 )
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._trees.request import Request, Verifying, with_options
+from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms.solve import Solved
 from dfmst.errors import printable
 
@@ -404,7 +404,7 @@ class Certificate:
         return f"verified: {plural(self.rows, 'row')}, {plural(self.components, 'component')}{weight}"
 
 
-@with_options("memory", Verifying, "edges", "forest")
+@with_options("memory", "edges", "forest")
 def verify(
     edges: Frame,
     forest: Frame,
@@ -413,7 +413,7 @@ def verify(
     weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    **options: Unpack[Verifying],
+    **options: Unpack[Options],
 ) -> Certificate:
     """Check whether a frame holds the rows of an edge table's minimum spanning forest, without solving it.
 

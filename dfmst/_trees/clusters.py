@@ -42,7 +42,7 @@ _EVENTS = np.array(["new", "kept", "grown", "merged", "split", "gone"])
 _NEW, _KEPT, _GROWN, _MERGED, _SPLIT, _GONE = range(len(_EVENTS))
 
 
-@with_options("memory", None)
+@with_options("memory")
 def relabel(new: Frame, old: Frame, *, vertex: str = "vertex", cluster: ColumnName = None) -> tuple[Any, Any]:
     """Give clusters the names of earlier ones, and list what happened to each of them.
 
@@ -375,7 +375,7 @@ def _events(new: _Labels, old: _Labels, flow: _Flow, names: _Names) -> nw.DataFr
     return take_or_null(names.series, place[order], place < 0).alias("cluster").to_frame().with_columns(*columns)
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def clusters(
     edges: FrameT,
     source: ColumnName = "source",
@@ -522,7 +522,7 @@ def single_linkage(
     as_scipy: Literal[True],
     **options: Unpack[Solving],
 ) -> tuple[Array, Array]: ...
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def single_linkage(
     edges: FrameT,
     source: ColumnName = "source",

@@ -224,7 +224,7 @@ def _by_first_vertex(label: Array) -> Array:
     return labels
 
 
-@with_options("memory", Reading, "edges")
+@with_options("memory", "edges")
 def hdbscan(
     edges: Frame,
     source: Columns = "source",
@@ -347,7 +347,7 @@ def hdbscan(
     return made.rows.frame({"vertex": np.arange(sum(tree.vertices for tree in made.trees))}, numbers)
 
 
-@with_options("memory", Reading, "edges")
+@with_options("memory", "edges")
 def condensed_tree(
     edges: Frame,
     source: Columns = "source",

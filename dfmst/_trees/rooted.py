@@ -29,7 +29,7 @@ from dfmst._trees.request import Reading, Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def rooted(
     edges: FrameT,
     source: Columns = "source",
@@ -119,7 +119,7 @@ def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: object) -> Fr
     return forest.listed.frame(ids, more)
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def path(
     edges: FrameT,
     source: Columns = "source",
@@ -287,7 +287,7 @@ _HINT = "pass what dfmst.single_linkage returns"
 _PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes would be a blank
 
 
-@with_options("memory", Reading, "forest")
+@with_options("memory", "forest")
 def newick(
     forest: Frame,
     source: Columns = "source",

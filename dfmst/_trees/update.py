@@ -50,7 +50,7 @@ from dfmst.errors import InvalidEdgesError, missing_column
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance, without_provenance
 
 
-@with_options("memory", Options, "edges")
+@with_options("memory", "edges")
 def in_forest(
     edges: Frame,
     source: Columns = "source",
@@ -208,7 +208,7 @@ def _inverted(flags: Array, length: int) -> Array:
     return inverted
 
 
-@with_options("memory", Solving, "forest", "new_edges")
+@with_options("memory", "forest", "new_edges")
 def update(
     forest: FrameT,
     new_edges: FrameT | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any, TypedDict, Unpack
 
 from dfmst._common.arguments import whole_number, yes_or_no
@@ -17,7 +16,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for more
 
 
-@with_options("memory", None)
+@with_options("memory")
 def points_forest(
     points: Frame,
     columns: Columns | None = None,
@@ -160,7 +159,7 @@ class PointOptions(TypedDict, total=False):
     threads: int | None
 
 
-@with_options("memory", PointOptions, defined=signature(points_forest).parameters)
+@with_options("memory", defined=points_forest)
 def euclidean_forest(points: Frame, columns: Columns | None = None, **options: Unpack[PointOptions]) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
 
@@ -175,7 +174,7 @@ def euclidean_forest(points: Frame, columns: Columns | None = None, **options: U
     return points_forest(points, columns, metric="euclidean", **options)
 
 
-@with_options("memory", None)
+@with_options("memory")
 def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:
     """Return the minimum spanning tree of a table's columns by their correlation: time series as vertices.
 
@@ -223,7 +222,7 @@ def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads
         return _edge_frame(engine, read, measured, *edges)  # type: ignore[no-any-return]
 
 
-@with_options("memory", None)
+@with_options("memory")
 def knn_edges(
     points: Frame,
     columns: Columns | None = None,
