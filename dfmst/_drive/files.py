@@ -21,8 +21,16 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.directories import sole_use
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Columns, PathName
-from dfmst._drive.build import ForestGraph, check_request, forest_graph
-from dfmst._drive.client import cluster_client, protocol_of, results, usage, usage_since
+from dfmst._drive.cluster import (
+    ForestGraph,
+    check_request,
+    cluster_client,
+    forest_graph,
+    protocol_of,
+    results,
+    usage,
+    usage_since,
+)
 from dfmst._drive.graph import load, save
 from dfmst._drive.parts import ParquetSource
 from dfmst._drive.tables import FileRows, FrameParts, size_of_parts

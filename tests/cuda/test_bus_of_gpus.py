@@ -17,8 +17,7 @@ from tests.support.gpu.tasks import run_on_gpu
 
 pytest.importorskip("dask")
 
-from dfmst._drive.build import forest_graph
-from dfmst._drive.client import Resources
+from dfmst._drive.cluster import Resources, forest_graph
 from dfmst._drive.tables import FileRows, FrameParts
 from dfmst._drive.tasks import merge
 from dfmst._trees.request import Request
@@ -55,7 +54,7 @@ def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files):
     kind, paths = files
     run_on_gpu(monkeypatch, "tasks")
     monkeypatch.setattr("dfmst._drive.tasks.merge", merged_by_one)
-    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(WORKERS, 1 << 40))
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(WORKERS, 1 << 40))
     request = Request.of(strategy="merge", n_vertices=VERTICES)
     parts: list[Any] = [FileRows(path, list(request.columns.names)) for path in paths]
     forest = forest_graph(FrameParts(parts, parts, {}, "bus"), request)
