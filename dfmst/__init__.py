@@ -45,7 +45,7 @@ _OF_FRAMES = {
 _OTHERS = {
     "_trees.certificate": ("Certificate",),
     "_report.report": ("Report",),
-    "_drive.plan.plan": ("plan", "Plan"),
+    "_drive.plan": ("plan", "Plan"),
     "interop": ("from_sparse", "from_matrix", "from_igraph"),
     "formats": ("read_edges",),
     "_engines": ("release_memory",),

@@ -10,8 +10,8 @@ from dfmst import (
     interop as interop,
     stream as stream,
 )
-from dfmst._drive.plan.plan import plan as plan
-from dfmst._drive.plan.prediction import Plan as Plan
+from dfmst._drive.plan import plan as plan
+from dfmst._drive.strategies import Plan as Plan
 from dfmst._engines import release_memory as release_memory
 from dfmst._report.report import Report as Report, report as report
 from dfmst._trees import components as components

@@ -40,16 +40,14 @@ from dfmst._common.types import ColumnName, Columns, Frame, FrameT, Vertices
 from dfmst._drive.cluster import computed, forest_graph, resources
 from dfmst._drive.components import label_vertices
 from dfmst._drive.files import forest_of_files as forest_of_files
-from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
-from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
-from dfmst._drive.plan.prediction import Plan
+from dfmst._drive.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.shuffle import no_records
+from dfmst._drive.strategies import DENSE_ID, SPARSE_ID, Plan
 from dfmst._drive.tables import FileRows, FrameParts, column_types, frame_parts
 from dfmst._drive.tasks import gather_from
+from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.stack import check_stackable
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.vertices import id_columns
 from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
 from dfmst._trees.certificate import Certificate, verify as verify_rows

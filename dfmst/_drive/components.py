@@ -38,7 +38,7 @@ from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._drive.cluster import check_request, forest_graph, workers_for
 from dfmst._drive.devices import TaskColumns, task_engine
 from dfmst._drive.graph import TaskGraph
-from dfmst._drive.plan.formulas import owner_count
+from dfmst._drive.strategies import owner_count
 from dfmst._drive.tables import (
     FileRows,
     FrameParts,

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.ipc
 from dask.tokenize import tokenize
 
-from dfmst._common.progress import Tell, trim_memory
+from dfmst._common.machine import Tell, trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys

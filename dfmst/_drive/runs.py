@@ -37,7 +37,7 @@ from dfmst._drive.devices import (
     worker_engine,
 )
 from dfmst._drive.graph import Progress
-from dfmst._drive.plan.formulas import EDGE
+from dfmst._drive.strategies import EDGE
 from dfmst._drive.tables import POSITION_BITS, FileRows
 from dfmst._drive.tasks import ColumnTypes, EncodedFold, Group, RowHashes, StoredEncoder
 from dfmst._edges.encode import Encoder

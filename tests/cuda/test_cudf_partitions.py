@@ -17,7 +17,7 @@ from tests.support.gpu.tasks import Partition, purposes, run_on_gpu
 pytest.importorskip("dask")
 
 from dfmst._drive.cluster import Resources, forest_graph
-from dfmst._drive.plan.formulas import BASE
+from dfmst._drive.strategies import BASE
 from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import gather_from
 from dfmst._trees.request import Request
