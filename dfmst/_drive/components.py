@@ -1,17 +1,14 @@
-"""Blocks of edges that label vertices, and the numbers of their vertices; labels of rows.
+"""Connected components on a cluster, in which no process holds all labels.
 
-The edges are the forest's rows, or the local forest of some partitions. A vertex is the owner of an id, and the rank of
-the id among those of this owner.
+Blocks hold edges: the forest's rows, or the local forest of some partitions. Vertices belong to owners by ranges of
+their ids. An owner sorts its ids; a vertex is ``owner << 32 | rank``, so that vertices ascend as ids do.
+
+In each round of the BSP/CGM model blocks and owners exchange columns: every vertex whose coin shows tails takes a
+neighbor whose coin shows heads, and becomes that neighbor in all edges. A round leaves at most three quarters of the
+vertices that have edges, as expected. After O(log p) rounds for p owners one task solves the rest, about a p-th of all.
+Then labels return from the last round to the first.
 
 Workers import this module, so it must not import `dask.dataframe`, which takes 0.4 CPU-seconds a worker.
-
-Connected components on a cluster, in which no process holds all labels.
-
-Vertices belong to owners by ranges of their ids. An owner sorts its ids; a vertex is ``owner << 32 | rank``, so that
-vertices ascend as ids do. Blocks hold edges. In each round of the BSP/CGM model blocks and owners exchange columns:
-every vertex whose coin shows tails takes a neighbor whose coin shows heads, and becomes that neighbor in all edges. A
-round leaves at most three quarters of the vertices that have edges, as expected. After O(log p) rounds for p owners one
-task solves the rest, about a p-th of all. Then labels return from the last round to the first.
 
 Vasconcellos, Cáceres, Mongelli, Song, Dehne, Szwarcfiter: a parallel algorithm for minimum spanning tree on GPU, 2018
 (rounds, then a local finish); Reif: optimal parallel algorithms for graph connectivity, 1985 (coins).
@@ -22,7 +19,7 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, wraps
 from operator import getitem
@@ -34,7 +31,7 @@ import pyarrow as pa
 from dask.tokenize import tokenize
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.cluster import check_request, forest_graph, workers_for
 from dfmst._drive.devices import TaskColumns, task_engine
 from dfmst._drive.graph import TaskGraph
@@ -64,12 +61,13 @@ from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._trees.cut import SortedForest, Thresholds, cut
 from dfmst._trees.request import Request
+from dfmst.errors import ClusterError
 
 _Task = TypeVar("_Task", bound=Callable[..., Any])
 _ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
 
 RANK_BITS = np.uint64(32)  # a vertex is ``owner << RANK_BITS | rank``
-NO_VERTEX = np.uint64((1 << 64) - 1)
+_NO_VERTEX = np.uint64((1 << 64) - 1)
 _SAMPLED = 64  # ids of a block for each sampled one
 
 
@@ -93,6 +91,8 @@ def in_files(task: _Task) -> _Task:
 def _stored(value: object) -> Any:
     if isinstance(value, (np.ndarray, pa.Array)) and value.nbytes >= _LONG:
         return _Stored(TaskColumns.stored(task_engine(), value), isinstance(value, pa.Array))
+    if isinstance(value, pa.Array):
+        return pa.concat_arrays([value])  # of a slice, pickle would send all of the longer array
     return _mapped(_stored, value)
 
 
@@ -229,49 +229,51 @@ def local_block(group: Group, frames: Any, columns: EdgeColumns) -> Block:
 @in_files
 def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> Block:
     """Return the different sources of a group of partitions, ascending, as a block without edges (a task)."""
-    engine, none = task_engine(), np.zeros(0, np.uint32)
     pieces = []
-    for tables in group.tables(engine, columns, frames):
+    for tables in group.tables(task_engine(), columns, frames):
         for table in tables:
             source = _ids_of(host_table(table)).source
-            pieces.append(pa.array(np.unique(source)) if isinstance(source, np.ndarray) else source.unique())
-    filled = [piece for piece in pieces if len(piece)]
-    if not filled:
-        return Block(pa.array([], pa.int64()), none, none)
-    ids = concat_ids([plain(piece) for piece in filled]).unique()
-    return Block(ids.take(pc.sort_indices(ids)), none, none)
+            pieces.append(plain(np.unique(source) if isinstance(source, np.ndarray) else source.unique()))
+    none = np.zeros(0, np.uint32)
+    return Block(_ascending(_joined(pieces).unique()), none, none)
 
 
 @in_files
-def answered(ids: Column, component: Any, asked: list[pa.Array]) -> list[Any]:
-    """Return the components of an owner's ids that groups ask for; all ids are known (a task)."""
-    return [component.take(pa.array(found_ranks(ids, each))) if len(each) else None for each in asked]
+def answered(ids: pa.Array, component: pa.Array, asked: list[pa.Array]) -> list[pa.Array]:
+    """Return the components of an owner's ids that groups ask for (a task)."""
+    return [component.take(pa.array(ranks_among(ids, each))) for each in asked]
 
 
 @in_files
 def labelled_rows(
-    part: Frame, number: int, columns: EdgeColumns, block: Block, answers: list[Any], like: pd.DataFrame
+    part: Frame, number: int, columns: EdgeColumns, block: Block, answers: list[pa.Array], like: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a partition with the component of each row's source (a task)."""
-    frame = read_part(part)
-    filled = [each for each in answers if each is not None]
-    if not len(frame) or not filled:
-        return like if not len(frame) else frame.assign(**{like.columns[-1]: None})
-    ranks = []
-    for table in read_edges(task_engine(), frame, number, columns):
-        source = _ids_of(host_table(table)).source
-        ranks.append(found_ranks(block.ids, plain(source)))
-    component = concat_ids(filled).take(pa.array(np.concatenate(ranks)))
-    name = like.columns[-1]
+    frame, name = read_part(part), like.columns[-1]
+    if not len(frame):
+        return like
+    sources = [_ids_of(host_table(table)).source for table in read_edges(task_engine(), frame, number, columns)]
+    ranks = np.concatenate([ranks_among(block.ids, plain(source)) for source in sources])
+    component = _joined(answers).take(pa.array(ranks))
     values = pd.Series(component.to_pandas().to_numpy(), frame.index).astype(like[name].dtype)
     labelled: pd.DataFrame = frame.assign(**{name: values})
     return labelled
 
 
+def _joined(pieces: list[pa.Array]) -> pa.Array:
+    """Return ids one after the other; without any, an array of no type."""
+    filled = [piece for piece in pieces if len(piece)]
+    return concat_ids(filled) if filled else pa.nulls(0)
+
+
+def _ascending(ids: pa.Array) -> pa.Array:
+    return ids.take(pc.sort_indices(ids)) if len(ids) else ids
+
+
 @in_files
-def count_ids(ids: Column) -> int:
+def count_ids(ids: pa.Array) -> int:
     """Return the number of an owner's ids (a task)."""
-    return 0 if ids is None else len(ids)
+    return len(ids)
 
 
 @in_files
@@ -283,13 +285,8 @@ def drawn_ids(block: Block) -> pa.Array:
 @in_files
 def id_bounds(drawn: list[pa.Array], owners: int) -> list[Any]:
     """Return the least id of each owner but the first, as Python values (a task)."""
-    filled = [each for each in drawn if len(each)]
-    if not filled:
-        return []
-    ids = concat_ids(filled)
-    ids = ids.take(pc.sort_indices(ids))
-    places = [len(ids) * number // owners for number in range(1, owners)]
-    return [ids[place].as_py() for place in places]
+    ids = _ascending(_joined(drawn))
+    return [ids[len(ids) * number // owners].as_py() for number in range(1, owners)] if len(ids) else []
 
 
 @in_files
@@ -304,29 +301,27 @@ def shares_of_owners(block: Block, bounds: list[Any], owners: int) -> list[pa.Ar
 @in_files
 def ranked_ids(owner: int, pieces: list[pa.Array]) -> list[Any]:
     """Return an owner's ids in ascending order, and the vertices of the ids of each block (a task)."""
-    filled = [piece for piece in pieces if len(piece)]
-    if not filled:
-        return [None, *(np.zeros(0, np.uint64) for _ in pieces)]
-    ids = pc.unique(concat_ids(filled))
-    ids = ids.take(pc.sort_indices(ids))
+    ids = _ascending(_joined(pieces).unique())
     first = np.uint64(owner) << RANK_BITS
-    ranks = [found_ranks(ids, piece) if len(piece) else np.zeros(0, np.uint64) for piece in pieces]
-    return [ids, *(rank + first for rank in ranks)]
+    return [ids, *(ranks_among(ids, piece) + first for piece in pieces)]
 
 
-def found_ranks(ids: pa.Array, piece: pa.Array) -> Array:
-    """Return the ranks of ids among ascending ones, ``uint64``; :data:`NO_VERTEX` for ids that are not among them."""
-    piece = piece if piece.type == ids.type else piece.cast(ids.type)
-    if pa.types.is_integer(ids.type):
+def ranks_among(ids: pa.Array, piece: pa.Array) -> Array:
+    """Return the ranks of ids among ascending ones, ``uint64``; raise if one is not among them."""
+    if not len(piece):
+        return np.zeros(0, np.uint64)
+    piece = piece if piece.type == ids.type or not len(ids) else piece.cast(ids.type)
+    if len(ids) and pa.types.is_integer(ids.type):
         known, wanted = numbers_of_arrow(ids), numbers_of_arrow(piece)
-        rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.uint64)
-        rank[known[rank.astype(np.int64)] != wanted] = NO_VERTEX
-        return rank
-    found = pc.index_in(piece, value_set=ids)
-    missing = np.asarray(found.is_null())
-    rank = np.asarray(found.fill_null(0)).astype(np.uint64)
-    rank[missing] = NO_VERTEX
-    return rank
+        rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        missing = bool((known[rank] != wanted).any())
+    else:
+        found = pc.index_in(piece, value_set=ids) if len(ids) else pa.nulls(len(piece), pa.int32())
+        missing, rank = bool(found.null_count), np.asarray(found.fill_null(0))
+    if missing:
+        message = "ids came out differently when they were read again"
+        raise ClusterError(message, "every reading must give the same rows: call persist() on the frame first")
+    return rank.astype(np.uint64)
 
 
 _LOW = np.uint64((1 << 32) - 1)
@@ -373,7 +368,7 @@ def offered(edges: tuple[Array, Array], number: int, owners: int, keys: HashKeys
     ends = np.concatenate(edges), np.concatenate(edges[::-1])
     heads = shows_heads(ends[0], number, keys), shows_heads(ends[1], number, keys)
     tails = ~heads[0]
-    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], NO_VERTEX)
+    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], _NO_VERTEX)
     order = np.argsort(vertex, kind="stable")
     vertex, neighbor = vertex[order], neighbor[order]
     begins = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1])[: len(vertex)])
@@ -388,18 +383,25 @@ def _spans(vertex: Array, owners: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(ends))
 
 
+def _ranks(vertex: Array) -> Array:
+    return (vertex & _LOW).astype(np.uint32)
+
+
+def _split(column: Any, lengths: Iterable[int]) -> list[Any]:
+    """Split a column into pieces of these lengths."""
+    return [column[begin:end] for begin, end in itertools.pairwise(itertools.accumulate(lengths, initial=0))]
+
+
 @in_files
 def hook(offers: list[tuple[Array, Array]]) -> list[Any]:
     """Return what the vertices of an owner become, and the answer to each block (a task)."""
     vertex = np.concatenate([own for own, _ in offers])
     known, place = np.unique(vertex, return_inverse=True)
-    least = np.full(len(known), NO_VERTEX)
+    least = np.full(len(known), _NO_VERTEX)
     np.minimum.at(least, place, np.concatenate([neighbor for _, neighbor in offers]))
-    hooked = least != NO_VERTEX
+    hooked = least != _NO_VERTEX
     became = np.where(hooked, least, known)
-    ends = np.cumsum([0, *(len(own) for own, _ in offers)])
-    answers = [became[place[begin:end]] for begin, end in itertools.pairwise(ends)]
-    return [Relabeling((known[hooked] & _LOW).astype(np.uint32), least[hooked]), *answers]
+    return [Relabeling(_ranks(known[hooked]), least[hooked]), *_split(became[place], (len(own) for own, _ in offers))]
 
 
 @in_files
@@ -424,15 +426,13 @@ def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Relabelin
     ends = place[: len(source)], place[len(source) :]
     labels = component_labels(task_engine(), EdgeTable(*ends, ends[0], len(known)))
     root = known[labels]
-    return [
-        Relabeling((known[begin:end] & _LOW).astype(np.uint32), root[begin:end]) for begin, end in _spans(known, owners)
-    ]
+    return [Relabeling(_ranks(known[begin:end]), root[begin:end]) for begin, end in _spans(known, owners)]
 
 
 @in_files
-def root_labels(ids: Column, rest: Relabeling, owner: int) -> Array:
+def root_labels(ids: pa.Array, rest: Relabeling, owner: int) -> Array:
     """Return the labels of an owner's vertices after the last round (a task)."""
-    labels = np.arange(0 if ids is None else len(ids), dtype=np.uint64) + (np.uint64(owner) << RANK_BITS)
+    labels = np.arange(len(ids), dtype=np.uint64) + (np.uint64(owner) << RANK_BITS)
     labels[rest.rank] = rest.vertex
     return labels
 
@@ -441,7 +441,7 @@ def root_labels(ids: Column, rest: Relabeling, owner: int) -> Array:
 def wanted_ranks(hooks: Relabeling, owners: int) -> list[Array]:
     """Return for each owner the ranks of the vertices that hooks lead to (a task)."""
     wanted = np.unique(hooks.vertex)
-    return [(wanted[begin:end] & _LOW).astype(np.uint32) for begin, end in _spans(wanted, owners)]
+    return [_ranks(wanted[begin:end]) for begin, end in _spans(wanted, owners)]
 
 
 @in_files
@@ -462,48 +462,39 @@ def relabeled(labels: Array, hooks: Relabeling, answers: list[Array]) -> Array:
 
 
 @in_files
-def least_ids(labels: Array, ids: Column, owners: int) -> list[Any]:
+def least_ids(labels: Array, ids: pa.Array, owners: int) -> list[Any]:
     """Return each component's least vertex and its id, by owner of the root; then the vertices' places (a task)."""
     root, first, place = np.unique(labels, return_index=True, return_inverse=True)  # the first of each is the least
     spans = _spans(root, owners)
-    sent = [
-        (root[begin:end], first[begin:end], None if ids is None else ids.take(pa.array(first[begin:end])))
-        for begin, end in spans
-    ]
-    return [*sent, place.astype(np.uint32)]
+    return [*((root[begin:end], ids.take(pa.array(first[begin:end]))) for begin, end in spans), place.astype(np.uint32)]
 
 
 @in_files
-def named_roots(asked: list[tuple[Array, Array, Any]]) -> list[Any]:
+def named_roots(asked: list[tuple[Array, pa.Array]]) -> list[pa.Array]:
     """Return for each owner the component's id of each root that it sent; owners ascend as ids do (a task)."""
-    root = np.concatenate([each for each, *_ in asked])
-    filled = [ids for own, _, ids in asked if len(own)]
-    if not filled:
-        return [None for _ in asked]
+    root, ids = np.concatenate([own for own, _ in asked]), _joined([least for _, least in asked])
     _, first, place = np.unique(root, return_index=True, return_inverse=True)  # of the first owner: the least id
-    named = concat_ids(filled).take(pa.array(first)).take(pa.array(place))
-    ends = np.cumsum([0, *(len(each) for each, *_ in asked)])
-    return [named.slice(begin, end - begin) for begin, end in itertools.pairwise(ends.tolist())]
+    return _split(ids.take(pa.array(first[place])), (len(own) for own, _ in asked))
 
 
 @in_files
-def component_ids(least: list[Any], answers: list[Any]) -> Any:
+def component_ids(least: list[Any], answers: list[pa.Array]) -> pa.Array:
     """Return the component of each vertex of an owner (a task)."""
-    filled = [each for each in answers if each is not None and len(each)]
-    return None if not filled else concat_ids(filled).take(pa.array(least[-1]))
+    return _joined(answers).take(pa.array(least[-1]))
 
 
 @in_files
-def label_frame(ids: Column, components: list[Any], owner: int, counts: list[int], like: pd.DataFrame) -> pd.DataFrame:
+def label_frame(
+    ids: pa.Array, components: list[pa.Array], owner: int, counts: list[int], like: pd.DataFrame
+) -> pd.DataFrame:
     """Return an owner's vertices and their labels as a partition, whose index continues that of the last (a task)."""
-    if ids is None:
+    if not len(ids):
         return like
     begin = sum(counts[:owner])
-    index = pd.RangeIndex(begin, begin + len(ids))
     columns = dict(zip(like.columns, [ids, *components], strict=True))
     return pd.DataFrame(
         {name: pd.Series(column.to_pandas(), copy=False).astype(like[name].dtype) for name, column in columns.items()}
-    ).set_index(index)
+    ).set_index(pd.RangeIndex(begin, begin + len(ids)))
 
 
 class OwnedLabels(NamedTuple):
