@@ -30,7 +30,7 @@ from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.dask_internals import worker_of_process
 from dfmst._drive.strategies import DEVICE_SHARE, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
-from dfmst._fold.checkpoint import array_of, checked_table
+from dfmst._fold.checkpoint import read_column
 from dfmst._fold.rows import Order, Rows, Run, StoredArray, StoredIds
 from dfmst.errors import CapacityError, EngineUnavailableError
 
@@ -129,7 +129,7 @@ class TaskColumns:
     @classmethod
     def read(cls, tables: Iterator[pa.Table], *tests: Callable[[pa.DataType], bool]) -> TaskColumns:
         """Read columns from a checkpoint, whose types pass tests, and store them."""
-        columns = [array_of(checked_table(next(tables), {"values": test})) for test in tests]
+        columns = [read_column(tables, test) for test in tests]
         return cls.stored(CpuEngine(1), *columns)
 
     def load(self, engine: Engine | None = None, place: int = 0) -> Any:

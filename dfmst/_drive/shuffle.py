@@ -30,9 +30,10 @@ filter, and slices that grow).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from operator import getitem
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar
@@ -74,16 +75,15 @@ from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.budget import ROW, SHARE, MemoryRunBudget, RunBudget
 from dfmst._fold.checkpoint import (
-    Codec,
+    Check,
+    Layout,
     ascends,
     check,
     checked_table,
     is_below,
     is_id_type,
     read_rows,
-    record_of,
     row_tables,
-    with_record,
 )
 from dfmst._fold.fold import (
     COMPACT,
@@ -286,18 +286,21 @@ class GroupEdges(NamedTuple):
         return not all(run.on_host for run in self.runs)
 
 
-def edges_codec(first: int, parts: int, dense: int) -> Codec:
-    """Codec of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
-    return Codec(_edge_tables, partial(_edges, first, parts, dense))
+def edges_layout(first: int, parts: int, dense: int) -> Layout:
+    """Layout of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
+    return Layout("group", _FIELDS, _edge_parts, partial(_edges, first, parts, dense))
 
 
-def _edge_tables(edges: GroupEdges) -> Iterator[pa.Table]:
-    """Yield a record, the ids, the rows of each run, and the row hashes of each partition with their types."""
+def _edge_parts(edges: GroupEdges) -> tuple[dict[str, object], Iterator[pa.Table]]:
     dense, ids = edges.encoder
     runs = [(len(run), run.grain, str(run.part(0, 0).weight.dtype)) for run in edges.runs]
     kinds = [each and each.types.kind for each in edges.hashes]
     record = {"dense": dense, "ids": ids is not None, "kind": edges.kind, "runs": runs, "hashes": kinds}
-    yield with_record(pa.table({}), record)
+    return record, _edge_tables(edges, ids)
+
+
+def _edge_tables(edges: GroupEdges, ids: TaskColumns | None) -> Iterator[pa.Table]:
+    """Yield the ids, the rows of each run, and the row hashes of each partition with their types."""
     if ids is not None:
         yield from ids.tables()
     for run in edges.runs:
@@ -308,7 +311,7 @@ def _edge_tables(edges: GroupEdges) -> Iterator[pa.Table]:
         yield pa.schema({"source": hashes.types.source, "target": hashes.types.target}).empty_table()
 
 
-_FIELDS: dict[str, Callable[[Any], bool]] = {
+_FIELDS: dict[str, Check] = {
     "dense": is_count,
     "ids": lambda value: isinstance(value, bool),
     "kind": lambda value: isinstance(value, str),
@@ -320,8 +323,8 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> GroupEdges:
-    record, runs = record_of(next(tables), _FIELDS), []
+def _edges(first: int, parts: int, dense: int, record: dict[str, Any], tables: Iterator[pa.Table]) -> GroupEdges:
+    runs = []
     check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than the group has")
     check(bool(record["kind"]) or not record["runs"], "rows without weights")
     encoder = StoredEncoder(record["dense"], TaskColumns.read(tables, is_id_type) if record["ids"] else None)
@@ -393,7 +396,7 @@ def _distribute(
 ) -> GroupEdges:
     """Read a group on an engine, in batches of `batch` rows, and number its ids on another."""
     parts = group.complete(frames).parts
-    saved = Progress(progress if sizes.memory else None, edges_codec(group.first, len(parts), sizes.dense), len(parts))
+    saved = Progress(progress if sizes.memory else None, edges_layout(group.first, len(parts), sizes.dense), len(parts))
     before: GroupEdges = saved.content or GroupEdges([], StoredEncoder(), "", [])
     fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes._replace(batch=batch))
     fold.resume(before.runs, before.kind)
@@ -461,21 +464,23 @@ class Numbering(NamedTuple):
     total: int
 
 
-def _numbering_tables(numbering: Numbering) -> Iterator[pa.Table]:
+def _numbering_parts(numbering: Numbering) -> tuple[dict[str, object], Iterable[pa.Table]]:
     numbers, total = numbering
-    yield with_record(pa.table({}), {"total": total, "numbers": numbers is not None})
-    if numbers is not None:
-        yield from numbers.tables()
+    return {"total": total, "numbers": numbers is not None}, () if numbers is None else numbers.tables()
 
 
-def _numbering(tables: Iterator[pa.Table]) -> Numbering:
-    record = record_of(next(tables), {"total": lambda value: is_count(value) and value <= 1 << 32})
-    numbers = TaskColumns.read(tables, pa.types.is_uint32) if record.get("numbers") else None
+def _numbering(record: dict[str, Any], tables: Iterator[pa.Table]) -> Numbering:
+    numbers = TaskColumns.read(tables, pa.types.is_uint32) if record["numbers"] else None
     check(numbers is None or is_below(numbers.load(), record["total"]), "numbers beyond their total")
     return Numbering(numbers, record["total"])
 
 
-NUMBERING = Codec(_numbering_tables, _numbering)
+_NUMBERING_FIELDS: dict[str, Check] = {
+    "total": lambda value: is_count(value) and value <= 1 << 32,
+    "numbers": lambda value: isinstance(value, bool),
+}
+
+NUMBERING = Layout("numbering", _NUMBERING_FIELDS, _numbering_parts, _numbering)
 
 
 def split_ids(edges: GroupEdges, statistics: Statistics, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
@@ -573,8 +578,8 @@ def add_shuffle(
     edges = []
     for number, group in enumerate(groups):
         task = (distribute, *group.arguments(), columns, sizes.group, graph.progress_file("distribute", number))
-        codec = edges_codec(group.first, len(group.parts), sizes.group.dense)
-        edges.append(graph.add("distribute", number, *task, durable=codec))
+        layout = edges_layout(group.first, len(group.parts), sizes.group.dense)
+        edges.append(graph.add("distribute", number, *task, durable=layout))
     of_groups = _add_each(graph, "summary", group_statistics, edges)
     statistics = graph.add("survey", 0, all_statistics, of_groups, sizes.shares[:-1])
     numberings = _add_numbering(graph, edges, statistics, sizes.owners)
@@ -600,7 +605,7 @@ def _add_slices(
     totals = _add_each(graph, "total", getattr, numberings, "total")
     bounds = [group.first for group in groups[1:]]
     first = graph.count_complete("slice", len(sizes.slices))  # only pieces of slices from this one on are needed
-    codec = slice_codec([(group.first, len(group.parts)) for group in groups])
+    layout = slice_layout([(group.first, len(group.parts)) for group in groups])
     states: list[Any] = [None]
     slices, giants = [], list[Any]()
     for place in range(len(sizes.slices)):
@@ -612,7 +617,7 @@ def _add_slices(
             near = [statistics, numberings[number], totals, place, giants]
             pieces.append(graph.add("cut", (place, number), cut, each, number, near=near))
         state = (states[-1], pieces, totals, bounds, sizes.memory)
-        slices.append(graph.add("slice", place, solve_slice, *state, durable=codec))
+        slices.append(graph.add("slice", place, solve_slice, *state, durable=layout))
         states.append(graph.add("state", place, getitem, slices[-1], 0, stays=True))
     return slices, states[1:]
 
@@ -666,20 +671,18 @@ class SliceState(NamedTuple):
 _COUNTS = SliceState._fields[1:]
 
 
-def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
-    """Codec of a solved slice, of groups with these first partitions and numbers of partitions."""
-    return Codec(_slice_tables, partial(_solved, bounds))
+def slice_layout(bounds: list[tuple[int, int]]) -> Layout:
+    """Layout of a solved slice, of groups with these first partitions and numbers of partitions."""
+    return Layout("slice", dict.fromkeys(_COUNTS, is_count), _slice_parts, partial(_solved, bounds))
 
 
-def _slice_tables(solved: list[Any]) -> Iterator[pa.Table]:
+def _slice_parts(solved: list[Any]) -> tuple[dict[str, object], Iterable[pa.Table]]:
     (vertices, *counts), *locators = solved
-    yield with_record(pa.table({}), dict(zip(_COUNTS, map(int, counts), strict=True)))
-    for columns in (vertices, *locators):
-        yield from columns.tables()
+    tables = chain.from_iterable(columns.tables() for columns in (vertices, *locators))
+    return dict(zip(_COUNTS, map(int, counts), strict=True)), tables
 
 
-def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[Any]:
-    record = record_of(next(tables), dict.fromkeys(_COUNTS, is_count))
+def _solved(bounds: list[tuple[int, int]], record: dict[str, Any], tables: Iterator[pa.Table]) -> list[Any]:
     vertices = TaskColumns.read(tables, pa.types.is_uint32, pa.types.is_uint64)
     roots, used = vertices.on(CpuEngine(1))
     check(len(used) == flag_length(len(roots)) and is_below(roots, len(roots)), "parents beyond the vertices")

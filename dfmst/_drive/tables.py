@@ -257,9 +257,9 @@ def is_key_type(kind: pa.DataType) -> bool:
 _EDGE_TYPES = {"source": is_id_type, "target": is_id_type, "key": is_key_type, "row": pa.types.is_uint64}
 
 
-def checked_edges(tables: Iterator[pa.Table]) -> pa.Table:
+def checked_edges(table: pa.Table) -> pa.Table:
     """Return the table of a checkpoint; raise ValueError if its columns are not those of edges by ascending row."""
-    table = checked_table(next(tables), _EDGE_TYPES)
+    checked_table(table, _EDGE_TYPES)
     source, target, *_ = table.schema.types
     check(source == target or (pa.types.is_integer(source) and pa.types.is_integer(target)), "ids of different types")
     check(ascends(column_values(table, "row")), "rows in another order")
