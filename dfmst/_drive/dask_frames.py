@@ -47,10 +47,9 @@ from dfmst._drive.shuffle import no_records
 from dfmst._drive.strategies import DENSE_ID, SPARSE_ID, Plan, owner_count
 from dfmst._drive.tables import FileRows, FrameParts, column_types, frame_parts, size_of_parts
 from dfmst._drive.tasks import gather_from, group_parts
+from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.stack import check_stackable
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.vertices import id_columns
 from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
 from dfmst._trees.certificate import Certificate, verify as verify_rows

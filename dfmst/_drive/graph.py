@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from dask.tokenize import tokenize
 
-from dfmst._common.progress import trim_memory
+from dfmst._common.machine import trim_memory
 from dfmst._common.records import is_count
 from dfmst._drive.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference
 from dfmst._drive.tables import checked_edges, host_table

@@ -30,21 +30,19 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_ids, plain_views
 from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frame_rows import stack_frames, take_batch
 from dfmst._edges.frames import as_table, open_frame
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.stack import stack_frames
-from dfmst._edges.take_rows import take_batch
 from dfmst._edges.unify import CommonSchema, common_type, native_type, with_categories
 from dfmst._edges.view import View
 from dfmst._engines import Engine, current_place
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst._fold.rows import Rows, Run
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, machine_fault, missing_columns
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import (
     batch_rows,
     common_columns,
@@ -57,7 +55,7 @@ from dfmst.formats.columnar import (
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, paths_of_dataset, problem
 from dfmst.formats.read import bytes_to_solve
-from dfmst.formats.stores import Access, path_of
+from dfmst.formats.stores import Access, Address, file_stamp, path_of
 
 T = TypeVar("T")
 
@@ -351,6 +349,14 @@ class ParquetSource:
     def rows(self) -> int:
         """Number of rows."""
         return sum(file.rows for file in self.files)
+
+    def part(self, begin: int, end: int) -> Self:
+        """Return a range of the files, whose rows keep their numbers and their types."""
+        part = copy(self)
+        part.files = self.files[begin:end]
+        part.constants = {file.path: self.constants[file.path] for file in part.files}
+        part._names = {}
+        return part
 
     @property
     def fingerprint(self) -> dict[str, Any]:

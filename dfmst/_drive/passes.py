@@ -21,15 +21,16 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.directories import SpillDirectory
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import Array, ColumnName, DType, Frame
 from dfmst._drive.parts import Batch, EdgeSource, Locators, T, on_device, open_source, prefetch
+from dfmst._edges.composite import check_composite
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.device_frame import DEVICE
 from dfmst._edges.dictionary import DistinctIds
 from dfmst._edges.edge_table import HOST, CheckedColumns
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
-from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
+from dfmst._edges.read import EdgeColumns, check_columns, on_gpu
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
@@ -320,7 +321,7 @@ def read_batch(engine: Engine, columns: EdgeColumns, batch: Batch, weights: Weig
         weighted = columns.weights
         read = {name: weights.read(name, batch) if name in weighted else batch.column(name) for name in names}
         if columns.joint:
-            return check_joint(engine, columns, read.__getitem__, batch.rows)
+            return check_composite(engine, columns, read.__getitem__, batch.rows)
         return check_columns(engine, readers, read.__getitem__, batch.rows, columns.names, columns.invalid)
 
 

@@ -26,9 +26,9 @@ from dfmst._drive.strategies import (
     automatic_plan,
     plan_of,
 )
+from dfmst._edges.composite import composite_ids
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.dictionary import hash_ids, plain_words
-from dfmst._edges.id_bytes import joint_ids
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._fold.budget import parse_memory
 from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
@@ -235,7 +235,7 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
         return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(chosen))
 
     ends = (
-        joint_ids(columns.end_parts, columns.conditions.by, column)
+        composite_ids(columns.end_parts, columns.conditions.by, column)
         if columns.joint_ids
         else map(column, columns.names[:2])
     )

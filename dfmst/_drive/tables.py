@@ -31,12 +31,13 @@ from dfmst._drive.dask_internals import graph_of, own_tasks, parquet_pieces, rea
 from dfmst._drive.devices import TaskColumns, has_room, register_for_gpus, rows_that_fit, task_engine, worker_engine
 from dfmst._drive.strategies import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, native_values, plain_ids, to_arrow
+from dfmst._edges.composite import check_composite
 from dfmst._edges.conditions import Conditions, condition_masks
-from dfmst._edges.device_columns import device_ids, device_weights
+from dfmst._edges.device_frame import device_ids, device_weights
 from dfmst._edges.edge_table import HOST, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.frames import open_frame, open_host_frame
-from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu, take_rows
+from dfmst._edges.read import EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import CommonSchema, cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns, check_capacity, id_columns, same_width
 from dfmst._edges.view import View
@@ -46,10 +47,9 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._fold.checkpoint import array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer, parquet_size
 from dfmst.formats.files import open_native
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import Address, file_stamp, path_of
 
 
 class Part(ABC):
@@ -558,7 +558,7 @@ def _host_edges(engine: Engine, view: View, columns: EdgeColumns, first: int = 0
     read |= {name: _weights(name, _plain_column(view, name), types.get(name)) for name in weights}
     read |= {name: view.column(name) for name in columns.read_names if name not in read}
     if columns.joint:
-        checked = check_joint(engine, columns, read.__getitem__, rows)
+        checked = check_composite(engine, columns, read.__getitem__, rows)
     else:
         checked = check_columns(engine, HOST, read.__getitem__, rows, columns.names, columns.invalid)
     ids, values, position = checked.ids, checked.weights.values, checked.kept

@@ -56,9 +56,9 @@ from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.dictionary import concat_ids, hash_ids
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
+from dfmst._edges.frame_rows import result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.unify import mixed_signs
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._edges.view import View
@@ -253,10 +253,13 @@ class StoredEncoder(NamedTuple):
     def on(self, engine: Engine, bound: int | None = 0) -> Encoder:
         """Make the encoder: on a GPU if that is the engine and ids are integers."""
         ids = None if self.ids is None else self.ids.load(engine)
-        if engine.on_host or isinstance(ids, pa.Array):
-            ids = arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids
-            return Encoder(bound, self.dense, ids, host_engine(engine))
-        return DeviceEncoder(bound, self.dense, ids, engine)
+        try:
+            if engine.on_host or isinstance(ids, pa.Array):
+                ids = arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids
+                return Encoder(bound, self.dense, ids, host_engine(engine))
+            return DeviceEncoder(bound, self.dense, ids, engine)
+        except ValueError as error:  # ids of a checkpoint that are equal
+            raise false_checkpoint() from error
 
 
 class EncodedFold(ABC):

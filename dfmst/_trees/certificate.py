@@ -10,9 +10,9 @@ import numpy as np
 
 from dfmst._common.arguments import plural
 from dfmst._common.types import Array, Columns, Frame
-from dfmst._edges.composed import compose_both
+from dfmst._edges.composite import compose_both
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.device_columns import sum_column
+from dfmst._edges.device_frame import sum_column
 from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import in_memory_of, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table

@@ -12,14 +12,14 @@ import numpy as np
 from dfmst._common.arguments import whole_number
 from dfmst._common.types import Array, Columns, Frame
 from dfmst._edges.edge_table import EdgeTable, move_table
-from dfmst._edges.take_rows import result_column
+from dfmst._edges.frame_rows import result_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import compact, flag_words, numbered
 from dfmst._trees.forest import find_rows
 from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms._shared_steps import Level, scan_light, select_light, survivors
+from dfmst.algorithms._shared_steps import Level, label_components, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.solve import Solved
 
@@ -141,7 +141,7 @@ def _next_layer(engine: Engine, table: EdgeTable, taken: Array, total: int, last
     parent = numbered(engine, table.vertices)
     scan_light(level, compact(engine, light), parent)
     light |= taken
-    rest, vertices = survivors(level, light, parent, solve_few=True)
+    rest, vertices = survivors(level, light, *label_components(level, parent), solve_few=True)
     rows = _rows_of_forest(engine, rest, vertices, algorithm)
     engine.launch("set_flags", len(rows), rows, flags)
     return chosen_rows(engine, flags)

@@ -22,9 +22,9 @@ import pyarrow as pa
 from dfmst._common.types import Array, ColumnName
 from dfmst._edges.arrow_values import arrow_column, plain_ids
 from dfmst._edges.conditions import group_codes, pair_vertices
-from dfmst._edges.device_columns import device_weights, stack_weights
+from dfmst._edges.device_frame import device_weights, stack_weights
 from dfmst._edges.edge_table import Input
-from dfmst._edges.stack import differences, unlike_types
+from dfmst._edges.frame_rows import differences, unlike_types
 from dfmst._edges.vertex_list import find_ids, in_one_type
 from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, stacked_weights, weight_column

@@ -13,7 +13,7 @@ import pyarrow as pa
 from dfmst._common.arguments import refuse_masked
 from dfmst._common.types import Array, ColumnName, Columns, Frame, Vertex, Vertices
 from dfmst._edges.arrow_values import is_missing, readable, seconds
-from dfmst._edges.device_columns import DeviceEntries
+from dfmst._edges.device_frame import DeviceEntries
 from dfmst._edges.frames import hold, open_frame, open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import id_column

@@ -14,10 +14,9 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
+from dfmst._edges.frame_rows import check_kinds, decoded, take_or_null
 from dfmst._edges.frames import host_only
 from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.stack import check_kinds
-from dfmst._edges.take_rows import decoded, take_or_null
 from dfmst._edges.unify import family_of, native_type, series_type
 from dfmst._edges.vertices import ids_like
 from dfmst._trees.request import with_options

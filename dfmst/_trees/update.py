@@ -22,12 +22,12 @@ from dfmst._common.arguments import whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, FrameT
 from dfmst._edges.arrow_values import arrow_column
-from dfmst._edges.composed import compose
+from dfmst._edges.composite import compose
 from dfmst._edges.conditions import group_codes, group_entries
 from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.frame_rows import check_stackable, in_types_of, stack_frames
 from dfmst._edges.frames import host_only, in_memory_of, open_frame
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.stack import check_stackable, in_types_of, stack_frames
 from dfmst._edges.unify import alike, common_id_type
 from dfmst._edges.view import View
 from dfmst._engines import Engine, select_engine

@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
-from dfmst.formats.addresses import Address
 from dfmst.formats.files import ROWS_IN_A_BATCH, FileName, GraphFile, is_parquet, open_native, problem, refusing_damage
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import Address, path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.records import check_fields, read_record
+from dfmst._common.records import check_fields, extension_name, geometry_fields, is_wkb, read_record
 from dfmst._common.types import Array, Column, ColumnName, Frame
-from dfmst._common.wkt import extension_name, geometry_fields, is_wkb
 from dfmst._edges.view import View
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
 

@@ -25,7 +25,7 @@ from dfmst._edges.arrow_values import (
     records_of_table,
     to_arrow,
 )
-from dfmst._edges.device_columns import device_numbers
+from dfmst._edges.device_frame import device_numbers
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.view import View

@@ -117,6 +117,12 @@ def test_dense_ids_next_to_texts_are_false(tmp_path):
         assert (load(str(tmp_path / "edges"), layout) is None) == bool(dense)
 
 
+@pytest.mark.parametrize("ids", [pa.array([5] * 999), pa.array(["a"] * 999, pa.large_string())])
+def test_equal_ids_are_false(ids):
+    with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
+        StoredEncoder(0, TaskColumns.stored(CpuEngine(1), ids)).on(CpuEngine(1))
+
+
 def test_more_numbers_than_ends_of_rows_are_false():
     # Arrays of that length would take all memory.
     none = np.zeros(0, np.uint32)
