@@ -96,7 +96,7 @@ from dfmst._fold.fold import (
     largest_component,
     read_spans,
 )
-from dfmst._fold.rows import GRAIN, Rows, Run, StoredArray, read_pieces, write_sorted
+from dfmst._fold.rows import GRAIN, Rows, Run, StoredColumn, read_pieces, write_sorted
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
 
@@ -829,7 +829,7 @@ def _solve(
     `firsts` are the first locators of all groups but the first. Chosen locators go to files at once: those of a slice
     may be a third of the memory.
     """
-    files = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
+    files = [StoredColumn(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
     for chosen, positions in kruskal.solve_runs(runs, max(1, rows // (_SPANS if engine.on_host else 2))):
         for ends in (chosen.source, chosen.target):
             engine.launch("set_flags", len(positions), ends[positions], used)
