@@ -73,7 +73,7 @@ from dfmst._engines.primitives.contract import Inside, find_inside, leaving_flag
 from dfmst._engines.primitives.flags import compact, count_set, flag_length, flag_words
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._fold.budget import ROW, SHARE, MemoryRunBudget, RunBudget
+from dfmst._fold.budget import ROW, SHARE, RunBudget
 from dfmst._fold.checkpoint import (
     Check,
     Layout,
@@ -256,10 +256,11 @@ class GroupFold(EncodedFold):
         assert self._fold is not None
         return self._fold
 
-    def _budget(self, weight: DType) -> MemoryRunBudget:
+    def _budget(self, weight: DType) -> RunBudget:
         if self.engine.on_host or not self._sizes.memory:
-            return MemoryRunBudget(self._sizes.memory, weight.itemsize)
-        return MemoryRunBudget(device_bytes(self.engine) - result_bytes(), weight.itemsize, _GPU_SORT, _GPU_SCAN)
+            return RunBudget(self._sizes.memory, weight.itemsize, in_memory=True)
+        size = device_bytes(self.engine) - result_bytes()
+        return RunBudget(size, weight.itemsize, in_memory=True, sort=_GPU_SORT, scan=_GPU_SCAN)
 
 
 def _warn() -> None:

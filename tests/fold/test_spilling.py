@@ -22,7 +22,7 @@ import dfmst
 from dfmst import stream
 from dfmst._common.directories import SpillDirectory, disk_errors
 from dfmst._engines import CpuEngine
-from dfmst._fold.budget import Budget, MemoryRunBudget, RunBudget
+from dfmst._fold.budget import RUN_FIXED, Budget, RunBudget
 from dfmst._fold.fold import LevelMarks, RunFold, SliceKruskal
 from dfmst._fold.rows import MemoryRun, Order, RowBuffer, Rows, Run, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
@@ -58,7 +58,7 @@ def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         short_pieces(patch, grain, piece)
         patch.setattr("dfmst._fold.rows.MemoryRun.longest", piece)
-        directory, room = (SpillDirectory(folder), RunBudget(size, 8)) if on_disk else (None, MemoryRunBudget(size, 8))
+        directory, room = SpillDirectory(folder) if on_disk else None, RunBudget(size, 8, in_memory=not on_disk)
         fold = RunFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
         locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
         for begin in range(0, len(weight), 300):
@@ -85,9 +85,10 @@ def test_a_short_buffer_is_solved_in_few_steps(monkeypatch, tmp_path, on_disk):
         launch(engine, kernel, *arguments, **options)
 
     monkeypatch.setattr(CpuEngine, "launch", counted)
-    kind = RunBudget if on_disk else MemoryRunBudget
     directory = SpillDirectory(tmp_path) if on_disk else None
-    fold = RunFold(ENGINE, directory, kind(kind(0, 8).least(vertices), 8), vertices, np.dtype(np.float64))
+    least = RUN_FIXED + vertices * RunBudget(0, 8, in_memory=not on_disk).vertex
+    room = RunBudget(least, 8, in_memory=not on_disk)
+    fold = RunFold(ENGINE, directory, room, vertices, np.dtype(np.float64))
     for begin in range(0, 180_000, 60_000):
         ends, weight = rng.integers(0, vertices, (2, 60_000)).astype(np.uint32), rng.random(60_000)
         fold.add(Rows(*ends, weight, np.arange(begin, begin + 60_000, dtype=np.uint64)))
