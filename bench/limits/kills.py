@@ -44,7 +44,7 @@ PLACES: dict[str, Callable[..., int]] = {
     "dfmst._drive.tasks:solve_tables": lambda result, engine, numbering, tables: sum(
         table.num_rows for table in tables
     ),
-    "dfmst._drive.shuffle:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
+    "dfmst._drive.runs:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
     "dfmst._fold.fold:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
     "dfmst._drive.tasks:read_part": lambda result, part: result[0].num_rows,
 }

@@ -1,17 +1,14 @@
-"""Blocks of edges that label vertices, and the numbers of their vertices; labels of rows.
+"""Connected components on a cluster, in which no process holds all labels.
 
-The edges are the forest's rows, or the local forest of some partitions. A vertex is the owner of an id, and the rank of
-the id among those of this owner.
+Blocks hold edges: the forest's rows, or the local forest of some partitions. Vertices belong to owners by ranges of
+their ids. An owner sorts its ids; a vertex is ``owner << 32 | rank``, so that vertices ascend as ids do.
+
+In each round of the BSP/CGM model blocks and owners exchange columns: every vertex whose coin shows tails takes a
+neighbor whose coin shows heads, and becomes that neighbor in all edges. A round leaves at most three quarters of the
+vertices that have edges, as expected. After O(log p) rounds for p owners one task solves the rest, about a p-th of all.
+Then labels return from the last round to the first.
 
 Workers import this module, so it must not import `dask.dataframe`, which takes 0.4 CPU-seconds a worker.
-
-Connected components on a cluster, in which no process holds all labels.
-
-Vertices belong to owners by ranges of their ids. An owner sorts its ids; a vertex is ``owner << 32 | rank``, so that
-vertices ascend as ids do. Blocks hold edges. In each round of the BSP/CGM model blocks and owners exchange columns:
-every vertex whose coin shows tails takes a neighbor whose coin shows heads, and becomes that neighbor in all edges. A
-round leaves at most three quarters of the vertices that have edges, as expected. After O(log p) rounds for p owners one
-task solves the rest, about a p-th of all. Then labels return from the last round to the first.
 
 Vasconcellos, Cáceres, Mongelli, Song, Dehne, Szwarcfiter: a parallel algorithm for minimum spanning tree on GPU, 2018
 (rounds, then a local finish); Reif: optimal parallel algorithms for graph connectivity, 1985 (coins).
@@ -22,20 +19,35 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial, wraps
 from operator import getitem
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from dask.tokenize import tokenize
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Column, ColumnName, Frame
+from dfmst._common.types import Array, ColumnName, Frame
+from dfmst._drive.cluster import check_request, forest_graph, workers_for
 from dfmst._drive.devices import TaskColumns, task_engine
 from dfmst._drive.graph import TaskGraph
-from dfmst._drive.tables import FileRows, Table, columns_of, edge_table, host_table, read_edges, read_part
-from dfmst._drive.tasks import Group, PartRows, TableFold, folded, gather
+from dfmst._drive.strategies import owner_count
+from dfmst._drive.tables import (
+    FileRows,
+    FrameParts,
+    Table,
+    columns_of,
+    edge_table,
+    host_table,
+    read_edges,
+    read_part,
+    size_of_parts,
+)
+from dfmst._drive.tasks import Group, PartRows, TableFold, folded, gather, group_parts
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._edges.dictionary import concat_ids, plain
 from dfmst._edges.edge_table import EdgeTable
@@ -48,10 +60,54 @@ from dfmst._engines import host_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._trees.cut import SortedForest, Thresholds, cut
+from dfmst._trees.request import Request
+from dfmst.errors import ClusterError
+
+_Task = TypeVar("_Task", bound=Callable[..., Any])
+_ASKING = 4  # groups of partitions for each owner that ask for labels of their rows
 
 RANK_BITS = np.uint64(32)  # a vertex is ``owner << RANK_BITS | rank``
-NO_VERTEX = np.uint64((1 << 64) - 1)
+_NO_VERTEX = np.uint64((1 << 64) - 1)
 _SAMPLED = 64  # ids of a block for each sampled one
+
+
+class _Stored(NamedTuple):
+    """A column of a task's result, in a file of its worker."""
+
+    columns: TaskColumns
+    is_arrow: bool
+
+
+def in_files(task: _Task) -> _Task:
+    """Let long columns of a task's result wait in files of its worker; read those of its arguments (a decorator)."""
+
+    @wraps(task)
+    def run(*arguments: Any) -> Any:
+        return _stored(task(*map(_loaded, arguments)))
+
+    return cast("_Task", run)
+
+
+def _stored(value: object) -> Any:
+    if isinstance(value, (np.ndarray, pa.Array)) and value.nbytes >= _LONG:
+        return _Stored(TaskColumns.stored(task_engine(), value), isinstance(value, pa.Array))
+    if isinstance(value, pa.Array):
+        return pa.concat_arrays([value])  # of a slice, pickle would send all of the longer array
+    return _mapped(_stored, value)
+
+
+def _loaded(value: object) -> Any:
+    if isinstance(value, _Stored):
+        column = value.columns.load()
+        return arrow_numbers(column) if value.is_arrow and isinstance(column, np.ndarray) else column
+    return _mapped(_loaded, value)
+
+
+def _mapped(function: Any, value: Any) -> Any:
+    """Apply a function to the entries of a list or tuple, which may have names."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(function, value))
+    return type(value)(map(function, value)) if type(value) in (list, tuple) else value
 
 
 class Block(NamedTuple):
@@ -96,6 +152,7 @@ class _PartForest(SortedForest[IdColumns]):
         )
 
 
+@in_files
 def forest_ends(
     part: Frame,
     rows: list[PartRows],
@@ -147,11 +204,13 @@ def stacked_ids(pieces: list[IdColumns]) -> IdColumns:
     return id_columns(("source", source), ("target", target))
 
 
+@in_files
 def joined_block(pieces: list[IdColumns]) -> Block:
     """Return the block of several partitions (a task)."""
     return block_of(task_engine(), stacked_ids(pieces))
 
 
+@in_files
 def local_block(group: Group, frames: Any, columns: EdgeColumns) -> Block:
     """Return the block of a group of partitions, reduced to its forest by BSP's own rounds (a task)."""
     loops: list[IdColumns] = []
@@ -167,67 +226,71 @@ def local_block(group: Group, frames: Any, columns: EdgeColumns) -> Block:
     return block_of(task_engine(), stacked_ids([_ids_of(host_table(folded(fold, "bsp"))), *loops]))
 
 
+@in_files
 def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> Block:
     """Return the different sources of a group of partitions, ascending, as a block without edges (a task)."""
-    engine, none = task_engine(), np.zeros(0, np.uint32)
     pieces = []
-    for tables in group.tables(engine, columns, frames):
+    for tables in group.tables(task_engine(), columns, frames):
         for table in tables:
             source = _ids_of(host_table(table)).source
-            pieces.append(pa.array(np.unique(source)) if isinstance(source, np.ndarray) else source.unique())
-    filled = [piece for piece in pieces if len(piece)]
-    if not filled:
-        return Block(pa.array([], pa.int64()), none, none)
-    ids = concat_ids([plain(piece) for piece in filled]).unique()
-    return Block(ids.take(pc.sort_indices(ids)), none, none)
+            pieces.append(plain(np.unique(source) if isinstance(source, np.ndarray) else source.unique()))
+    none = np.zeros(0, np.uint32)
+    return Block(_ascending(_joined(pieces).unique()), none, none)
 
 
-def answered(ids: Column, component: Any, asked: list[pa.Array]) -> list[Any]:
-    """Return the components of an owner's ids that groups ask for; all ids are known (a task)."""
-    return [component.take(pa.array(found_ranks(ids, each))) if len(each) else None for each in asked]
+@in_files
+def answered(ids: pa.Array, component: pa.Array, asked: list[pa.Array]) -> list[pa.Array]:
+    """Return the components of an owner's ids that groups ask for (a task)."""
+    return [component.take(pa.array(ranks_among(ids, each))) for each in asked]
 
 
+@in_files
 def labelled_rows(
-    part: Frame, number: int, columns: EdgeColumns, block: Block, answers: list[Any], like: pd.DataFrame
+    part: Frame, number: int, columns: EdgeColumns, block: Block, answers: list[pa.Array], like: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a partition with the component of each row's source (a task)."""
-    frame = read_part(part)
-    filled = [each for each in answers if each is not None]
-    if not len(frame) or not filled:
-        return like if not len(frame) else frame.assign(**{like.columns[-1]: None})
-    ranks = []
-    for table in read_edges(task_engine(), frame, number, columns):
-        source = _ids_of(host_table(table)).source
-        ranks.append(found_ranks(block.ids, plain(source)))
-    component = concat_ids(filled).take(pa.array(np.concatenate(ranks)))
-    name = like.columns[-1]
+    frame, name = read_part(part), like.columns[-1]
+    if not len(frame):
+        return like
+    sources = [_ids_of(host_table(table)).source for table in read_edges(task_engine(), frame, number, columns)]
+    ranks = np.concatenate([ranks_among(block.ids, plain(source)) for source in sources])
+    component = _joined(answers).take(pa.array(ranks))
     values = pd.Series(component.to_pandas().to_numpy(), frame.index).astype(like[name].dtype)
     labelled: pd.DataFrame = frame.assign(**{name: values})
     return labelled
 
 
-def count_ids(ids: Column) -> int:
+def _joined(pieces: list[pa.Array]) -> pa.Array:
+    """Return ids one after the other; without any, an array of no type."""
+    filled = [piece for piece in pieces if len(piece)]
+    return concat_ids(filled) if filled else pa.nulls(0)
+
+
+def _ascending(ids: pa.Array) -> pa.Array:
+    return ids.take(pc.sort_indices(ids)) if len(ids) else ids
+
+
+@in_files
+def count_ids(ids: pa.Array) -> int:
     """Return the number of an owner's ids (a task)."""
-    return 0 if ids is None else len(ids)
+    return len(ids)
 
 
+@in_files
 def drawn_ids(block: Block) -> pa.Array:
     """Return evenly spread ids of a block (a task)."""
     return block.ids.take(arrow_numbers(np.arange(0, len(block.ids), _SAMPLED)))
 
 
+@in_files
 def id_bounds(drawn: list[pa.Array], owners: int) -> list[Any]:
     """Return the least id of each owner but the first, as Python values (a task)."""
-    filled = [each for each in drawn if len(each)]
-    if not filled:
-        return []
-    ids = concat_ids(filled)
-    ids = ids.take(pc.sort_indices(ids))
-    places = [len(ids) * number // owners for number in range(1, owners)]
-    return [ids[place].as_py() for place in places]
+    ids = _ascending(_joined(drawn))
+    return [ids[len(ids) * number // owners].as_py() for number in range(1, owners)] if len(ids) else []
 
 
-def split_ids(block: Block, bounds: list[Any], owners: int) -> list[pa.Array]:
+@in_files
+def shares_of_owners(block: Block, bounds: list[Any], owners: int) -> list[pa.Array]:
     """Return the ids of each owner, which are ascending (a task)."""
     ids = block.ids
     ends = [bisect_left(range(len(ids)), bound, key=lambda at: ids[at].as_py()) for bound in bounds]
@@ -235,31 +298,30 @@ def split_ids(block: Block, bounds: list[Any], owners: int) -> list[pa.Array]:
     return [ids.slice(begin, end - begin) for begin, end in itertools.pairwise(ends)]
 
 
-def number_ids(pieces: list[pa.Array], owner: int) -> list[Any]:
+@in_files
+def ranked_ids(owner: int, pieces: list[pa.Array]) -> list[Any]:
     """Return an owner's ids in ascending order, and the vertices of the ids of each block (a task)."""
-    filled = [piece for piece in pieces if len(piece)]
-    if not filled:
-        return [None, *(np.zeros(0, np.uint64) for _ in pieces)]
-    ids = pc.unique(concat_ids(filled))
-    ids = ids.take(pc.sort_indices(ids))
+    ids = _ascending(_joined(pieces).unique())
     first = np.uint64(owner) << RANK_BITS
-    ranks = [found_ranks(ids, piece) if len(piece) else np.zeros(0, np.uint64) for piece in pieces]
-    return [ids, *(rank + first for rank in ranks)]
+    return [ids, *(ranks_among(ids, piece) + first for piece in pieces)]
 
 
-def found_ranks(ids: pa.Array, piece: pa.Array) -> Array:
-    """Return the ranks of ids among ascending ones, ``uint64``; :data:`NO_VERTEX` for ids that are not among them."""
-    piece = piece if piece.type == ids.type else piece.cast(ids.type)
-    if pa.types.is_integer(ids.type):
+def ranks_among(ids: pa.Array, piece: pa.Array) -> Array:
+    """Return the ranks of ids among ascending ones, ``uint64``; raise if one is not among them."""
+    if not len(piece):
+        return np.zeros(0, np.uint64)
+    piece = piece if piece.type == ids.type or not len(ids) else piece.cast(ids.type)
+    if len(ids) and pa.types.is_integer(ids.type):
         known, wanted = numbers_of_arrow(ids), numbers_of_arrow(piece)
-        rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1).astype(np.uint64)
-        rank[known[rank.astype(np.int64)] != wanted] = NO_VERTEX
-        return rank
-    found = pc.index_in(piece, value_set=ids)
-    missing = np.asarray(found.is_null())
-    rank = np.asarray(found.fill_null(0)).astype(np.uint64)
-    rank[missing] = NO_VERTEX
-    return rank
+        rank = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        missing = bool((known[rank] != wanted).any())
+    else:
+        found = pc.index_in(piece, value_set=ids) if len(ids) else pa.nulls(len(piece), pa.int32())
+        missing, rank = bool(found.null_count), np.asarray(found.fill_null(0))
+    if missing:
+        message = "ids came out differently when they were read again"
+        raise ClusterError(message, "every reading must give the same rows: call persist() on the frame first")
+    return rank.astype(np.uint64)
 
 
 _LOW = np.uint64((1 << 32) - 1)
@@ -268,8 +330,8 @@ _LONG = 1 << 16  # bytes of a column that waits in a file
 _COIN = 0x9E3779B97F4A7C15
 
 
-class Hooks(NamedTuple):
-    """Vertices of an owner that hooked in a round: ascending ranks, and the vertex that each became."""
+class Relabeling(NamedTuple):
+    """Vertices of an owner with other labels: ascending ranks, and the vertex that is the label of each."""
 
     rank: Array
     vertex: Array
@@ -280,113 +342,7 @@ def rounds_of(owners: int) -> int:
     return math.ceil(math.log(owners) / math.log(_SHRINK))
 
 
-class Labels(NamedTuple):
-    """References to an owner's ids and the component of each, for each owner."""
-
-    ids: list[Any]
-    components: list[Any]
-    bounds: Any  # reference to the least ids of the owners but the first
-
-
-def add_components(graph: TaskGraph, name: str, blocks: list[Any], owners: int) -> Labels:
-    """Add the tasks that label the vertices of blocks (references to each :class:`Block`)."""
-    add = Adder(graph, name)
-    bounds = add("bounds", 0, id_bounds, add.each("drawn", drawn_ids, blocks), owners)
-    ids, parts = number_blocks(add, blocks, bounds, owners)
-    edges = add.each("edges", vertex_edges, blocks, parts)
-    hooks: list[list[Any]] = []  # by round and owner
-    for number in range(rounds_of(owners)):
-        edges, own = _add_round(add, number, edges, owners)
-        hooks.append(own)
-    roots = add("solve", 0, solve_rest, edges, owners)
-    rest = [each for (each,) in add.sent("rest", [roots], owners)]
-    labels = add.each("root", root_labels, ids, rest, range(owners))
-    for number in reversed(range(len(hooks))):
-        labels = _add_answers(add, f"up-{number}", hooks[number], labels)
-    least = add.each("least", least_ids, labels, ids, more=(owners,))
-    named = add.each("named", named_roots, add.sent("asked", least, owners))
-    return Labels(ids, add.each("component", component_ids, least, add.sent("answer", named, owners)), bounds)
-
-
-class Adder:
-    """Adds tasks to a graph under a common name; short tasks stay on the worker of their largest input."""
-
-    def __init__(self, graph: TaskGraph, name: str) -> None:
-        self._graph, self._prefix, self.keys = graph, name, graph.hash_keys
-
-    def __call__(self, name: str, number: Any, task: Any, *arguments: Any) -> Any:
-        waits = () if task is getitem else (in_files,)  # an entry of a result that is in files already
-        return self._graph.add(f"{self._prefix}-{name}", number, *waits, task, *arguments, stays=task is getitem)
-
-    def each(self, name: str, task: Any, *columns: Iterable[Any], more: tuple[Any, ...] = ()) -> list[Any]:
-        """Add a task for each entry of columns; `more` are arguments of all tasks."""
-        return [self(name, at, task, *own, *more) for at, own in enumerate(zip(*columns, strict=True))]
-
-    def sent(self, name: str, results: list[Any], receivers: int, first: int = 0) -> list[list[Any]]:
-        """Return for each receiver what every task sends it: the entries of its result from `first` on."""
-        return [
-            [self(name, (to, at), getitem, each, first + to) for at, each in enumerate(results)]
-            for to in range(receivers)
-        ]
-
-
-class _Stored(NamedTuple):
-    """A column of a task's result, in a file of its worker."""
-
-    columns: TaskColumns
-    is_arrow: bool
-
-
-def in_files(task: Any, *arguments: Any) -> Any:
-    """Run a task whose long columns wait in files of the workers; those of other tasks are read (a task)."""
-    return _stored(task(*map(_loaded, arguments)))
-
-
-def _stored(value: object) -> Any:
-    if isinstance(value, (np.ndarray, pa.Array)) and value.nbytes >= _LONG:
-        return _Stored(TaskColumns.stored(task_engine(), value), isinstance(value, pa.Array))
-    return _mapped(_stored, value)
-
-
-def _loaded(value: object) -> Any:
-    if isinstance(value, _Stored):
-        column = value.columns.load()
-        return arrow_numbers(column) if value.is_arrow and isinstance(column, np.ndarray) else column
-    return _mapped(_loaded, value)
-
-
-def _mapped(function: Any, value: Any) -> Any:
-    """Apply a function to the entries of a list or tuple, which may have names."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(function, value))
-    return type(value)(map(function, value)) if type(value) in (list, tuple) else value
-
-
-def number_blocks(add: Adder, blocks: list[Any], bounds: Any, owners: int) -> tuple[list[Any], list[list[Any]]]:
-    """Return references to the ids of each owner, and for each block to the vertices of its ids, by owner."""
-    pieces = add.each("split", split_ids, blocks, more=(bounds, owners))
-    numbered = add.each("number", number_ids, add.sent("own", pieces, owners), range(owners))
-    (ids,) = add.sent("ids", numbered, 1)
-    return ids, add.sent("vertices", numbered, len(blocks), first=1)
-
-
-def _add_round(add: Adder, number: int, edges: list[Any], owners: int) -> tuple[list[Any], list[Any]]:
-    """Add a round; return references to the edges that are left, and to the hooks of each owner."""
-    offers = add.each(f"offer-{number}", offered, edges, more=(number, owners, add.keys))
-    taken = add.each(f"hook-{number}", hook, add.sent(f"offers-{number}", offers, owners))
-    (hooks,) = add.sent(f"hooks-{number}", taken, 1)
-    answers = add.sent(f"taken-{number}", taken, len(edges), first=1)
-    return add.each(f"contract-{number}", contracted, edges, offers, answers), hooks
-
-
-def _add_answers(add: Adder, name: str, hooks: list[Any], labels: list[Any]) -> list[Any]:
-    """Return references to labels before a round, from those after it."""
-    owners = len(labels)
-    wanted = add.each(f"{name}-wanted", wanted_ranks, hooks, more=(owners,))
-    answers = add.each(f"{name}-answer", looked_up, labels, add.sent(f"{name}-asked", wanted, owners))
-    return add.each(f"{name}-labels", relabeled, labels, hooks, add.sent(f"{name}-answers", answers, owners))
-
-
+@in_files
 def vertex_edges(block: Block, parts: list[Array]) -> tuple[Array, Array]:
     """Return the edges of a block between vertices, without self-loops (a task)."""
     vertex = np.concatenate(parts)
@@ -406,12 +362,13 @@ def shows_heads(vertex: Array, number: int, keys: HashKeys) -> Array:
     return (word >> np.uint64(63)).astype(bool)
 
 
+@in_files
 def offered(edges: tuple[Array, Array], number: int, owners: int, keys: HashKeys) -> list[tuple[Array, Array]]:
     """Return for each owner its vertices with tails, and their least neighbors with heads, if any (a task)."""
     ends = np.concatenate(edges), np.concatenate(edges[::-1])
     heads = shows_heads(ends[0], number, keys), shows_heads(ends[1], number, keys)
     tails = ~heads[0]
-    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], NO_VERTEX)
+    vertex, neighbor = ends[0][tails], np.where(heads[1][tails], ends[1][tails], _NO_VERTEX)
     order = np.argsort(vertex, kind="stable")
     vertex, neighbor = vertex[order], neighbor[order]
     begins = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1])[: len(vertex)])
@@ -426,19 +383,28 @@ def _spans(vertex: Array, owners: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(ends))
 
 
+def _ranks(vertex: Array) -> Array:
+    return (vertex & _LOW).astype(np.uint32)
+
+
+def _split(column: Any, lengths: Iterable[int]) -> list[Any]:
+    """Split a column into pieces of these lengths."""
+    return [column[begin:end] for begin, end in itertools.pairwise(itertools.accumulate(lengths, initial=0))]
+
+
+@in_files
 def hook(offers: list[tuple[Array, Array]]) -> list[Any]:
     """Return what the vertices of an owner become, and the answer to each block (a task)."""
     vertex = np.concatenate([own for own, _ in offers])
     known, place = np.unique(vertex, return_inverse=True)
-    least = np.full(len(known), NO_VERTEX)
+    least = np.full(len(known), _NO_VERTEX)
     np.minimum.at(least, place, np.concatenate([neighbor for _, neighbor in offers]))
-    hooked = least != NO_VERTEX
+    hooked = least != _NO_VERTEX
     became = np.where(hooked, least, known)
-    ends = np.cumsum([0, *(len(own) for own, _ in offers)])
-    answers = [became[place[begin:end]] for begin, end in itertools.pairwise(ends)]
-    return [Hooks((known[hooked] & _LOW).astype(np.uint32), least[hooked]), *answers]
+    return [Relabeling(_ranks(known[hooked]), least[hooked]), *_split(became[place], (len(own) for own, _ in offers))]
 
 
+@in_files
 def contracted(edges: tuple[Array, Array], offers: list[tuple[Array, Array]], answers: list[Array]) -> Any:
     """Return a block's edges after a round (a task)."""
     known, became = np.concatenate([vertex for vertex, _ in offers]), np.concatenate(answers)
@@ -451,7 +417,8 @@ def contracted(edges: tuple[Array, Array], offers: list[tuple[Array, Array]], an
     return _without_loops(*ends)
 
 
-def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Hooks]:
+@in_files
+def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Relabeling]:
     """Return the roots of the vertices that still have edges, for each owner (a task)."""
     source, target = (np.concatenate([block[end] for block in blocks]) for end in (0, 1))
     known, place = np.unique(np.concatenate([source, target]), return_inverse=True)
@@ -459,28 +426,32 @@ def solve_rest(blocks: list[tuple[Array, Array]], owners: int) -> list[Hooks]:
     ends = place[: len(source)], place[len(source) :]
     labels = component_labels(task_engine(), EdgeTable(*ends, ends[0], len(known)))
     root = known[labels]
-    return [Hooks((known[begin:end] & _LOW).astype(np.uint32), root[begin:end]) for begin, end in _spans(known, owners)]
+    return [Relabeling(_ranks(known[begin:end]), root[begin:end]) for begin, end in _spans(known, owners)]
 
 
-def root_labels(ids: Column, rest: Hooks, owner: int) -> Array:
+@in_files
+def root_labels(ids: pa.Array, rest: Relabeling, owner: int) -> Array:
     """Return the labels of an owner's vertices after the last round (a task)."""
-    labels = np.arange(0 if ids is None else len(ids), dtype=np.uint64) + (np.uint64(owner) << RANK_BITS)
+    labels = np.arange(len(ids), dtype=np.uint64) + (np.uint64(owner) << RANK_BITS)
     labels[rest.rank] = rest.vertex
     return labels
 
 
-def wanted_ranks(hooks: Hooks, owners: int) -> list[Array]:
+@in_files
+def wanted_ranks(hooks: Relabeling, owners: int) -> list[Array]:
     """Return for each owner the ranks of the vertices that hooks lead to (a task)."""
     wanted = np.unique(hooks.vertex)
-    return [(wanted[begin:end] & _LOW).astype(np.uint32) for begin, end in _spans(wanted, owners)]
+    return [_ranks(wanted[begin:end]) for begin, end in _spans(wanted, owners)]
 
 
+@in_files
 def looked_up(labels: Array, asked: list[Array]) -> list[Array]:
     """Return the labels of an owner's vertices for each owner that asks (a task)."""
     return [labels[rank] for rank in asked]
 
 
-def relabeled(labels: Array, hooks: Hooks, answers: list[Array]) -> Array:
+@in_files
+def relabeled(labels: Array, hooks: Relabeling, answers: list[Array]) -> Array:
     """Return an owner's labels before a round (a task)."""
     if not len(hooks.rank):
         return labels
@@ -490,42 +461,142 @@ def relabeled(labels: Array, hooks: Hooks, answers: list[Array]) -> Array:
     return before
 
 
-def least_ids(labels: Array, ids: Column, owners: int) -> list[Any]:
+@in_files
+def least_ids(labels: Array, ids: pa.Array, owners: int) -> list[Any]:
     """Return each component's least vertex and its id, by owner of the root; then the vertices' places (a task)."""
     root, first, place = np.unique(labels, return_index=True, return_inverse=True)  # the first of each is the least
     spans = _spans(root, owners)
-    sent = [
-        (root[begin:end], first[begin:end], None if ids is None else ids.take(pa.array(first[begin:end])))
-        for begin, end in spans
-    ]
-    return [*sent, place.astype(np.uint32)]
+    return [*((root[begin:end], ids.take(pa.array(first[begin:end]))) for begin, end in spans), place.astype(np.uint32)]
 
 
-def named_roots(asked: list[tuple[Array, Array, Any]]) -> list[Any]:
+@in_files
+def named_roots(asked: list[tuple[Array, pa.Array]]) -> list[pa.Array]:
     """Return for each owner the component's id of each root that it sent; owners ascend as ids do (a task)."""
-    root = np.concatenate([each for each, *_ in asked])
-    filled = [ids for own, _, ids in asked if len(own)]
-    if not filled:
-        return [None for _ in asked]
+    root, ids = np.concatenate([own for own, _ in asked]), _joined([least for _, least in asked])
     _, first, place = np.unique(root, return_index=True, return_inverse=True)  # of the first owner: the least id
-    named = concat_ids(filled).take(pa.array(first)).take(pa.array(place))
-    ends = np.cumsum([0, *(len(each) for each, *_ in asked)])
-    return [named.slice(begin, end - begin) for begin, end in itertools.pairwise(ends.tolist())]
+    return _split(ids.take(pa.array(first[place])), (len(own) for own, _ in asked))
 
 
-def component_ids(least: list[Any], answers: list[Any]) -> Any:
+@in_files
+def component_ids(least: list[Any], answers: list[pa.Array]) -> pa.Array:
     """Return the component of each vertex of an owner (a task)."""
-    filled = [each for each in answers if each is not None and len(each)]
-    return None if not filled else concat_ids(filled).take(pa.array(least[-1]))
+    return _joined(answers).take(pa.array(least[-1]))
 
 
-def label_frame(ids: Column, components: list[Any], counts: list[int], owner: int, like: pd.DataFrame) -> pd.DataFrame:
+@in_files
+def label_frame(
+    ids: pa.Array, components: list[pa.Array], owner: int, counts: list[int], like: pd.DataFrame
+) -> pd.DataFrame:
     """Return an owner's vertices and their labels as a partition, whose index continues that of the last (a task)."""
-    if ids is None:
+    if not len(ids):
         return like
     begin = sum(counts[:owner])
-    index = pd.RangeIndex(begin, begin + len(ids))
     columns = dict(zip(like.columns, [ids, *components], strict=True))
     return pd.DataFrame(
         {name: pd.Series(column.to_pandas(), copy=False).astype(like[name].dtype) for name, column in columns.items()}
-    ).set_index(index)
+    ).set_index(pd.RangeIndex(begin, begin + len(ids)))
+
+
+class OwnedLabels(NamedTuple):
+    """References to an owner's ids and the component of each, for each owner."""
+
+    ids: list[Any]
+    components: list[Any]
+    bounds: Any  # reference to the least ids of the owners but the first
+
+
+def add_components(graph: TaskGraph, name: str, blocks: list[Any], owners: int) -> OwnedLabels:
+    """Add the tasks that label the vertices of blocks (references to each :class:`Block`)."""
+    of, each = (name,), partial(graph.each, of=(name,))
+    bounds = graph.add("bounds", of, id_bounds, each("drawn", drawn_ids, blocks), owners)
+    shares = each("split", shares_of_owners, blocks, more=(bounds, owners))
+    numbered, vertices = graph.exchange("number", shares, owners, ranked_ids, range(owners), first=1, of=of)
+    ids = each("ids", getitem, numbered, more=(0,))
+    edges = each("edges", vertex_edges, blocks, vertices)
+    rounds: list[list[Any]] = []  # the vertices of each owner that hooked
+    for number in range(rounds_of(owners)):
+        offers = each("offer", offered, edges, more=(number, owners, graph.hash_keys), of=(name, number))
+        taken, answers = graph.exchange("hook", offers, owners, hook, first=1, of=(name, number))
+        rounds.append(each("hooked", getitem, taken, more=(0,), of=(name, number)))
+        edges = each("contract", contracted, edges, offers, answers, of=(name, number))
+    roots = graph.add("solve", of, solve_rest, edges, owners)
+    labels = each("root", root_labels, ids, each("rest", getitem, [roots] * owners, range(owners)), range(owners))
+    for number, hooked in reversed(list(enumerate(rounds))):
+        wanted = each("wanted", wanted_ranks, hooked, more=(owners,), of=(name, number))
+        _, answers = graph.exchange("look-up", wanted, owners, looked_up, labels, of=(name, number))
+        labels = each("labels", relabeled, labels, hooked, answers, of=(name, number))
+    least = each("least", least_ids, labels, ids, more=(owners,))
+    _, answers = graph.exchange("named", least, owners, named_roots, of=of)
+    return OwnedLabels(ids, each("component", component_ids, least, answers), bounds)
+
+
+class Labelling(NamedTuple):
+    """A graph with the labels of a frame's vertices."""
+
+    graph: TaskGraph
+    labels: list[OwnedLabels]  # for each threshold
+    owners: int
+    token: str  # of owners and thresholds
+
+    def frames(self, like: pd.DataFrame) -> list[Any]:
+        """Add the tasks that make the partitions of the vertices and their labels, and return their references."""
+        each, ids = partial(self.graph.each, of=(self.token, *like.columns)), self.labels[0].ids
+        counts = each("count", count_ids, ids)
+        columns = map(list, zip(*(labels.components for labels in self.labels), strict=True))
+        return each("frame", label_frame, ids, columns, range(self.owners), more=(counts, like))
+
+    def rows(self, parts: FrameParts, columns: EdgeColumns, like: pd.DataFrame) -> list[Any]:
+        """Add the tasks that add the label of each row's source to partitions, and return their references."""
+        graph, labels, of = self.graph, self.labels[0], (self.token, "labelled")
+        groups = group_parts(parts.edges, _ASKING * self.owners)
+        asking = zip(*(group.arguments() for group in groups), strict=True)
+        blocks = graph.each("asked", asked_ids, *asking, more=(columns,), of=of)
+        shares = graph.each("split", shares_of_owners, blocks, more=(labels.bounds, self.owners), of=of)
+        _, answers = graph.exchange("answer", shares, self.owners, answered, labels.ids, labels.components, of=of)
+        return [
+            graph.add("rows", (*of, number), labelled_rows, parts.rows[number], number, columns, block, found, like)
+            for group, block, found in zip(groups, blocks, answers, strict=True)
+            for number in range(group.first, group.first + len(group.parts))
+        ]
+
+
+def label_vertices(
+    parts: FrameParts, columns: EdgeColumns, request: Request, thresholds: Thresholds | None
+) -> Labelling:
+    """Build the graph that labels the vertices; without the forest if the algorithm is "bsp"."""
+    check_request(request)
+    owners = _owners(parts, columns, request)
+    if request.solver.algorithm == "bsp":
+        graph = TaskGraph((parts.token, columns, "bsp", owners), None, parts.tasks)
+        groups = group_parts(parts.edges, owners)
+        arguments = zip(*(group.arguments() for group in groups), strict=True)
+        blocks = [graph.each("local", local_block, *arguments, more=(columns,))]
+    else:
+        graph, rows, *_ = forest_graph(parts, replace(request, columns=columns))
+        blocks = _forest_blocks(graph, parts, columns, rows, owners, thresholds)
+    token = tokenize(owners, thresholds)
+    labels = [add_components(graph, f"{token}-{at}", each, owners) for at, each in enumerate(blocks)]
+    return Labelling(graph, labels, owners, token)
+
+
+def _owners(parts: FrameParts, columns: EdgeColumns, request: Request) -> int:
+    """Return the number of owners: a few for each worker, more if the vertices of one would not fit its memory."""
+    size, cluster = size_of_parts(parts.edges, columns.plain_ends), workers_for(request)
+    vertices = request.cluster.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
+    memory = cluster.memory // cluster.tasks
+    return owner_count(memory, cluster.workers, vertices, len(parts.edges))
+
+
+def _forest_blocks(
+    graph: TaskGraph, parts: FrameParts, columns: EdgeColumns, rows: Any, owners: int, thresholds: Thresholds | None
+) -> list[list[Any]]:
+    """Add the tasks that make blocks of the forest's rows, for each threshold."""
+    token, ends = tokenize(owners, thresholds), []
+    for first, count, located in rows:
+        for place, number in enumerate(range(first, first + count)):
+            file = parts.edges[number] if isinstance(parts.edges[number], FileRows) else None
+            arguments = (parts.edges[number], located, place, number, columns, file, thresholds)
+            ends.append(graph.add("ends", (token, number), forest_ends, *arguments))
+    cuts = graph.sent("cut-ends", ends, 1 if thresholds is None else len(thresholds.distances), of=(token,))
+    pieces = ([group.parts for group in group_parts(found, owners)] for found in cuts)
+    return [graph.each("block", joined_block, found, of=(token, at)) for at, found in enumerate(pieces)]

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 from weakref import WeakSet
 
@@ -27,7 +28,7 @@ import pyarrow as pa
 
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, Column, DType, Frame
-from dfmst._drive.dask_internals import worker_of_process
+from dfmst._drive.graph import worker_of_process
 from dfmst._drive.strategies import DEVICE_SHARE, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
 from dfmst._fold.checkpoint import read_column
@@ -368,6 +369,15 @@ def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: 
                 message = f"worker {getattr(_worker(), 'address', 'in this process')}: {error.message}"
                 raise CapacityError(message, "use GPUs with more memory, or workers without") from error
         size //= 2
+
+
+def near_columns(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
+    """Run a task on the GPU if `on_gpu`; on the host otherwise, or if the GPU is short of memory."""
+    engine = worker_engine() if on_gpu else task_engine()
+    if not engine.on_host:
+        with suppress(CapacityError):
+            return on_device(engine, 1, lambda _: task(engine), least=1)
+    return task(task_engine())
 
 
 def _worker() -> Any:

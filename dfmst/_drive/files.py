@@ -21,9 +21,18 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.directories import sole_use
 from dfmst._common.machine import RowBar, Tell, showing
 from dfmst._common.types import Columns, PathName
-from dfmst._drive.build import ForestGraph, check_request, forest_graph, workers_for
 from dfmst._drive.certificates import claim, compare, conclude, join_claims, total_of_source
-from dfmst._drive.client import cluster_client, protocol_of, results, usage, usage_since
+from dfmst._drive.cluster import (
+    ForestGraph,
+    check_request,
+    cluster_client,
+    forest_graph,
+    protocol_of,
+    results,
+    usage,
+    usage_since,
+    workers_for,
+)
 from dfmst._drive.devices import task_engine
 from dfmst._drive.graph import TaskGraph, load, save
 from dfmst._drive.parts import ParquetSource
@@ -33,8 +42,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Layout, private_directory
-from dfmst._trees.certificate import Certificate
-from dfmst._trees.optimality import Violation
+from dfmst._trees.certificate import Certificate, Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError, ClusterError
@@ -286,7 +294,7 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     return files
 
 
-@with_options("dask", ClusterOptions)
+@with_options("dask")
 def forest_of_files(
     inputs: PathName | Sequence[PathName],
     output: PathName,

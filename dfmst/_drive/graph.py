@@ -1,4 +1,7 @@
-"""Task graphs: named, deterministic, for any scheduler; and the checkpoints of their tasks.
+"""Task graphs: named, deterministic, for any scheduler; the checkpoints of their tasks; and private parts of Dask.
+
+Private are graph nodes, the files behind a frame, and the log of sent bytes. No other module of dfmst names a private
+part of Dask. A release that changes one of these fails in tests/drive/cluster/test_boundary.py first, by name.
 
 A directory of checkpoints has a file for each finished task and for each unfinished one. A file that is damaged or
 false (:mod:`dfmst._fold.checkpoint`) counts as missing, and its task runs again.
@@ -7,22 +10,184 @@ false (:mod:`dfmst._fold.checkpoint`) counts as missing, and its task runs again
 from __future__ import annotations
 
 import os
-from collections import UserDict
+import traceback
+from collections import UserDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import getitem
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import dask
 import pyarrow as pa
 from dask.tokenize import tokenize
 
-from dfmst._common.machine import trim_memory
+from dfmst._common.machine import Tell, trim_memory
 from dfmst._common.records import is_count
-from dfmst._drive.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference
-from dfmst._drive.tables import checked_edges, host_table
+from dfmst._common.types import Frame
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
-from dfmst._fold.checkpoint import Layout, SavePace, is_complete, read_checkpoint, unchecked_field, write_checkpoint
-from dfmst.errors import FormatError, OutputError, no_space
+from dfmst._fold.checkpoint import (
+    Layout,
+    SavePace,
+    is_complete,
+    read_checkpoint,
+    unchecked_field,
+    write_checkpoint,
+)
+from dfmst.errors import (
+    ColumnNotFoundError,
+    DfmstError,
+    EngineUnavailableError,
+    FormatError,
+    OutputError,
+    UnsupportedFrameError,
+    no_space,
+)
+
+try:
+    from dask._task_spec import Alias, DataNode, List, Task, TaskRef, convert_legacy_graph
+except ImportError as error:
+    message = f"this version of dfmst does not know Dask {dask.__version__} ({error})"
+    raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
+
+
+#: Prefix of the keys of tasks that stay on the worker of their largest input: the scheduler's settings
+#: (``distributed.scheduler.default-task-durations``) say that they take no time.
+STAYING = "split-shuffle"
+#: The same of tasks that bring other inputs to a worker, and of tasks that then have all inputs there, by their name.
+#: Dask learns how long the tasks of a prefix take, and moves others away from a worker that has long ones.
+ARRIVING = "rechunk-split"
+PLACED = {"ids": "split-stage", "name": "split-taskshuffle", "cut": "split-stage", "giant": "split-stage"}
+
+
+def reference(key: Hashable) -> Any:
+    """Refer to the result of a task, among the arguments of another."""
+    return TaskRef(key)
+
+
+def new_task(key: Hashable, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """Make the node of a call; an argument may be a reference, or a list of references."""
+    values = [
+        List(*value) if isinstance(value, list) and any(isinstance(each, TaskRef) for each in value) else value
+        for value in arguments
+    ]
+    return Task(key, function, *values)
+
+
+def graph_of(frame: Frame) -> dict[Hashable, Any]:
+    """Return the tasks of a Dask frame by key, as nodes, and its futures: without its future, a result is lost."""
+    graph = dict(frame.__dask_graph__())
+    return {**convert_legacy_graph(graph), **{key: value for key, value in graph.items() if _is_future(value)}}
+
+
+def own_tasks(graph: Mapping[Hashable, Any], keys: Sequence[Hashable]) -> list[dict[Hashable, Any]] | None:
+    """Return the tasks behind each key; ``None`` if two keys share a task, or one holds a future."""
+    seen: set[Hashable] = set()
+    groups = []
+    for key in keys:
+        tasks: dict[Hashable, Any] = {}
+        waiting = [key]
+        while waiting:
+            name = waiting.pop()
+            if name in tasks:
+                continue
+            if name in seen or name not in graph or _holds_future(graph[name]):
+                return None
+            tasks[name] = graph[name]
+            waiting.extend(graph[name].dependencies)
+        seen.update(tasks)
+        groups.append(tasks)
+    return groups
+
+
+def _holds_future(node: Any) -> bool:
+    value = node.value if isinstance(node, DataNode) else node.target if isinstance(node, Alias) else node
+    return _is_future(value)
+
+
+def _is_future(value: Any) -> bool:
+    return type(value).__name__ == "Future"
+
+
+def parquet_pieces(frame: Frame) -> list[tuple[str, list[int] | None]] | None:
+    """Return path and row groups (``None``: all) of each partition of a frame of local Parquet files.
+
+    Return ``None`` for other frames, and with an unknown Dask; Dask's own tasks read those.
+    """
+    try:
+        expression = frame.expr.lower_completely()
+        if type(expression).__name__ != "ReadParquetFSSpec" or expression.operand("filters"):
+            return None
+        pieces = [expression._plan["parts"][index]["piece"] for index in expression._partitions]
+        local = "file" in expression._dataset_info["fs"].protocol
+    except (AttributeError, KeyError, TypeError):
+        return None
+    # The third entry has the values of columns that are part of the path.
+    if not local or not all(isinstance(piece, tuple) and len(piece) == 3 and not piece[2] for piece in pieces):
+        return None
+    return [(str(path), None if groups in (None, [None]) else list(groups)) for path, groups, _ in pieces]
+
+
+def show_progress(client: Any, futures: Sequence[Any], tell: Tell) -> None:
+    """Report the progress of the tasks behind some futures."""
+    from distributed.diagnostics.progressbar import TextProgressBar
+
+    class Watch(TextProgressBar):  # type: ignore[misc]
+        def _draw_bar(self, remaining: int, all: int, **_: Any) -> None:
+            tell(all - remaining, all)
+
+        def _draw_stop(self, **_: Any) -> None:
+            pass
+
+    watch = Watch([future.key for future in futures], client.scheduler.address, loop=client.loop, start=False)
+    client.loop.add_callback(watch.listen)
+
+
+class _SentLog(deque[dict[str, Any]]):
+    """A worker's log of transfers to others, which sums the bytes that the comm sent.
+
+    The worker's documented metric sums ``sys.getsizeof`` of the objects, which is a sixteenth for columns in files. The
+    log itself has the bytes, but only of the last 1,000 transfers.
+    """
+
+    sent = 0
+
+    def append(self, record: dict[str, Any]) -> None:
+        self.sent += record["compressed"]
+        super().append(record)
+
+
+def bytes_sent(worker: Any) -> int | None:
+    """Return the bytes that a worker has sent to others since the first call; ``None``: unknown."""
+    log = getattr(worker, "transfer_outgoing_log", None)
+    if log is None:
+        return None
+    if not isinstance(log, _SentLog):
+        log = worker.transfer_outgoing_log = _SentLog(log, log.maxlen)
+    return log.sent
+
+
+def worker_of_process() -> Any:
+    """Return a worker that runs in this process, if any."""
+    from distributed import Worker
+
+    return next(iter(Worker._instances), None)
+
+
+#: Packages in the traceback of an error as Dask selects columns; a function of the user would be another.
+_SELECTING = {"dfmst", "dask", "concurrent", "pandas"}
+
+
+def reading_fault(error: Exception) -> DfmstError | None:
+    """Return our error if Dask's Parquet reader or column selection failed; ``None`` if a user's function did."""
+    modules = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if any(module.startswith("dask.dataframe.io.parquet") for module in modules):
+        message = f"Dask cannot read its Parquet files ({type(error).__name__}: {error})"
+        hint = "if they have an index with labels, read them with dd.read_parquet(..., index=False)"
+        return UnsupportedFrameError(message, hint)
+    if isinstance(error, KeyError) and {module.partition(".")[0] for module in modules} <= _SELECTING:
+        message = f"Dask cannot select its columns: {error.args[0]}"
+        return ColumnNotFoundError(message, "give every partition the columns of the frame's meta")
+    return None
 
 
 class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of one from every task in it
@@ -59,18 +224,21 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         """Add a task and return a reference to its result.
 
         The result of a task with a layout (`durable`) gets a checkpoint. A task that `stays` runs on the worker of its
-        largest input.
+        largest input, as an entry of a result always does.
 
         A task stays in any case if it has arguments `near` it: these are brought to the worker of its first argument
         before. Dask would weigh this argument, of whose files it counts a sixteenth, against the tasks that wait there.
         """
-        key: Hashable = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
+        is_entry = task in (getitem, getattr)  # which takes no memory
+        key: Hashable = (f"dfmst-{name}-{self.token}", number)
+        if stays or is_entry:
+            key = (f"{STAYING}-{self.token}", (name, number))
         if near is not None:
             place = (f"{ARRIVING}-{self.token}", ("near", name, number))
             self[place] = new_task(place, brought, [arguments[0], *near])
             key = (f"{PLACED[name]}-{self.token}", (name, number))
             task, arguments = arrived, (reference(place), task, *arguments)
-        elif task not in (getitem, getattr):  # which take no memory
+        elif not is_entry:
             task, arguments = released, (task, *arguments)
         file = self.file(name, number)
         if durable and file is not None:
@@ -79,6 +247,48 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         else:
             self[key] = new_task(key, task, arguments)
         return reference(key)
+
+    def each(
+        self,
+        name: str,
+        task: Callable[..., Any],
+        *columns: Iterable[Any],
+        more: Sequence[Any] = (),
+        of: tuple[Hashable, ...] = (),
+        **options: Any,
+    ) -> list[Any]:
+        """Add a task for each entry of columns of arguments; `more` are arguments of all, `of` begins their numbers."""
+        return [
+            self.add(name, (*of, at), task, *arguments, *more, **options)
+            for at, arguments in enumerate(zip(*columns, strict=True))
+        ]
+
+    def sent(
+        self, name: str, results: Sequence[Any], receivers: int, first: int = 0, of: tuple[Hashable, ...] = ()
+    ) -> list[list[Any]]:
+        """Return for each receiver an entry of every result: that of its own number, counted from `first`."""
+        return [
+            self.each(name, getitem, results, more=(first + receiver,), of=(*of, receiver))
+            for receiver in range(receivers)
+        ]
+
+    def exchange(
+        self,
+        name: str,
+        questions: Sequence[Any],
+        owners: int,
+        task: Callable[..., Any],
+        *columns: Iterable[Any],
+        first: int = 0,
+        of: tuple[Hashable, ...] = (),
+    ) -> tuple[list[Any], list[list[Any]]]:
+        """Let owners answer questions: results with an entry for each owner, in a list of the owner's last argument.
+
+        Return the results of `task` for all owners, and for each question their answers: entries from `first` on.
+        """
+        asked = self.sent(f"{name}-asked", questions, owners, of=of)
+        results = self.each(name, task, *columns, asked, of=of)
+        return results, self.sent(f"{name}-answers", results, len(questions), first, of)
 
     def file(self, name: str, number: Hashable) -> str | None:
         """Return the checkpoint file of a task; ``None`` without a directory of checkpoints."""
@@ -161,10 +371,6 @@ def released(task: Callable[..., Any], *arguments: Any) -> Any:
         return task(*arguments)
     finally:
         trim_memory()
-
-
-#: Of a task's edges.
-EDGE_TABLE = Layout("edges", {}, lambda table: ({}, [host_table(table)]), lambda _, tables: checked_edges(next(tables)))
 
 
 def checkpointed(path: str, layout: Layout, task: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,20 +1,11 @@
-"""The edges of a group of partitions: sorted runs, on the GPU while that has room, otherwise in files.
-
-A group of a sliced merge is folded in memory, with 48 bytes a vertex; its forest becomes one run. A merge of two
-forests would hold both and a table of them. A group of a shuffle is sorted in batches.
-
-Sanders, Schimek: Engineering massively parallel MST algorithms. IPDPS 2023 (local contraction first, then filtering);
-Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009 (light slices first).
-
-Statistics of all groups' edges, and one numbering of their vertices.
-
-Each id has an owner by its hash, with random keys: the task that numbers it. If all ids are dense integers, they are
-the numbers, and these tasks have nothing to do. A GPU numbers integers if it has the edges of a group.
-
-``strategy="shuffle"``: semi-external Kruskal on the workers' disks, for forests that do not fit one worker.
+"""``strategy="shuffle"``: semi-external Kruskal on the workers' disks, for forests that do not fit one worker.
 
 Every group of partitions becomes sorted runs in its worker's files. Slices of the total order are solved one after the
 other: the task of a slice starts from the state of the one before, and holds 4 bytes and a bit a vertex, and a buffer.
+
+All groups have one numbering of their vertices. Each id has an owner by its hash, with random keys: the task that
+numbers it. If all ids are dense integers, they are the numbers, and these tasks have nothing to do. A GPU numbers
+integers if it has the edges of a group.
 
 Before a slice is solved, the workers that hold its rows drop in parallel those with both ends in the largest component
 of the slices before, by one bit a vertex. So the rows that are sent and solved in turn grow with the vertices and not
@@ -30,392 +21,48 @@ filter, and slices that grow).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import getitem
-from types import NoneType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from dfmst._common.records import is_count
-from dfmst._common.types import Array, Column, DType
+from dfmst._common.types import Array, Column
 from dfmst._drive.devices import (
-    BY_KEY,
     TaskColumns,
-    device_bytes,
-    has_room,
     local_directory,
-    new_run,
+    near_columns,
     on_device,
     register_for_gpus,
     reserve,
-    result_bytes,
     rows_on,
     rows_that_fit,
     task_engine,
     worker_engine,
 )
-from dfmst._drive.graph import Progress, TaskGraph, false_checkpoint
+from dfmst._drive.graph import TaskGraph, false_checkpoint
+from dfmst._drive.runs import GroupEdges, GroupSizes, are_within, distribute, edges_layout, sorted_run
 from dfmst._drive.strategies import EDGE, GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._drive.tables import POSITION_BITS, FileRows, check_kinds
-from dfmst._drive.tasks import ColumnTypes, EncodedFold, Group, Portion, RowHashes, StoredEncoder, portions, unite
+from dfmst._drive.tasks import Group, Portion, portions, unite
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import Dictionary, different_types, hash_ids, plain
-from dfmst._edges.encode import DeviceDictionary, DeviceEncoder, Encoder
+from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine, host_engine
 from dfmst._engines.primitives.contract import Inside, find_inside, leaving_flags
 from dfmst._engines.primitives.flags import compact, count_set, flag_length, flag_words
 from dfmst._engines.primitives.id_table import HashKeys
-from dfmst._engines.primitives.sort import sort_order
-from dfmst._fold.budget import ROW, SHARE, RunBudget
-from dfmst._fold.checkpoint import (
-    Check,
-    Layout,
-    ascends,
-    check,
-    checked_table,
-    is_below,
-    is_id_type,
-    read_rows,
-    row_tables,
-)
-from dfmst._fold.fold import (
-    COMPACT,
-    Cut,
-    RunFold,
-    RunIndex,
-    SliceKruskal,
-    cuts_at,
-    forest_positions,
-    largest_component,
-    read_spans,
-)
-from dfmst._fold.rows import GRAIN, Rows, Run, StoredColumn, read_pieces, write_sorted
+from dfmst._fold.budget import SHARE, RunBudget
+from dfmst._fold.checkpoint import Check, Layout, ascends, check, is_below
+from dfmst._fold.fold import Cut, RunIndex, SliceKruskal, cuts_at, largest_component, read_spans
+from dfmst._fold.rows import Rows, Run, StoredColumn
 from dfmst.algorithms.base import Trace
-from dfmst.errors import CapacityError
-
-_Result = TypeVar("_Result")
-_KEYS = 256  # in the index of a short run
-_DROPS = 0.9  # share of a batch that remains, above which later batches are only sorted
-_GPU_SORT = 56  # bytes a row to sort on a GPU: keys, records twice, their halves and two orders
-_GPU_SCAN = ROW + COMPACT + 24  # bytes a row to solve a slice on a GPU, without the weights of two buffers
-
-
-class GroupSizes(NamedTuple):
-    """Sizes of the fold of a group."""
-
-    batch: int  # rows of a batch
-    dense: int  # integer ids below are their own vertices
-    memory: int = 0  # bytes for a fold in memory; 0: batches go to files
-    vertices: int = 0  # of a fold in memory, as expected
-
-
-@register_for_gpus
-class DeviceRun(Run):
-    """A sorted run on a GPU, in the host's memory after a spill."""
-
-    def __init__(self, grain: int, columns: TaskColumns) -> None:
-        self._begin(columns.engine, BY_KEY, np.dtype(columns.types[2].to_pandas_dtype()), grain)
-        self._columns = columns
-        self._count(Rows(*columns.on(columns.engine)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DeviceRun, (self.grain, self._columns)
-
-    @property
-    def on_host(self) -> bool:
-        """Whether the rows are in the host's memory."""
-        return self._columns.engine.on_host
-
-    @property
-    def xp(self) -> Any:
-        """The array module of its rows."""
-        return self._columns.engine.xp
-
-    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
-        rows = Rows(*self._columns.on(self._columns.engine))
-        return (getattr(rows, name)[begin:end] for name in columns)
-
-
-def sorted_run(engine: Engine, rows: Rows, positions: Array | None, grain: int) -> Run:
-    """Sort rows, or those at ascending positions, by key: on a GPU that has room for them, otherwise in a file."""
-    count = len(rows) if positions is None else len(positions)
-    if engine.on_host or not has_room(engine, count * sum(column.itemsize for column in rows.arrays)):
-        run = new_run(rows.weight.dtype, grain)
-        write_sorted(engine, run, BY_KEY, rows, positions)
-        return run
-    places = sort_order(engine, rows.weight if positions is None else rows.weight[positions])
-    places = places if positions is None else positions[places]
-    return DeviceRun(grain, TaskColumns(engine, *(column[places] for column in rows.arrays)))
-
-
-def stored_run(engine: Engine, run: Run) -> Run:
-    """Keep a run on a GPU that has room for it; otherwise move it from memory to a file."""
-    if not run.on_host and has_room(engine, run.nbytes):
-        return DeviceRun(run.grain, TaskColumns(engine, *run.part(0, len(run)).arrays))
-    stored = new_run(run.part(0, 0).weight.dtype, run.grain)
-    stored.append(Rows(*map(engine.to_host, piece.arrays)) for piece in read_pieces(run))
-    return stored
-
-
-class BatchFold(RunFold):
-    """A fold whose runs are solved by later tasks: batches of rows, sorted.
-
-    Rows that are the heaviest of a cycle within their batch are dropped, as long as they are many.
-    """
-
-    def __init__(self, engine: Engine, rows: int, weight: DType, runs: list[Run]) -> None:
-        super().__init__(engine, local_directory(), RunBudget(0, weight.itemsize), 0, weight)
-        self._capacity, self._runs, self._drops = rows, runs, True
-
-    def runs(self) -> list[Run]:
-        """Return all runs; the fold ends."""
-        self._write()
-        return self._runs
-
-    def _is_full(self) -> bool:
-        return False
-
-    def _write(self) -> None:
-        if not self._buffer or not self._buffer.filled:
-            return
-        rows, positions = self._buffer.rows, None
-        if self._drops:
-            positions = self._forest(rows)
-            self._drops = len(positions) <= _DROPS * len(rows)
-        count = len(rows) if positions is None else len(positions)
-        grain = min(GRAIN, max(1, count // _KEYS))
-        self._runs.append(sorted_run(self._engine, rows, positions, grain))
-        self._buffer.filled = 0
-
-    def _forest(self, rows: Rows) -> Array:
-        """Positions of a batch's forest, with parents only for the range of its vertices."""
-        if not self._engine.on_host:
-            return forest_positions(self._engine, rows, 0)
-        low = min(int(rows.source.min()), int(rows.target.min()))
-        vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
-        if low:
-            rows = Rows(rows.source - np.uint32(low), rows.target - np.uint32(low), rows.weight, rows.locator)
-        return SliceKruskal(self._engine, vertices, 0, rows.weight.dtype, 0).choose(rows).positions
-
-
-class GroupFold(EncodedFold):
-    """The fold of a group: its forest in memory, or batches in files if that does not fit."""
-
-    def __init__(self, engine: Engine, encoder: Encoder, sizes: GroupSizes) -> None:
-        super().__init__(engine, encoder, sizes.batch)
-        self._sizes = sizes
-        self._fold: RunFold | None = None
-
-    @property
-    def encoder(self) -> StoredEncoder:
-        """The state of the encoder."""
-        return StoredEncoder.of(self.engine, self._encoder)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the fold is a forest in memory."""
-        return not isinstance(self._fold, BatchFold)
-
-    def resume(self, runs: list[Run], kind: str) -> None:
-        """Add the forest of earlier rows, whose ends are the encoder's vertices and whose weights are of a kind."""
-        self.kind = kind
-        for run in runs:
-            for piece in read_pieces(run):
-                self._fold_for(piece.weight.dtype).add(rows_on(self.engine, piece))
-            run.remove()
-
-    def runs_so_far(self) -> list[Run]:
-        """Return the forest of all rows so far as a run, valid until the next row is added."""
-        return [] if self._fold is None else [self._fold.so_far()]
-
-    def runs(self) -> list[Run]:
-        """Return the runs of all rows; the fold ends."""
-        if isinstance(self._fold, BatchFold):
-            return self._fold.runs()
-        forests = [] if self._fold is None else [self._fold.ascending()]
-        return [forest if forest.on_host else stored_run(self.engine, forest) for forest in forests]
-
-    def _fold_for(self, weight: DType) -> RunFold:
-        budget, vertices = self._budget(weight), self._encoder.count
-        if vertices <= budget.most_vertices:
-            if self._fold is None:
-                expected = min(max(self._sizes.vertices, vertices), budget.most_vertices)
-                self._fold = RunFold(self.engine, None, budget, expected, weight)
-        elif self.in_memory:
-            if self._sizes.memory:
-                _warn()
-            forests = [] if self._fold is None else [stored_run(self.engine, self._fold.ascending())]
-            self._fold = BatchFold(self.engine, self._sizes.batch, weight, forests)
-        assert self._fold is not None
-        return self._fold
-
-    def _budget(self, weight: DType) -> RunBudget:
-        if self.engine.on_host or not self._sizes.memory:
-            return RunBudget(self._sizes.memory, weight.itemsize, in_memory=True)
-        size = device_bytes(self.engine) - result_bytes()
-        return RunBudget(size, weight.itemsize, in_memory=True, sort=_GPU_SORT, scan=_GPU_SCAN)
-
-
-def _warn() -> None:
-    """Warn, on the client as well, that a merge becomes a shuffle; equal warnings are shown once."""
-    try:
-        from distributed import warn
-    except ImportError:
-        from warnings import warn
-    warn("more vertices than planned: the merge goes on as a shuffle, in files of the workers", stacklevel=3)
-
-
-@register_for_gpus
-class GroupEdges(NamedTuple):
-    """The edges of a group that may be in the forest."""
-
-    runs: list[Run]  # sorted by key; each has rows of later partitions than the one before
-    encoder: StoredEncoder  # of the ends
-    kind: str  # type of the weights; empty without rows
-    hashes: list[RowHashes | None]  # of each partition; None for a file, which has a stamp, and without edges
-
-    @property
-    def on_gpu(self) -> bool:
-        """Whether some of the edges are on a GPU."""
-        return not all(run.on_host for run in self.runs)
-
-
-def edges_layout(first: int, parts: int, dense: int) -> Layout:
-    """Layout of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
-    return Layout("group", _FIELDS, _edge_parts, partial(_edges, first, parts, dense))
-
-
-def _edge_parts(edges: GroupEdges) -> tuple[dict[str, object], Iterator[pa.Table]]:
-    dense, ids = edges.encoder
-    runs = [(len(run), run.grain, str(run.part(0, 0).weight.dtype)) for run in edges.runs]
-    kinds = [each and each.types.kind for each in edges.hashes]
-    record = {"dense": dense, "ids": ids is not None, "kind": edges.kind, "runs": runs, "hashes": kinds}
-    return record, _edge_tables(edges, ids)
-
-
-def _edge_tables(edges: GroupEdges, ids: TaskColumns | None) -> Iterator[pa.Table]:
-    """Yield the ids, the rows of each run, and the row hashes of each partition with their types."""
-    if ids is not None:
-        yield from ids.tables()
-    for run in edges.runs:
-        for piece in read_pieces(run):
-            yield from row_tables(rows_on(CpuEngine(1), piece))
-    for hashes in filter(None, edges.hashes):
-        yield from hashes.columns.tables()
-        yield pa.schema({"source": hashes.types.source, "target": hashes.types.target}).empty_table()
-
-
-_FIELDS: dict[str, Check] = {
-    "dense": is_count,
-    "ids": lambda value: isinstance(value, bool),
-    "kind": lambda value: isinstance(value, str),
-    "runs": lambda value: all(
-        is_count(rows) and is_count(grain) and 0 < grain <= GRAIN and weight in ("uint32", "uint64")
-        for rows, grain, weight in value
-    ),
-    "hashes": lambda value: all(isinstance(kind, str | NoneType) for kind in value),
-}
-
-
-def _edges(first: int, parts: int, dense: int, record: dict[str, Any], tables: Iterator[pa.Table]) -> GroupEdges:
-    runs = []
-    check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than the group has")
-    check(bool(record["kind"]) or not record["runs"], "rows without weights")
-    encoder = StoredEncoder(record["dense"], TaskColumns.read(tables, is_id_type) if record["ids"] else None)
-    integers = encoder.type is None or pa.types.is_integer(encoder.type)
-    check(integers or not encoder.dense, "dense ids next to others than integers")
-    for rows, grain, weight in record["runs"]:
-        runs.append(new_run(np.dtype(weight), grain))
-        runs[-1].append(_by_key(read_rows(tables, rows, encoder.vertices), np.dtype(weight), first, parts))
-    hashes = [None if kind is None else _hashes(tables, kind) for kind in record["hashes"]]
-    return GroupEdges(runs, encoder, record["kind"], hashes)
-
-
-def _hashes(tables: Iterator[pa.Table], kind: str) -> RowHashes:
-    columns = TaskColumns.read(tables, pa.types.is_uint64)
-    source, target = checked_table(next(tables), {"source": is_id_type, "target": is_id_type}).schema.types
-    return RowHashes(columns, ColumnTypes(source, target, kind))
-
-
-def _by_key(pieces: Iterator[Rows], weight: DType, first: int, parts: int) -> Iterator[Rows]:
-    """Check that keys ascend, and that all rows are of the group's partitions."""
-    last = 0
-    for rows in pieces:
-        key, locator = rows.arrays[2:]
-        check(key.dtype == weight and int(key[0]) >= last, "keys of another type or order")
-        check(bool((key[1:] >= key[:-1]).all()), "keys in another order")
-        check(are_within(locator, first, parts), "rows of other partitions")
-        last = int(key[-1])
-        yield rows
-
-
-def are_within(locator: Array, first: int, parts: int) -> bool:
-    """Whether all locators are of `parts` partitions from `first` on."""
-    below = is_below(locator, (first + parts) << POSITION_BITS)
-    return below and (not len(locator) or int(locator.min()) >= first << POSITION_BITS)
-
-
-def near_columns(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
-    """Run a task on the GPU if `on_gpu`; on the host otherwise, or if the GPU is short of memory."""
-    engine = worker_engine() if on_gpu else task_engine()
-    if not engine.on_host:
-        with suppress(CapacityError):
-            return on_device(engine, 1, lambda _: task(engine), least=1)
-    return task(task_engine())
-
-
-def distribute(
-    group: Group, frames: Any, columns: EdgeColumns, sizes: GroupSizes, progress: str | None = None
-) -> GroupEdges:
-    """Read a group of partitions and sort its edges (a task); a fold in memory is saved in the file `progress`."""
-    engine, host = worker_engine(), task_engine()
-    attempt = partial(_distribute, group, frames, columns, sizes, progress)
-    batch = 0 if engine.on_host else rows_that_fit(engine, sizes.batch, EDGE + COMPACT, reserve(engine))
-    if not batch:
-        return attempt(host, host, sizes.batch)
-    with suppress(CapacityError):  # the dictionary of the ids may not fit the GPU: the host numbers them then
-        return on_device(engine, batch, lambda rows: attempt(engine, engine, rows), least=batch)
-    return on_device(engine, batch, lambda rows: attempt(engine, host, rows))
-
-
-def _distribute(
-    group: Group,
-    frames: Any,
-    columns: EdgeColumns,
-    sizes: GroupSizes,
-    progress: str | None,
-    engine: Engine,
-    numbering: Engine,
-    batch: int,
-) -> GroupEdges:
-    """Read a group on an engine, in batches of `batch` rows, and number its ids on another."""
-    parts = group.complete(frames).parts
-    saved = Progress(progress if sizes.memory else None, edges_layout(group.first, len(parts), sizes.dense), len(parts))
-    before: GroupEdges = saved.content or GroupEdges([], StoredEncoder(), "", [])
-    fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes._replace(batch=batch))
-    fold.resume(before.runs, before.kind)
-    hashes = before.hashes[: saved.done]
-
-    def so_far() -> GroupEdges:
-        return GroupEdges(fold.runs_so_far(), fold.encoder, fold.kind, hashes + [None] * (len(parts) - len(hashes)))
-
-    for tables in group.tables(task_engine(), columns, frames, saved.done):
-        hashed: RowHashes | None = None
-        for table in tables:
-            fold.add(table)
-            if table.num_rows and not isinstance(parts[len(hashes)], FileRows):  # others have one piece
-                hashed = RowHashes.of_table(table)
-        hashes.append(hashed)
-        if fold.in_memory:
-            saved.save(len(hashes), so_far)
-    return GroupEdges(fold.runs(), fold.encoder, fold.kind, hashes)
 
 
 class GroupStatistics(NamedTuple):
@@ -484,14 +131,14 @@ _NUMBERING_FIELDS: dict[str, Check] = {
 NUMBERING = Layout("numbering", _NUMBERING_FIELDS, _numbering_parts, _numbering)
 
 
-def split_ids(edges: GroupEdges, statistics: Statistics, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
+def owned_ids(edges: GroupEdges, statistics: Statistics, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
     """Return vertices and ids of a group for each owner to number (a task)."""
     if statistics.dense is not None or not edges.runs:
         return [None] * owners
-    return near_columns(edges.on_gpu, lambda engine: _split_ids(engine, edges, owners, keys))
+    return near_columns(edges.on_gpu, lambda engine: _owned_ids(engine, edges, owners, keys))
 
 
-def _split_ids(engine: Engine, edges: GroupEdges, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
+def _owned_ids(engine: Engine, edges: GroupEdges, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
     encoder = edges.encoder.on(engine)
     occurs = engine.xp.zeros(encoder.count, np.bool_)
     for rows in read_spans(edges.runs, [(0, len(run)) for run in edges.runs]):
@@ -512,13 +159,13 @@ def _split_ids(engine: Engine, edges: GroupEdges, owners: int, keys: HashKeys) -
     return [TaskColumns.stored(engine, vertices[share], ids.take(share)) for share in shares]
 
 
-def number_ids(groups: list[TaskColumns | None]) -> list[Any]:
+def number_owned(groups: list[TaskColumns | None]) -> list[Any]:
     """Number an owner's ids of all groups (a task): the count of numbers, then the numbers of each group."""
     on_gpu = any(columns is not None and not columns.engine.on_host for columns in groups)
-    return near_columns(on_gpu, lambda engine: _number_ids(engine, groups))
+    return near_columns(on_gpu, lambda engine: _number_owned(engine, groups))
 
 
-def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
+def _number_owned(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
     dictionary = Dictionary(engine) if engine.on_host else DeviceDictionary(engine)
 
     def number(ids: Column) -> Array:
@@ -530,7 +177,7 @@ def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
     return [dictionary.count, *numbers]
 
 
-def number_group(
+def join_numbers(
     edges: GroupEdges,
     statistics: Statistics,
     ids: list[TaskColumns | None],
@@ -581,29 +228,40 @@ def add_shuffle(
         task = (distribute, *group.arguments(), columns, sizes.group, graph.progress_file("distribute", number))
         layout = edges_layout(group.first, len(group.parts), sizes.group.dense)
         edges.append(graph.add("distribute", number, *task, durable=layout))
-    of_groups = _add_each(graph, "summary", group_statistics, edges)
+    of_groups = graph.each("summary", group_statistics, edges, stays=True)
     statistics = graph.add("survey", 0, all_statistics, of_groups, sizes.shares[:-1])
     numberings = _add_numbering(graph, edges, statistics, sizes.owners)
     slices, states = _add_slices(graph, groups, edges, statistics, numberings, sizes)
-    counts = _add_each(graph, "counts", getitem, states, slice(1, None))
-    trace = graph.add("trace", 0, records, counts, states[-1])
+    trace = graph.add("trace", 0, records, graph.each("counts", getitem, states, more=(slice(1, None),)), states[-1])
     rows = []
-    for number, group in enumerate(groups):
+    for number, (group, locators) in enumerate(
+        zip(groups, graph.sent("locators", slices, len(groups), 1), strict=True)
+    ):
         hashes: Any = [None] * len(group.parts)
         if not isinstance(group.parts[0], FileRows):
-            hashes = graph.add("hashes", number, getattr, edges[number], "hashes", stays=True)
-        locators = _add_each(graph, "locators", getitem, slices, 1 + number, of=number)
+            hashes = graph.add("hashes", number, getattr, edges[number], "hashes")
         chosen = graph.add("chosen-rows", number, unite, locators, group.first, hashes)
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
     graph.use_checkpoints([*(each.rows for each in rows), trace])
     return rows, trace
 
 
+def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: int) -> list[Any]:
+    """Add the tasks that number the vertices of all groups, and return references to each group's numbering."""
+    ids = graph.each("ids", owned_ids, edges, near=[statistics, owners, graph.hash_keys])
+    numbered, answers = graph.exchange("number", ids, owners, number_owned, first=1)
+    counts = graph.each("count", getitem, numbered, more=(0,))
+    return [
+        graph.add("name", group, join_numbers, each, durable=NUMBERING, near=[statistics, ids[group], counts, numbers])
+        for group, (each, numbers) in enumerate(zip(edges, answers, strict=True))
+    ]
+
+
 def _add_slices(
     graph: TaskGraph, groups: list[Group], edges: list[Any], statistics: Any, numberings: list[Any], sizes: ShuffleSizes
 ) -> tuple[list[Any], list[Any]]:
     """Add the tasks that filter and solve the slices; return references to each solved slice and the state after it."""
-    totals = _add_each(graph, "total", getattr, numberings, "total")
+    totals = graph.each("total", getattr, numberings, more=("total",))
     bounds = [group.first for group in groups[1:]]
     first = graph.count_complete("slice", len(sizes.slices))  # only pieces of slices from this one on are needed
     layout = slice_layout([(group.first, len(group.parts)) for group in groups])
@@ -616,39 +274,11 @@ def _add_slices(
         pieces = []
         for number, each in enumerate(edges) if place >= first else ():
             near = [statistics, numberings[number], totals, place, giants]
-            pieces.append(graph.add("cut", (place, number), cut, each, number, near=near))
+            pieces.append(graph.add("cut", (place, number), rows_of_slice, each, number, near=near))
         state = (states[-1], pieces, totals, bounds, sizes.memory)
         slices.append(graph.add("slice", place, solve_slice, *state, durable=layout))
-        states.append(graph.add("state", place, getitem, slices[-1], 0, stays=True))
+        states.append(graph.add("state", place, getitem, slices[-1], 0))
     return slices, states[1:]
-
-
-def _add_each(
-    graph: TaskGraph, name: str, task: Callable[..., Any], inputs: list[Any], *arguments: Any, of: int | None = None
-) -> list[Any]:
-    """Add a short task for each input; `of` is the number of a slice, owner or group that has its own such tasks."""
-    return [
-        graph.add(name, number if of is None else (of, number), task, each, *arguments, stays=True)
-        for number, each in enumerate(inputs)
-    ]
-
-
-def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: int) -> list[Any]:
-    """Add the tasks that number the vertices of all groups, and return references to each group's numbering."""
-    shared = [statistics, owners, graph.hash_keys]
-    ids = [graph.add("ids", group, split_ids, each, near=shared) for group, each in enumerate(edges)]
-    numbered = [
-        graph.add("number", owner, number_ids, _add_each(graph, "own-ids", getitem, ids, owner, of=owner))
-        for owner in range(owners)
-    ]
-    counts = _add_each(graph, "count", getitem, numbered, 0)
-    numberings = []
-    for group, each in enumerate(edges):
-        numbers = _add_each(graph, "numbers", getitem, numbered, 1 + group, of=group)
-        near = [statistics, ids[group], counts, numbers]
-        task = (number_group, each)
-        numberings.append(graph.add("name", group, *task, durable=NUMBERING, near=near))
-    return numberings
 
 
 #: Columns of the trace: a round is a slice.
@@ -726,7 +356,7 @@ def giant_component(
     return near_columns(not state.vertices.engine.on_host, task)
 
 
-def cut(
+def rows_of_slice(
     edges: GroupEdges,
     group: int,
     statistics: Statistics,

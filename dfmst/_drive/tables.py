@@ -27,8 +27,8 @@ import pyarrow.parquet
 from dask.tokenize import tokenize
 
 from dfmst._common.types import Array, Column
-from dfmst._drive.dask_internals import graph_of, own_tasks, parquet_pieces, reading_fault, reference
 from dfmst._drive.devices import TaskColumns, has_room, register_for_gpus, rows_that_fit, task_engine, worker_engine
+from dfmst._drive.graph import graph_of, own_tasks, parquet_pieces, reading_fault, reference
 from dfmst._drive.strategies import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, native_values, plain_ids, to_arrow
 from dfmst._edges.composite import check_composite
@@ -44,7 +44,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
-from dfmst._fold.checkpoint import array_of, ascends, check, checked_table, is_id_type
+from dfmst._fold.checkpoint import Layout, array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer, parquet_size
@@ -382,6 +382,10 @@ Table: TypeAlias = "pa.Table | DeviceTable"
 def host_table(table: Table) -> pa.Table:
     """Return a table as Arrow's."""
     return table.to_arrow() if isinstance(table, DeviceTable) else table
+
+
+#: Of a task's edges.
+EDGE_TABLE = Layout("edges", {}, lambda table: ({}, [host_table(table)]), lambda _, tables: checked_edges(next(tables)))
 
 
 def has_integers(table: Table) -> bool:

@@ -24,9 +24,10 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, DType, Frame
 from dfmst._drive.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
-from dfmst._drive.graph import EDGE_TABLE, Progress, TaskGraph, false_checkpoint
+from dfmst._drive.graph import Progress, TaskGraph, false_checkpoint
 from dfmst._drive.strategies import BUFFER, PIECE, SMALL_BUFFER
 from dfmst._drive.tables import (
+    EDGE_TABLE,
     MOVED,
     POSITION_BITS,
     Columns,
@@ -392,7 +393,7 @@ def portions(graph: TaskGraph, first: int, count: int, size: int, rows: Any) -> 
     """Split a list of :class:`PartRows` into portions of `size` partitions."""
     found = []
     for begin in range(0, count, size):
-        own = graph.add("rows", first + begin, getitem, rows, slice(begin, begin + size), stays=True)
+        own = graph.add("rows", first + begin, getitem, rows, slice(begin, begin + size))
         found.append(Portion(first + begin, min(size, count - begin), own))
     return found
 

@@ -29,11 +29,10 @@ import dask.dataframe as dd
 from click.testing import CliRunner
 
 import dfmst.dask
-from dfmst._drive import client, devices, tasks as groups
-from dfmst._drive.build import forest_graph
-from dfmst._drive.client import require_gpus, resources
+from dfmst._drive import cluster, devices, tasks as groups
+from dfmst._drive.cluster import forest_graph, require_gpus, resources
 from dfmst._drive.devices import spill
-from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE
 from dfmst._drive.tables import FileRows, FrameParts, read_edges
 from dfmst._drive.tasks import Group
@@ -57,7 +56,7 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    run_on_gpu(monkeypatch, "tasks", "shuffle")
+    run_on_gpu(monkeypatch, "tasks", "runs", "shuffle", "devices")
     return cupy.get_default_memory_pool()
 
 
@@ -423,8 +422,8 @@ def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memo
     started: list[dict[str, Any]] = []
     local = SimpleNamespace(LocalCUDACluster=lambda **options: started.append(options))
     monkeypatch.setitem(sys.modules, "dask_cuda", local)
-    monkeypatch.setattr("dfmst._drive.client.has_ucx", lambda: ucx)
-    client._local_gpus(2, memory)
+    monkeypatch.setattr("dfmst._drive.cluster.has_ucx", lambda: ucx)
+    cluster._local_gpus(2, memory)
     (options,) = started
     assert options.get("protocol") == ("ucx" if ucx else None)
     # A pool without a maximum grows beyond the limit; UCX without a pool maps each column anew.
@@ -437,7 +436,7 @@ def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memo
     ("address", "name"), [("tcp://10.0.0.1:1", "tcp"), ("ucxx://10.0.0.1:1", "ucx"), ("ucx://a:1", "ucx")]
 )
 def test_the_protocol_is_named(address, name):
-    assert client.protocol_of(SimpleNamespace(scheduler=SimpleNamespace(address=address))) == name
+    assert cluster.protocol_of(SimpleNamespace(scheduler=SimpleNamespace(address=address))) == name
 
 
 def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):

@@ -16,8 +16,7 @@ from tests.support.gpu.tasks import Partition, purposes, run_on_gpu
 
 pytest.importorskip("dask")
 
-from dfmst._drive.build import forest_graph
-from dfmst._drive.client import Resources
+from dfmst._drive.cluster import Resources, forest_graph
 from dfmst._drive.strategies import BASE
 from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import gather_from
@@ -34,8 +33,8 @@ IDS: dict[str, Any] = {
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    run_on_gpu(monkeypatch, "tables", "tasks", "shuffle")
-    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(2, 1 << 40))
+    run_on_gpu(monkeypatch, "tables", "tasks", "runs", "shuffle", "devices")
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(2, 1 << 40))
 
 
 def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int], Counter[str]]:

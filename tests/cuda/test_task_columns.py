@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dfmst._drive.devices import TaskColumns, result_bytes, spill
-from dfmst._drive.shuffle import DeviceRun, sorted_run
+from dfmst._drive.runs import DeviceRun, sorted_run
 from dfmst._drive.tables import Columns, DeviceTable, host_table, task_result, travelling_table
 from dfmst._drive.tasks import solve_tables
 from dfmst._engines import CpuEngine, CudaEngine

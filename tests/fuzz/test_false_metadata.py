@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.client import Resources
+from dfmst._drive.cluster import Resources
 from dfmst._drive.strategies import Work
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
@@ -226,10 +226,10 @@ def cluster_run(folder: Path, monkeypatch: pytest.MonkeyPatch, ids: str, strateg
     with monkeypatch.context() as patch:
         patch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: done < 3)
         patch.setattr("dfmst._fold.checkpoint.SavePace.saved", lambda self, *_: stopped.update(contents(checkpoint)))
-        patch.setattr("dfmst._drive.build.resources", lambda: Resources(2, 1 << 40))
+        patch.setattr("dfmst._drive.cluster.resources", lambda: Resources(2, 1 << 40))
         if strategy == "sliced":
             work = Work(60, 240, 6, 2, 1 << 40, 4 if ids == "dense" else 8)
-            patch.setattr("dfmst._drive.build._strategy", lambda *_: ("merge", None, work))
+            patch.setattr("dfmst._drive.cluster._strategy", lambda *_: ("merge", None, work))
         graph = parts.mst.minimum("a", "b", "w", **options | {"strategy": "merge"} if strategy == "sliced" else options)
         compute = partial(compute_here, graph.optimize())
         forest = compute()

@@ -18,7 +18,7 @@ import dfmst.dask
 from dfmst._drive.graph import TaskGraph
 
 SOURCE = Path(__file__).resolve().parents[3] / "dfmst"
-ROOM = "_drive/dask_internals.py"
+ROOM = "_drive/graph.py"
 VERSION = dask.__version__
 NAMES = ["Alias", "DataNode", "List", "Task", "TaskRef", "convert_legacy_graph"]
 #: Private modules of Dask, private attributes, and expressions.
@@ -55,9 +55,9 @@ def test_staying_tasks_are_left_where_they_are():
     from distributed.stealing import fast_tasks
 
     graph = TaskGraph("a graph")
-    key = graph.add("piece", (0, 1), operator.getitem, [1, 2], 0, stays=True).key
+    key = graph.add("piece", (0, 1), operator.getitem, [1, 2], 0).key
     assert key_split(key) in fast_tasks, changed("the names of tasks that take no time")
-    assert key != graph.add("piece", (0, 2), operator.getitem, [1, 2], 0, stays=True).key
+    assert key != graph.add("piece", (0, 2), operator.getitem, [1, 2], 0).key
 
 
 def test_columns_that_arrive_go_to_the_disk_of_their_worker(client):
@@ -86,7 +86,7 @@ def test_a_dask_without_one_of_the_names_is_refused_with_its_version():
 
 
 def test_parquet_files_behind_a_frame_are_found(tmp_path):
-    from dfmst._drive.dask_internals import parquet_pieces
+    from dfmst._drive.graph import parquet_pieces
 
     for number in range(2):
         pd.DataFrame({"u": [number], "v": [1]}).to_parquet(tmp_path / f"{number}.parquet")

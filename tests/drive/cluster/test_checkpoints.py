@@ -19,11 +19,12 @@ import dfmst
 import dfmst.dask
 from dfmst._common.directories import sole_use
 from dfmst._drive import shuffle
-from dfmst._drive.client import Resources
+from dfmst._drive.cluster import Resources
 from dfmst._drive.devices import TaskColumns
-from dfmst._drive.graph import EDGE_TABLE, checkpointed, first_run, load, partitions_done, save
-from dfmst._drive.shuffle import NUMBERING, GroupEdges, GroupSizes, Numbering, Statistics, cut, distribute, edges_layout
-from dfmst._drive.tables import FileRows, travelling_table
+from dfmst._drive.graph import checkpointed, first_run, load, partitions_done, save
+from dfmst._drive.runs import GroupEdges, GroupSizes, distribute, edges_layout
+from dfmst._drive.shuffle import NUMBERING, Numbering, Statistics, rows_of_slice
+from dfmst._drive.tables import EDGE_TABLE, FileRows, travelling_table
 from dfmst._drive.tasks import ColumnTypes, Group, PartRows, StoredEncoder, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
@@ -130,11 +131,11 @@ def test_more_numbers_than_ends_of_rows_are_false():
     numbering = Numbering(TaskColumns.stored(CpuEngine(1), none), 13)
     edges = GroupEdges([], StoredEncoder(), "", [])
     with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
-        cut(edges, 0, statistics, numbering, [13], 0, [])
+        rows_of_slice(edges, 0, statistics, numbering, [13], 0, [])
     numbering = numbering._replace(total=12)
-    assert cut(edges, 0, statistics, numbering, [12], 0, []) is None
+    assert rows_of_slice(edges, 0, statistics, numbering, [12], 0, []) is None
     with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
-        cut(edges, 0, statistics, numbering, [12, 11], 0, [])
+        rows_of_slice(edges, 0, statistics, numbering, [12, 11], 0, [])
 
 
 def test_a_checkpoint_without_its_last_table_counts_as_missing(tmp_path):
@@ -175,7 +176,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
 
         monkeypatch.setattr(shuffle, name, call)
 
-    for name in ("distribute", "cut", "solve_slice"):
+    for name in ("distribute", "rows_of_slice", "solve_slice"):
         counted(name)
 
     def forest() -> pd.DataFrame:
@@ -186,7 +187,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     stop_at = 0
     calls.clear()
     pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
-    assert calls == {"cut": 3 * 4, "solve_slice": 3}
+    assert calls == {"rows_of_slice": 3 * 4, "solve_slice": 3}
     calls.clear()
     pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
     assert not calls
@@ -207,7 +208,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids):
             yield table
 
     monkeypatch.setattr(Group, "tables", counted)
-    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(1, 3 << 30))
 
     def forest() -> pd.DataFrame:
         return forest_of(parts, "merge", checkpoint=tmp_path)
@@ -272,8 +273,8 @@ def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):
 
 def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
     parts = in_files(random_frame(61), tmp_path / "edges", 24)
-    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(1, 3 << 30))
-    monkeypatch.setattr("dfmst._drive.build._CHECKPOINT_ROWS", 200)
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._drive.cluster._CHECKPOINT_ROWS", 200)
 
     def groups(**options: Any) -> int:
         forest = parts.mst.minimum("a", "b", "w", n_vertices=400, strategy="shuffle", **options)

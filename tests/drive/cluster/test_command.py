@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.client import results
+from dfmst._drive.cluster import results
 from dfmst.cli import main
 from dfmst.formats.atomic import atomic_directory
 from tests.support.dask_frames import random_frame

@@ -33,9 +33,9 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst._drive.client import Resources
-from dfmst._drive.graph import EDGE_TABLE, checkpointed, first_run
-from dfmst._drive.tables import empty_table
+from dfmst._drive.cluster import Resources
+from dfmst._drive.graph import checkpointed, first_run
+from dfmst._drive.tables import EDGE_TABLE, empty_table
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 from tests.support.forked import Forked
 from tests.support.workers import Workers
@@ -458,7 +458,7 @@ def test_checkpoints_are_good_for_any_number_of_workers(tmp_path, monkeypatch):
     in_files(frame, tmp_path / "edges", 8)
     written = []
     for workers in (2, 1, 5):
-        monkeypatch.setattr("dfmst._drive.build.resources", lambda workers=workers: Resources(workers, 1 << 30))
+        monkeypatch.setattr("dfmst._drive.cluster.resources", lambda workers=workers: Resources(workers, 1 << 30))
         forest = forest_of(dd.read_parquet(tmp_path / "edges"), "merge", checkpoint=tmp_path / "kept")
         pd.testing.assert_frame_equal(forest, expected)
         written.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()})
@@ -517,6 +517,6 @@ def test_a_call_that_computes_names_what_was_lost(client, monkeypatch, call):
     }
     parts = dd.from_pandas(random_frame(1), npartitions=2)
     for error, message in reported.items():
-        monkeypatch.setattr("dfmst._drive.client.dask.compute", mock.Mock(side_effect=error))
+        monkeypatch.setattr("dfmst._drive.cluster.dask.compute", mock.Mock(side_effect=error))
         with pytest.raises(dfmst.ClusterError, match=message):
             calls[call](parts)

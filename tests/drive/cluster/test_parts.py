@@ -16,16 +16,14 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 import dfmst.dask
-from dfmst._drive.client import Resources
+from dfmst._drive.cluster import Resources
 from dfmst._drive.devices import local_directory, task_engine
+from dfmst._drive.runs import GroupEdges, GroupSizes, distribute
 from dfmst._drive.shuffle import (
-    GroupEdges,
-    GroupSizes,
     all_statistics,
-    distribute,
     group_statistics,
+    owned_ids,
     solve_slice,
-    split_ids,
 )
 from dfmst._drive.tables import FileRows, frame_parts, size_of_parts
 from dfmst._drive.tasks import Group
@@ -54,7 +52,7 @@ def test_ids_that_were_chosen_for_one_owner_have_several():
         chosen = ids[(hashes >> np.uint64(32)) % np.uint64(4) == 0].view(np.int64)[:4_000]
         group = group_of([pa.table({"u": chosen[::2], "v": chosen[1::2], "w": chosen[::2]})], 0)
         found = all_statistics([group_statistics(group)])
-        shares = [len(share.load()) for share in split_ids(group, found, 4, PROCESS_KEYS)]
+        shares = [len(share.load()) for share in owned_ids(group, found, 4, PROCESS_KEYS)]
         assert sum(shares) == 4_000
         assert max(shares) < 1_300
 
@@ -204,7 +202,7 @@ def test_the_token_of_a_forest_is_not_made_of_every_task():
 
 @pytest.mark.parametrize("strategy", ["merge", "shuffle"])
 def test_small_partitions_that_wait_in_memory_are_grouped(strategy, monkeypatch):
-    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(1, 1 << 30))
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(1, 1 << 30))
     frame = random_frame(3, rows=640)
     whole = dask.delayed(frame)  # which all partitions are made of
     frames = [whole.iloc[begin : begin + 2] for begin in range(0, 640, 2)]

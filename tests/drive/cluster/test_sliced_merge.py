@@ -13,9 +13,8 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.build import forest_graph
-from dfmst._drive.client import Resources
-from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.cluster import Resources, forest_graph
+from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE, fitting_vertices
 from dfmst._drive.tables import FileRows, FrameParts
 from dfmst._drive.tasks import Group
@@ -41,7 +40,7 @@ def graph(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def two_workers(monkeypatch):
-    monkeypatch.setattr("dfmst._drive.build.resources", lambda: Resources(2, 1 << 40))
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(2, 1 << 40))
 
 
 def names(forest) -> set[str]:

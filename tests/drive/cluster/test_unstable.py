@@ -16,7 +16,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive import build, tables as partitions
+from dfmst._drive import cluster, tables as partitions
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -138,7 +138,7 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client):
     in_files(random_frame(80), tmp_path / "edges", 4)
-    built = build.forest_graph
+    built = cluster.forest_graph
 
     def change_then(*arguments: Any) -> Any:
         graph = built(*arguments)

@@ -16,15 +16,14 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive import shuffle, strategies
+from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.shuffle import (
-    GroupSizes,
     all_statistics,
-    distribute,
     group_statistics,
-    number_group,
-    number_ids,
+    join_numbers,
+    number_owned,
+    owned_ids,
     solve_slice,
-    split_ids,
 )
 from dfmst._drive.tasks import Group, fold
 from dfmst._edges.read import EdgeColumns
@@ -70,7 +69,7 @@ def _names(value: ast.AST) -> bool:
 
 def imported() -> Iterator[str]:
     """Names that the tasks import from the module."""
-    for path in (PACKAGE / "_drive").glob("*.py"):
+    for path in [PACKAGE / "dask.py", *(PACKAGE / "_drive").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == strategies.__name__:
                 yield from (alias.name for alias in node.names)
@@ -214,9 +213,9 @@ def test_bytes_of_an_id_that_a_shuffle_numbers() -> None:
     table = pa.table({"u": ends[0], "v": ends[1], "w": np.arange(10**5)})
     group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), GroupSizes(10**5, 0))
     found = all_statistics([group_statistics(group)])
-    questions = split_ids(group, found, 1, COMMON_KEYS)
-    count, *numbers = number_ids(questions)
-    numbering = number_group(group, found, questions, [count], numbers)
+    questions = owned_ids(group, found, 1, COMMON_KEYS)
+    count, *numbers = number_owned(questions)
+    numbering = join_numbers(group, found, questions, [count], numbers)
     sent = (questions[0], *numbers, numbering.numbers)
     assert sum(columns.nbytes for columns in sent) / count == strategies.SPARSE_ID + strategies.NUMBERING
 

@@ -15,7 +15,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.client import resources
+from dfmst._drive.cluster import resources
 from dfmst._drive.strategies import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
 from dfmst._fold.budget import Budget
 from tests.support.dask_frames import random_frame

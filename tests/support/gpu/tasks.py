@@ -12,7 +12,7 @@ from dfmst._engines import CudaEngine
 PURPOSES = {
     "_drive.devices.__reduce__": "sent",
     "_drive.devices.spill": "spilled",
-    "_drive.shuffle.sorted_run": "spilled",
+    "_drive.runs.sorted_run": "spilled",
     "_drive.devices.stored": "spilled",
     "_drive.tasks.locate": "positions",
     "_drive.shuffle._locators": "positions",
