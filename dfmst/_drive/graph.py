@@ -25,14 +25,7 @@ from dfmst._common.machine import Tell, trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
-from dfmst._fold.checkpoint import (
-    Layout,
-    SavePace,
-    is_complete,
-    read_checkpoint,
-    unchecked_field,
-    write_checkpoint,
-)
+from dfmst._fold.checkpoint import Layout, SavePace, is_complete, read_checkpoint, unchecked_field, write_checkpoint
 from dfmst.errors import (
     ColumnNotFoundError,
     DfmstError,
