@@ -44,7 +44,7 @@ from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._fold.budget import ROW, MemoryRunBudget, RunBudget
+from dfmst._fold.budget import ROW, RunBudget
 from dfmst._fold.checkpoint import (
     Check,
     Layout,
@@ -214,10 +214,11 @@ class GroupFold(EncodedFold):
         assert self._fold is not None
         return self._fold
 
-    def _budget(self, weight: DType) -> MemoryRunBudget:
+    def _budget(self, weight: DType) -> RunBudget:
         if self.engine.on_host or not self._sizes.memory:
-            return MemoryRunBudget(self._sizes.memory, weight.itemsize)
-        return MemoryRunBudget(device_bytes(self.engine) - result_bytes(), weight.itemsize, _GPU_SORT, _GPU_SCAN)
+            return RunBudget(self._sizes.memory, weight.itemsize, in_memory=True)
+        size = device_bytes(self.engine) - result_bytes()
+        return RunBudget(size, weight.itemsize, in_memory=True, sort=_GPU_SORT, scan=_GPU_SCAN)
 
 
 def _warn() -> None:
