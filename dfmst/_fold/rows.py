@@ -355,10 +355,10 @@ class StoredArray(_StoredColumn):
         with disk_errors(self._directory.path):
             values.tofile(self._path)
 
-    def load(self) -> Array:
-        """Read the array."""
+    def load(self, begin: int = 0, count: int = -1) -> Array:
+        """Read the array, or at most `count` values from a place on."""
         with disk_errors(self._directory.path):
-            return np.fromfile(self._path, self.dtype)
+            return np.fromfile(self._path, self.dtype, count, offset=begin * self.dtype.itemsize)
 
 
 class StoredIds(_StoredColumn):
