@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial, wraps
-from inspect import Parameter, signature
-from typing import Any, Unpack
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeAlias, Unpack
 
 from dfmst.errors import EngineUnavailableError, InvalidEdgesError, UnsupportedFrameError
 
@@ -35,8 +35,7 @@ from dask.dataframe.utils import make_meta
 
 import dfmst
 from dfmst import forest as in_memory
-from dfmst._common.options import reason
-from dfmst._common.types import ColumnName, Columns, Frame, FrameT, Vertices
+from dfmst._common.types import ColumnName, Columns, Frame, FrameT, Invalid, PathName, Vertices
 from dfmst._drive.cluster import computed, forest_graph, resources
 from dfmst._drive.components import label_vertices
 from dfmst._drive.files import forest_of_files as forest_of_files
@@ -49,15 +48,14 @@ from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
-from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
+from dfmst._trees import clusters as _clusters, density as _density, rooted as _rooted
 from dfmst._trees.certificate import Certificate, verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst._trees.cut import Thresholds
 from dfmst._trees.forest import in_frame_steps, rows_in_steps
-from dfmst._trees.request import Algorithmic, ClusterOptions, Planned, Request, Solver, typed_as, with_options
+from dfmst._trees.request import ClusterOptions, Memory, Planned, Request, Solver, Strategy, with_options
 from dfmst.accessor import ForestAccessor
-
-_of_cluster = partial(with_options, "dask")
+from dfmst.algorithms import Algorithm
 
 
 def _require_dask(edges: Frame, hint: str, argument: str = "edges") -> None:
@@ -116,8 +114,7 @@ def _forest(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tup
     return (rows_in_steps if in_frame_steps(request) else _forest_frame)(edges, request, return_trace)
 
 
-@typed_as(in_memory.minimum_spanning_forest)
-@_of_cluster(ClusterOptions)
+@with_options("dask", typed=in_memory.minimum_spanning_forest)
 def minimum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -187,8 +184,7 @@ def minimum_spanning_forest(
     return _forest(edges, Request.of(source, target, weight, **options), return_trace)
 
 
-@typed_as(in_memory.maximum_spanning_forest)
-@_of_cluster(ClusterOptions)
+@with_options("dask", typed=in_memory.maximum_spanning_forest)
 def maximum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -212,8 +208,7 @@ def maximum_spanning_forest(
     return _forest(edges, Request.of(source, target, weight, maximum=True, **options), return_trace)
 
 
-@typed_as(in_memory.spanning_forest)
-@_of_cluster(ClusterOptions)
+@with_options("dask", typed=in_memory.spanning_forest)
 def spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -236,7 +231,7 @@ def spanning_forest(
     return _forest(edges, Request.of(source, target, None, **options), return_trace)
 
 
-@_of_cluster(ClusterOptions)
+@with_options("dask")
 def in_forest(
     edges: Frame,
     source: Columns = "source",
@@ -282,7 +277,7 @@ def in_forest(
     return _forest_frame(edges, request, marks=True)
 
 
-@_of_cluster(Planned)
+@with_options("dask")
 def update(
     forest: FrameT,
     new_edges: Frame,
@@ -340,39 +335,36 @@ def _labelled(edges: Frame, request: Request, thresholds: Thresholds | None, lik
     return dd.from_graph(found.graph, like, divisions, keys, "dfmst-labelled" if rows else "dfmst-labels")
 
 
-class _Labelling(Algorithmic, Planned, total=False):
-    """Options of labels on a cluster."""
+_Run: TypeAlias = Callable[[Callable[..., Any], Any, Request, dict[str, Any]], Any]
 
 
-def _on_dask(function: Callable[..., Any], run: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Make the function for Dask frames: it has the options that the table does not refuse, and those of tasks.
+def _of_forest(function: Callable[..., Any], run: _Run | None = None) -> Callable[..., Any]:
+    """Make the function for Dask frames, with the options of tasks.
 
     `run` is called with the function, the edges, the request and the function's other arguments.
     """
-    name, own = function.__name__, signature(function)
-    shown = [
-        each
-        for option, each in own.parameters.items()
-        if option not in Planned.__annotations__ and not reason("dask", name, option)
-    ]
+    name = function.__name__
 
-    @wraps(function)
-    def call(*values: Any, **named: Any) -> Any:
+    def call(
+        *values: Any,
+        strategy: Strategy = "auto",
+        checkpoint: PathName | None = None,
+        memory_limit: Memory | None = None,
+        invalid: Invalid = "raise",
+        **named: Any,
+    ) -> Any:
         bound = signature(made).bind(*values, **named)
         bound.apply_defaults()
-        given = bound.arguments
+        given = {option: value for option, value in bound.arguments.items() if option not in Planned.__annotations__}
         argument = next(iter(given))
         edges = given.pop(argument)
         _require_dask(edges, f"call dfmst.{name} for a frame in memory", argument)
-        asked = {each: given.pop(each) for each in Planned.__annotations__}
-        asked |= {each: given.get(each) for each in ("source", "target", "weight", "by")}
-        request = Request.of(maximum=given.get("maximum", False), joint_keys=False, **asked)
-        return (run or _in_client)(function, edges, request, given)
+        asked: dict[str, Any] = {"strategy": strategy, "checkpoint": checkpoint, "memory_limit": memory_limit}
+        asked |= {each: given[each] for each in ("source", "target", "weight", "by", "maximum") if each in given}
+        return (run or _in_client)(function, edges, Request.of(invalid=invalid, joint_keys=False, **asked), given)
 
-    call.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[*shown, Parameter("options", Parameter.VAR_KEYWORD)]
-    )
-    made = with_options("dask", Planned)(call)
+    call.__name__, call.__doc__ = name, function.__doc__
+    made: Callable[..., Any] = with_options("dask", like=function)(call)
     return made
 
 
@@ -433,14 +425,14 @@ def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFra
     return rows, ends.dropna().drop_duplicates()
 
 
-hdbscan = _on_dask(_density.hdbscan)
-newick = _on_dask(_newick.newick)
-path = _on_dask(_rooted.path)
-rooted = _on_dask(_rooted.rooted)
-single_linkage = _on_dask(_clusters.single_linkage)
+hdbscan = _of_forest(_density.hdbscan)
+newick = _of_forest(_rooted.newick)
+path = _of_forest(_rooted.path)
+rooted = _of_forest(_rooted.rooted)
+single_linkage = _of_forest(_clusters.single_linkage)
 
 
-@with_options("dask", _Labelling)
+@with_options("dask")
 def connected_components(
     edges: dd.DataFrame,
     source: ColumnName = "source",
@@ -449,7 +441,8 @@ def connected_components(
     vertices: Vertices | None = None,
     by: Columns | None = None,
     labels: bool = False,
-    **options: Unpack[_Labelling],
+    algorithm: str | Algorithm = "auto",
+    **options: Unpack[Planned],
 ) -> dd.DataFrame:
     """Return the connected component of every vertex of a Dask frame, in partitions that ascend by vertex.
 
@@ -507,7 +500,7 @@ def connected_components(
     4       5          4
     """
     _require_dask(edges, "call dfmst.connected_components for a frame in memory")
-    request = Request.of(source, target, None, by=by, joint_keys=False, **options)
+    request = Request.of(source, target, None, by=by, algorithm=algorithm, joint_keys=False, **options)
     if vertices is not None or by is not None or not _has_plain_ids(edges, request.columns):
         if labels:
             message = "labels=True is for ids that are numbers, texts or times, without vertices= and by="
@@ -539,7 +532,7 @@ def _cut(function: Callable[..., Any], edges: Any, request: Request, given: Mapp
     return _labelled(edges, request, thresholds, like, rows=False)
 
 
-clusters = _on_dask(_clusters.clusters, _cut)
+clusters = _of_forest(_clusters.clusters, _cut)
 
 
 def plan(

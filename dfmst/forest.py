@@ -8,7 +8,7 @@ from typing import Literal, Unpack, overload
 from dfmst._common.types import Columns, Frame, FrameT
 from dfmst._edges.weights import total_weight
 from dfmst._trees.forest import find, forest_rows, in_frame_steps, rows_in_steps
-from dfmst._trees.request import DrivenOptions, Options, Request, typed_as, with_options
+from dfmst._trees.request import DrivenOptions, Options, Request, with_options
 from dfmst._trees.result import Forest
 from dfmst.algorithms.solve import Step
 
@@ -35,7 +35,7 @@ def minimum_spanning_forest(
     return_trace: Literal[True],
     **options: Unpack[DrivenOptions],
 ) -> tuple[FrameT, FrameT]: ...
-@with_options("memory", Options, "edges")
+@with_options("memory", "edges")
 def minimum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -121,8 +121,7 @@ def minimum_spanning_forest(
     return _rows(edges, Request.of(source, target, weight, **options), return_trace)
 
 
-@typed_as(minimum_spanning_forest)
-@with_options("memory", Options, "edges")
+@with_options("memory", "edges", typed=minimum_spanning_forest)
 def maximum_spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -166,7 +165,7 @@ def spanning_forest(
     return_trace: Literal[True],
     **options: Unpack[DrivenOptions],
 ) -> tuple[FrameT, FrameT]: ...
-@with_options("memory", Options, "edges")
+@with_options("memory", "edges")
 def spanning_forest(
     edges: FrameT,
     source: Columns = "source",
@@ -189,7 +188,7 @@ def spanning_forest(
     return _rows(edges, Request.of(source, target, None, **options), return_trace)
 
 
-@with_options("memory", Options)
+@with_options()
 def solve(
     edges: Frame,
     source: Columns = "source",

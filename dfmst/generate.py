@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from dfmst._common.arguments import check_choice, refuse_masked, with_numbers
+from dfmst._common.arguments import check_choice, refuse_masked
+from dfmst._common.options import with_options
 from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
@@ -47,7 +48,7 @@ _MASK = (1 << 64) - 1
 _KERNELS = {"float64": "draw_f64", "float32": "draw_f32", "int32": "draw_i32", "hash24": "hash24"}
 
 
-@with_numbers("scale", "edge_factor", "seed")
+@with_options()
 def rmat(
     scale: int,
     edge_factor: int = 16,
@@ -100,7 +101,7 @@ def rmat(
     return _edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_vertices", "n_edges", "seed")
+@with_options()
 def erdos_renyi(
     n_vertices: int, n_edges: int, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
@@ -126,7 +127,7 @@ def erdos_renyi(
     return _edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_vertices", "neighbors", "seed", real=("rewire",))
+@with_options()
 def watts_strogatz(
     n_vertices: int,
     neighbors: int = 4,
@@ -166,7 +167,7 @@ def watts_strogatz(
     return _edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_vertices", "seed", real=("density",))
+@with_options()
 def exact_density(
     n_vertices: int, density: float, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
@@ -217,7 +218,7 @@ def exact_density(
     return _edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("rows", "columns", "seed", real=("keep",))
+@with_options()
 def road_grid(
     rows: int, columns: int, keep: float = 0.7, *, seed: int = 0, weight: Weight = "int32", engine: str = "auto"
 ) -> pa.Table:
@@ -247,7 +248,7 @@ def road_grid(
     return _edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("n_points", "dimensions", "seed")
+@with_options()
 def complete_points(
     n_points: int,
     dimensions: int = 2,
@@ -285,7 +286,7 @@ def complete_points(
     return _edge_table(on, source, target, seed, None, distance)
 
 
-@with_numbers("scale", "largest_clique", "seed", real=("inter_clique",))
+@with_options()
 def ssca2(
     scale: int,
     largest_clique: int | None = None,

@@ -25,12 +25,12 @@ from dfmst._trees.cut import Thresholds
 from dfmst._trees.request import (
     STREAM_MEMORY,
     Request,
+    Streaming,
     StreamOptions,
-    StreamRunning,
-    StreamSolving,
     with_options,
 )
 from dfmst._trees.result import Forest
+from dfmst.algorithms import Algorithm
 
 __all__ = [
     "clusters",
@@ -49,7 +49,7 @@ __all__ = [
 _of_stream = partial(with_options, "stream", memory_limit=STREAM_MEMORY)
 
 
-@_of_stream(StreamOptions)
+@_of_stream()
 def minimum_spanning_forest(
     edges: Frame,
     source: Columns = "source",
@@ -127,7 +127,7 @@ def minimum_spanning_forest(
     return deliver(partial(find_rows, edges, Request.of(source, target, weight, **options)), edges, output, options)
 
 
-@_of_stream(StreamOptions)
+@_of_stream()
 def maximum_spanning_forest(
     edges: Frame,
     source: Columns = "source",
@@ -155,7 +155,7 @@ def maximum_spanning_forest(
     return deliver(partial(find_rows, edges, request), edges, output, options)
 
 
-@_of_stream(StreamOptions)
+@_of_stream()
 def fold(
     edges: Frame,
     source: Columns = "source",
@@ -200,7 +200,7 @@ def fold(
     return find(edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options))
 
 
-@_of_stream(StreamRunning)
+@_of_stream()
 def connected_components(
     edges: Frame,
     source: ColumnName = "source",
@@ -209,7 +209,7 @@ def connected_components(
     vertices: Vertices | None = None,
     by: Columns | None = None,
     output: PathName | None = None,
-    **options: Unpack[StreamRunning],
+    **options: Unpack[Streaming],
 ) -> Any:
     """Return the connected component of every vertex of a stream of edge tables.
 
@@ -265,7 +265,7 @@ def connected_components(
     return deliver(found, edges, output, options)
 
 
-@_of_stream(StreamRunning)
+@_of_stream()
 def fold_components(
     edges: Frame,
     source: ColumnName = "source",
@@ -274,7 +274,7 @@ def fold_components(
     vertices: Vertices | None = None,
     by: Columns | None = None,
     on_checkpoint: CheckpointCallback | None = None,
-    **options: Unpack[StreamRunning],
+    **options: Unpack[Streaming],
 ) -> Labels:
     """Find the components of a stream of edge tables without making a table of them.
 
@@ -305,7 +305,7 @@ def fold_components(
     return label_stream(edges, request, None, vertices)
 
 
-@_of_stream(StreamSolving)
+@_of_stream()
 def clusters(
     edges: Frame,
     source: ColumnName = "source",
@@ -317,8 +317,9 @@ def clusters(
     vertices: Vertices | None = None,
     by: Columns | None = None,
     maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
     output: PathName | None = None,
-    **options: Unpack[StreamSolving],
+    **options: Unpack[Streaming],
 ) -> Any:
     """Cut the forest of a stream of edge tables into clusters: single-linkage clusters, at one threshold or several.
 
@@ -361,11 +362,12 @@ def clusters(
     ----------
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
-    found = partial(fold_clusters, edges, source, target, weight, n_clusters=n_clusters, distance=distance)
-    return deliver(partial(found, vertices=vertices, by=by, maximum=maximum, **options), edges, output, options)
+    cut = partial(fold_clusters, edges, source, target, weight, n_clusters=n_clusters, distance=distance)
+    found = partial(cut, vertices=vertices, by=by, maximum=maximum, algorithm=algorithm, **options)
+    return deliver(found, edges, output, options)
 
 
-@_of_stream(StreamSolving)
+@_of_stream()
 def fold_clusters(
     edges: Frame,
     source: ColumnName = "source",
@@ -377,8 +379,9 @@ def fold_clusters(
     vertices: Vertices | None = None,
     by: Columns | None = None,
     maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
     on_checkpoint: CheckpointCallback | None = None,
-    **options: Unpack[StreamSolving],
+    **options: Unpack[Streaming],
 ) -> Labels:
     """Find the clusters of a stream of edge tables without making a table of them.
 
@@ -395,8 +398,7 @@ def fold_clusters(
     >>> labels.vertices, labels.groups
     (5, {'d2': 3, 'd9': 1})
     """
-    request = Request.of(
-        source, target, weight, maximum=maximum, by=by, on_checkpoint=on_checkpoint, joint_keys=False, **options
-    )
+    run: Any = {"algorithm": algorithm, "on_checkpoint": on_checkpoint, **options}
+    request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **run)
     thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
     return label_stream(edges, request, thresholds, vertices)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import wraps
-from inspect import signature
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst._common.types import Array, Column
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def plural(count: int, one: str, more: str = "") -> str:
@@ -49,29 +45,6 @@ def real_number(name: str, value: Any) -> float:
         if not isinstance(value, (str, bytes, bool, np.bool)):
             return float(value)
     raise TypeError(f"{name} is {_shown(value)}; it must be a number")
-
-
-def with_numbers(*whole: str, real: tuple[str, ...] = ()) -> Callable[[_Function], _Function]:
-    """Decorate a function: the named arguments must be numbers, or ``None`` if that is their default."""
-
-    def decorate(function: _Function) -> _Function:
-        declared = signature(function)
-
-        @wraps(function)
-        def call(*values: object, **named: object) -> Any:
-            bound = declared.bind(*values, **named)
-            for name, value in bound.arguments.items():
-                if value is None and declared.parameters[name].default is None:
-                    continue
-                if name in whole:
-                    bound.arguments[name] = whole_number(name, value)
-                elif name in real:
-                    bound.arguments[name] = real_number(name, value)
-            return function(*bound.args, **bound.kwargs)
-
-        return call  # type: ignore[return-value]
-
-    return decorate
 
 
 def check_choice(value: object, known: tuple[str, ...], message: str) -> None:

@@ -50,9 +50,8 @@ from dfmst._engines.primitives.flags import compact
 from dfmst._engines.primitives.kruskal_tree import CycleFilter, RankedForest, build_kruskal_tree, rank_forest
 from dfmst._fold.budget import AHEAD, Budget
 from dfmst._fold.rows import Rows, read_pieces
-from dfmst._trees.certificate import Certificate
-from dfmst._trees.optimality import Violation, describe_cycle, describe_left_out
-from dfmst._trees.request import STREAM_MEMORY, Request, StreamVerifying, with_options
+from dfmst._trees.certificate import Certificate, Violation, describe_cycle, describe_left_out
+from dfmst._trees.request import STREAM_MEMORY, Request, StreamOptions, with_options
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance
 from dfmst.formats.stores import path_of
@@ -317,7 +316,7 @@ def _read_weights(source: EdgeSource, forest: FoldedForest, name: ColumnName) ->
         yield weight_column(name, column if known is None else weights_as(name, column, known)).values
 
 
-@with_options("stream", StreamVerifying, memory_limit=STREAM_MEMORY)
+@with_options("stream", memory_limit=STREAM_MEMORY)
 def verify(
     edges: Frame,
     forest: PathName,
@@ -326,7 +325,7 @@ def verify(
     weight: Columns | None = "weight",
     *,
     maximum: bool = False,
-    **options: Unpack[StreamVerifying],
+    **options: Unpack[StreamOptions],
 ) -> Certificate:
     """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
 

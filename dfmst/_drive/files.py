@@ -42,8 +42,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec, private_directory
-from dfmst._trees.certificate import Certificate
-from dfmst._trees.optimality import Violation
+from dfmst._trees.certificate import Certificate, Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError, ClusterError
@@ -290,7 +289,7 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     return files
 
 
-@with_options("dask", ClusterOptions)
+@with_options("dask")
 def forest_of_files(
     inputs: PathName | Sequence[PathName],
     output: PathName,

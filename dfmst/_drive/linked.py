@@ -28,7 +28,7 @@ _PLACES = 10  # bytes of a value's first row, and of its count: a column of 4, w
 _CHOOSING = 40  # bytes a row to choose the row of each group to keep: its key, records twice, places
 
 
-@with_options("stream", None)
+@with_options("stream")
 def linked_rows(
     table: Frame,
     on: object,

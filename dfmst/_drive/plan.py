@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from dfmst._common.arguments import check_strategy, with_numbers
+from dfmst._common.arguments import check_strategy
 from dfmst._common.deferred import pc
+from dfmst._common.options import with_options
 from dfmst._common.types import Array
 from dfmst._drive.strategies import (
     DENSE_ID,
@@ -44,7 +45,7 @@ _SAMPLE = 1 << 17  # rows of a sample
 _CHANCE = 0.15  # difference between the estimates of two halves that is chance
 
 
-@with_numbers("n_vertices", "n_edges", "partitions", "largest_partition", "workers", "id_bytes", "gpus")
+@with_options()
 def plan(
     n_vertices: int | None = None,
     n_edges: int | None = None,

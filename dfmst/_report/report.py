@@ -19,14 +19,34 @@ from dfmst._common.arguments import check_text, plural
 from dfmst._common.types import Column, ColumnName, Columns, Frame
 from dfmst._edges.frames import hold
 from dfmst._edges.read import EdgeColumns
-from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
-from dfmst._report.facts import LONGEST, ForestFacts, GraphFacts, of_solution, of_summary
+from dfmst._report.charts import (
+    Card,
+    RunFacts,
+    degree_card,
+    dendrogram,
+    round_card,
+    run_card,
+    run_facts,
+    timed,
+    tree_card,
+    weight_card,
+)
+from dfmst._report.drawing import alike, clip, duration, grouped, label, percent, rate
+from dfmst._report.facts import (
+    LONGEST,
+    Colors,
+    ForestFacts,
+    GraphFacts,
+    Points,
+    edge_points,
+    frame_points,
+    of_solution,
+    of_summary,
+    read_colors,
+)
 from dfmst._report.picture import picture_card
-from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
-from dfmst._report.vertices import Colors, Points, edge_points, frame_points, read_colors
-from dfmst._report.words import alike, clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import find
-from dfmst._trees.points.geometry import geometry_name
+from dfmst._trees.points.read import geometry_name
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable
@@ -79,7 +99,7 @@ class Report:
         return f"Report of {len(self.html):,} characters; .save('report.html') writes it"
 
 
-@with_options("memory", Solving, "edges")
+@with_options("memory", "edges")
 def report(
     edges: Frame | Forest,
     source: Columns = "source",

@@ -24,7 +24,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _NO_RANK = int(np.iinfo(np.uint32).max)
 
 
-@with_options("memory", Solving, "forest", "pairs")
+@with_options("memory", "forest", "pairs")
 def bottlenecks(
     forest: FrameT,
     pairs: Frame,

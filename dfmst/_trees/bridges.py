@@ -19,7 +19,7 @@ from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.solve import solve_table
 
 
-@with_options("memory", Running, "edges")
+@with_options("memory", "edges")
 def bridges(
     edges: FrameT,
     source: Columns = "source",

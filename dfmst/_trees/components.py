@@ -20,7 +20,7 @@ from dfmst.algorithms.bsp import strut_components
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
 
-@with_options("memory", Running, "edges")
+@with_options("memory", "edges")
 def connected_components(
     edges: FrameT,
     source: ColumnName = "source",

@@ -29,7 +29,7 @@ ATTRIBUTE = "linked_rows"
 _NONE = np.uint32(NO_CODE)  # a value that no row has yet
 
 
-@with_options("memory", None, "table")
+@with_options("memory", "table")
 def linked_rows(
     table: FrameT,
     on: Columns | Sequence[Columns],

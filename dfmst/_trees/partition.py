@@ -27,7 +27,7 @@ _OBJECTIVES = ("balance", "homogeneous")
 _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
 
 
-@with_options("memory", Reading, "forest")
+@with_options("memory", "forest")
 def partition(
     forest: FrameT,
     n: int,

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
+from inspect import signature
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
-from dfmst._common.arguments import check_strategy, whole_number, yes_or_no
+from dfmst._common.arguments import check_strategy, whole_number
 from dfmst._common.machine import Tell
-from dfmst._common.options import driver_of, unknown_option, version_for
+from dfmst._common.options import Decorator, driver_of
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
-from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
+from dfmst.errors import ColumnNotFoundError, DfmstError
 from dfmst.formats.stores import Access, Located, local_folder, scheme_of
 
 #: How a forest is found on a cluster.
@@ -42,89 +41,58 @@ class Reading(TypedDict, total=False):
     threads: int | None
 
 
-class Algorithmic(TypedDict, total=False):
-    """Which algorithm finds a forest."""
+class Running(Reading, total=False):
+    """The same, and where a function runs."""
+
+    engine: str
+
+
+class Solving(Running, total=False):
+    """How rows are solved; see :func:`dfmst.minimum_spanning_forest`."""
 
     algorithm: str | Algorithm
 
 
-class Running(TypedDict, total=False):
-    """Where a function runs, and whether it leaves out invalid rows."""
-
-    engine: str
-    invalid: Invalid
-    threads: int | None
-
-
-class Solving(Algorithmic, Running, total=False):
-    """How rows are solved; see :func:`dfmst.minimum_spanning_forest`."""
-
-
-class Conditioned(TypedDict, total=False):
-    """Conditions on a forest; see :func:`dfmst.minimum_spanning_forest`."""
+class Options(Solving, total=False):
+    """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
     by: Columns | None
     keep: ColumnName | None
     drop: ColumnName | None
 
 
-class Verifying(Conditioned, Running, total=False):
-    """How rows are compared with a forest; see :func:`dfmst.verify`."""
-
-
-class Options(Conditioned, Solving, total=False):
-    """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
-
-
-class Limited(Located, total=False):
-    """Memory and progress of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
+class Streaming(Located, Running, total=False):
+    """Options of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
 
     memory_limit: Memory
-    progress: bool | Tell | None
-
-
-class Streaming(Limited, total=False):
-    """Limits of a stream; see :func:`dfmst.stream.minimum_spanning_forest`."""
-
     gpu_memory_limit: Memory | None
     checkpoint: PathName | None
     spill_dir: PathName | None
-
-
-class StreamRunning(Running, Streaming, total=False):
-    """Options of a stream without a forest."""
-
-
-class StreamSolving(Solving, Streaming, total=False):
-    """Options of a stream whose forest is found."""
+    progress: bool | Tell | None
 
 
 class StreamOptions(Options, Streaming, total=False):
-    """Options of a stream's forest; see :func:`dfmst.stream.minimum_spanning_forest`."""
-
-
-class StreamVerifying(Verifying, Limited, total=False):
-    """Options of a stream whose rows are compared with a forest; see :func:`dfmst.stream.verify`."""
+    """Options of a stream's forest."""
 
 
 class Planned(TypedDict, total=False):
     """How tasks of a cluster find a forest; see :func:`dfmst.dask.minimum_spanning_forest`."""
 
-    strategy: Strategy
-    checkpoint: PathName | None
-    memory_limit: Memory | None
     invalid: Invalid
+    memory_limit: Memory | None
+    checkpoint: PathName | None
+    strategy: Strategy
 
 
-class Tasks(Algorithmic, Planned, total=False):
-    """The same, with the sizes of tasks."""
+class ClusterOptions(Planned, total=False):
+    """Options of a forest on a cluster."""
 
+    by: Columns | None
+    keep: ColumnName | None
+    drop: ColumnName | None
+    algorithm: str | Algorithm
     split_every: int
     n_vertices: int | None
-
-
-class ClusterOptions(Conditioned, Tasks, total=False):
-    """Options of a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
 
 
 class DrivenOptions(ClusterOptions, Options, total=False):
@@ -230,57 +198,6 @@ class Request:
         return cls(columns, Solver(algorithm, engine, threads), limits, cluster)
 
 
-#: Option -> its type and default.
-DEFINED = signature(Request.of).parameters
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def with_options(
-    world: str, kind: type | None, *frames: str, defined: Mapping[str, Parameter] = DEFINED, **defaults: object
-) -> Callable[[_Function], _Function]:
-    """Decorate a public function of a kind of data, whose ``**options`` are those of a typed dictionary.
-
-    Its signature shows each option with type and default: `defaults`, or those of :meth:`Request.of`. If one of the
-    arguments `frames` is a driver's frame, the driver's function of the same name is called.
-    """
-    given = {name: defined[name] for name in (kind.__annotations__ if kind else ())}
-    options = [
-        each.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(name, each.default))
-        for name, each in given.items()
-    ]
-
-    def decorate(function: _Function) -> _Function:
-        given = signature(function)
-        own = [each for each in given.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        last = [each for each in own if each.name == "return_trace"]
-        shown = given.replace(parameters=[*(each for each in own if each not in last), *options, *last])
-        known = frozenset(shown.parameters)
-        flags = frozenset(name for name, each in shown.parameters.items() if type(each.default) is bool)
-
-        @wraps(function)
-        def call(*values: object, **named: object) -> Any:
-            version = version_for(call, frames, values, named) if frames else None
-            if version is not None:
-                return version(*values)
-            if not known.issuperset(named):
-                name = next(name for name in named if name not in known)
-                raise unknown_option(world, function.__name__, name, shown.parameters)
-            for name in flags.intersection(named) if named else ():
-                named[name] = yes_or_no(name, named[name])
-            try:
-                return function(*values, **{**defaults, **named} if defaults else named)
-            except (ColumnNotFoundError, InvalidEdgesError) as error:
-                fixed = _with_fix(error, {**dict(zip(shown.parameters, values, strict=False)), **named})
-                if fixed is None:
-                    raise
-                raise fixed from None
-
-        call.__signature__ = shown  # type: ignore[attr-defined]
-        return call  # type: ignore[return-value]
-
-    return decorate
-
-
 def _with_fix(error: DfmstError, arguments: Mapping[str, Any]) -> ColumnNotFoundError | None:
     """Return the error for absent columns with the call that is meant, for levels of an index and for a matrix."""
     if not error.missing:
@@ -301,6 +218,5 @@ def _with_fix(error: DfmstError, arguments: Mapping[str, Any]) -> ColumnNotFound
     return None
 
 
-def typed_as(function: _Function) -> Callable[[Callable[..., Any]], _Function]:
-    """Decorate a function that has the parameters of another one: type checkers take it for that one."""
-    return lambda like: like  # type: ignore[return-value]
+#: The decorator of functions with options of a run, which :meth:`Request.of` defines.
+with_options = Decorator(signature(Request.of).parameters, _with_fix)

@@ -26,7 +26,7 @@ _FAR = int(np.iinfo(np.uint64).max)
 _GRAIN = 16  # vertices of a front that a thread takes at a time
 
 
-@with_options("memory", Running, "edges")
+@with_options("memory", "edges")
 def steiner_tree(
     edges: FrameT,
     source: Columns = "source",

@@ -52,7 +52,7 @@ _CALLS = 1 << 17  # rows that take as long as the further calls
 _FEW = 32  # a window's share of all vertices, below which its vertices are numbered anew
 
 
-@with_options("memory", Options, "edges")
+@with_options("memory", "edges")
 def windows(
     edges: FrameT,
     source: Columns = "source",

@@ -12,13 +12,10 @@ import click
 
 import dfmst
 from dfmst.cli.demo import demo
-from dfmst.cli.forest import forest, report
+from dfmst.cli.forest import forest, plan, report, update, verify
 from dfmst.cli.options import debug_option
-from dfmst.cli.plan import plan
-from dfmst.cli.points import hdbscan, neighbors, points
 from dfmst.cli.program import Program
-from dfmst.cli.tables import clusters, components, convert, dedupe, linkage, newick
-from dfmst.cli.verify import update, verify
+from dfmst.cli.tables import clusters, components, convert, dedupe, hdbscan, linkage, neighbors, newick, points
 
 __all__ = ["main"]
 

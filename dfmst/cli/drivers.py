@@ -69,19 +69,31 @@ class Batches:
     reason: str = ""
 
     def run(
-        self, find: Callable[[Any, int], Found], progress: Progress, in_memory: Callable[[], Found] | None = None
+        self,
+        function: Callable[..., Found],
+        job: Job,
+        run: Run,
+        in_memory: Callable[[], Found] | None = None,
+        **options: Any,
     ) -> Found:
-        """Call a function with the edges and the limit; if a quarter of the memory is too little, with three."""
+        """Call a function of streams with the options of a job, and others, and the limit.
+
+        If nobody asked for the limit, a quarter of the memory, and it is too little, the limit is three quarters.
+        """
         if self.reason:
-            progress.note(self.reason)
+            run.progress.note(self.reason)
+        chosen = {**job.arguments(function), "progress": run.progress.bar(), **options}
+        chosen.pop("edges", None)
         try:
-            return find(self.edges, self.limit)
+            return function(self.edges, **{**chosen, "memory_limit": self.limit})
         except CapacityError as error:
             if not self.reason or error.__cause__ is not None:  # a fault of the machine, not of the limit
                 raise
             fits = in_memory is not None and dfmst.stream.fits(self.inputs, 3 * self.limit)
-            progress.note(f"{error.message}: trying {'all rows in memory' if fits else 'three times as much'}")
-        return in_memory() if in_memory is not None and fits else find(self.edges, 3 * self.limit)
+            run.progress.note(f"{error.message}: trying {'all rows in memory' if fits else 'three times as much'}")
+        if in_memory is not None and fits:
+            return in_memory()
+        return function(self.edges, **{**chosen, "memory_limit": 3 * self.limit})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +209,10 @@ def _read_on_device(job: Job, progress: Progress) -> Any:
 
 
 def _find_as_stream(batches: Batches, job: Job, run: Run) -> Forest:
-    run.reason = batches.reason
-
-    def find(edges: Any, limit: int) -> Forest:
-        limits = {"memory_limit": limit, "gpu_memory_limit": memory_bytes(job, "gpu_memory_limit")}
-        shown = {"progress": run.progress.bar(), "on_checkpoint": run.show_checkpoint}
-        return dfmst.stream.fold(edges, **{**job.arguments(dfmst.stream.fold), **limits, **shown})
-
+    run.reason, gpu_limit = batches.reason, memory_bytes(job, "gpu_memory_limit")
+    options = {"gpu_memory_limit": gpu_limit, "on_checkpoint": run.show_checkpoint}
     with run.step("fold"):
-        return batches.run(find, run.progress, partial(find_in_memory, job, run))
+        return batches.run(dfmst.stream.fold, job, run, partial(find_in_memory, job, run), **options)
 
 
 def _find_on_cluster(job: Job, run: Run) -> Forest:
@@ -284,11 +291,9 @@ def label_stream(
 ) -> None:
     """Label the vertices of files in batches, write the table, and print its figures."""
     with job.running() as run, run.explained():
-        fold = getattr(dfmst.stream, function)
-        shown = {"progress": run.progress.bar(), "on_checkpoint": run.show_checkpoint}
-        chosen = {**job.arguments(fold), **options, **shown}
         with run.step("fold"):
-            labels = batches.run(lambda edges, limit: fold(edges, **{**chosen, "memory_limit": limit}), run.progress)
+            fold = getattr(dfmst.stream, function)
+            labels = batches.run(fold, job, run, on_checkpoint=run.show_checkpoint, **options)
         with closing(labels):
             run.progress.show("writing")
             with run.step("write"):

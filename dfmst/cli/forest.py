@@ -1,17 +1,40 @@
-"""``dfmst forest`` and ``dfmst report``."""
+"""``dfmst forest``, ``report``, ``verify``, ``update`` and ``plan``: commands about forests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
+from click.core import ParameterSource
 
+import dfmst
 from dfmst.cli import options as shared
-from dfmst.cli.console import aligned, figure, note, on_terminal, plural, print_json, standard_output
-from dfmst.cli.drivers import cluster_option, columns_of, deliver, driver_of, find_in_memory, summary_of
+from dfmst.cli.console import (
+    Progress,
+    aligned,
+    figure,
+    note,
+    on_terminal,
+    plural,
+    print_json,
+    print_text,
+    standard_output,
+)
+from dfmst.cli.drivers import (
+    cluster_option,
+    columns_of,
+    deliver,
+    driver_of,
+    find_in_memory,
+    in_batches,
+    memory_bytes,
+    summary_of,
+)
 from dfmst.cli.job import (
     Job,
     Run,
@@ -20,14 +43,21 @@ from dfmst.cli.job import (
     command,
     load_libraries,
     named_after,
+    open_inputs,
     output_path,
+    print_run,
     read_inputs,
     weight_name,
 )
 from dfmst.cli.options import GroupedCommand, choice, path_option, several
+from dfmst.cli.program import FAILURE
+from dfmst.errors import InvalidEdgesError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dfmst.forest import Forest
+    from dfmst.formats import Provenance
 
 graph_options = several(
     shared.format_option,
@@ -208,8 +238,6 @@ def _check_report(job: Job) -> None:
 
 def _write_report(job: Job, forest: Forest, points: Any, summary: dict[str, Any]) -> None:
     """Draw the page of a forest, and write it."""
-    import dfmst
-
     title = named_after(job.inputs)
     drawn = forest.report(
         points=points,
@@ -257,3 +285,241 @@ def _facts(job: Job, summary: dict[str, Any]) -> Iterator[tuple[tuple[str, str, 
     if summary["verified"]:
         yield ("verified", "yes", "every other row is the last of a cycle"), "verified"
     yield ("time", time, "s"), f"{time} s"
+
+
+_CONDITIONS = ("by", "keep", "drop")
+
+
+@command(
+    "Check that a file holds the minimum spanning forest of another.",
+    click.argument("edges", metavar="EDGES", callback=shared.to_path),
+    click.argument("forest", metavar="FOREST", callback=shared.to_path),
+    shared.format_option,
+    shared.vertex_options,
+    shared.weight_options,
+    shared.condition_options,
+    shared.engine_options,
+    shared.invalid_option,
+    shared.memory_option,
+    shared.json_option,
+)
+def verify(job: Job) -> None:
+    """Check that FOREST, made by any program, is the minimum spanning forest of EDGES.
+
+    Exit status 0 if it does, 1 if not; the first violation goes to standard error. EDGES that exceed
+    --memory-limit are read in batches if FOREST is a Parquet file of dfmst, which says which rows it holds.
+    A file of dfmst also says which columns, conditions and order it was made with; options come first.
+
+    \b
+      dfmst verify roads.parquet forest.parquet
+      dfmst verify roads.parquet forest.csv -w km
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    edges, forest = job.edges, job.forest
+    given = vars(job).copy()
+    job.weight, job.inputs = weight_name(job, job.maximum), (edges,)
+    run = Run(job)
+    check_inputs((edges, forest))
+    with run.step("import"):
+        load_libraries()
+        from dfmst.formats import detect_format, open_edges, read_provenance
+    with run.progress as progress:
+        with run.step("read"):
+            kind = detect_format(forest)
+            record = read_provenance(open_edges(forest).schema, None) if kind in ("arrow", "parquet") else None
+        if record is not None:
+            _use_record(job, record, given)
+        columns = job.edge_columns(*_CONDITIONS)
+        batches = in_batches(job)
+        says_rows = kind == "parquet" and record is not None and record.locator is not None
+        if batches is not None and (says_rows or not batches.reason):
+            with run.step("verify"):
+                certificate = batches.run(dfmst.stream.verify, job, run)
+        else:
+            with run.step("read"):
+                table = read_inputs((edges,), job.format, progress, columns)
+                claimed = read_inputs((forest,), None, progress, _roles(columns, table.schema), sep=False)
+                claimed = _with_texts(claimed, table.schema)
+            progress.show("verifying")
+            with run.step("verify"):
+                certificate = dfmst.verify(**{**job.arguments(dfmst.verify), "edges": table, "forest": claimed})
+    violation = None if certificate.first_violation is None else certificate.first_violation.message
+    if job.json or violation is None:
+        total = certificate.total_weight
+        figures = {"edges": edges, "forest": forest, **asdict(certificate), "first_violation": violation}
+        kind = "spanning" if job.weight is None else "maximum spanning" if job.maximum else "minimum spanning"
+        weight = "" if total is None else f"total weight {figure(total)}, "
+        rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
+        print_run(job.json, figures, f"{forest} is a {kind} forest of {edges}: {rows}, {weight}{parts}", run)
+    if violation is not None:
+        note(f"{forest} is wrong: {violation}")
+        click.get_current_context().exit(FAILURE)
+
+
+def _with_texts(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with texts again where all texts of a file were written as numbers are."""
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        kind = schema.field(field.name).type if field.name in schema.names else pa.null()
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and pa.types.is_primitive(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(kind))
+    return table
+
+
+def _roles(columns: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """Return the columns that a forest is read with: weights of text only if the edges' are no numbers."""
+    import pyarrow as pa
+
+    weights = [columns.get("weight")] if isinstance(columns.get("weight"), str) else columns.get("weight") or []
+    kinds = [schema.field(name).type for name in weights if name in schema.names]
+    numbers = all(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) for kind in kinds
+    )
+    return columns if numbers else {name: value for name, value in columns.items() if name != "weight"}
+
+
+def _use_record(job: Job, record: Provenance, given: dict[str, Any]) -> None:
+    """Take the columns and conditions that the forest's file names, if no option names others."""
+    source_of = click.get_current_context().get_parameter_source
+    for end, name in zip(("source", "target"), record.names, strict=False):
+        if source_of(end) != ParameterSource.COMMANDLINE:
+            setattr(job, end, name)
+    if given["weight"] is None and not given["unweighted"]:
+        job.weight = record.names[2]
+    if not any(given[name] for name in _CONDITIONS):
+        vars(job).update(record.condition_columns())
+    job.maximum = job.maximum or record.maximum
+
+
+@command(
+    "Add new rows to a forest.",
+    click.argument("forest", metavar="FOREST", callback=shared.to_path),
+    click.argument("inputs", nargs=-1, required=True, metavar="NEW...", callback=shared.to_path),
+    shared.output_options,
+    shared.format_option,
+    shared.algorithm_option,
+    shared.engine_options,
+    shared.invalid_option,
+    shared.json_option,
+)
+def update(job: Job) -> None:
+    """Write the forest of all rows, old and new, from FOREST and the rows of NEW alone.
+
+    FOREST is a Parquet or Arrow file that dfmst has written. It says which columns it was made with, whether it is a
+    minimum or a maximum spanning forest, and which rows it holds; the new rows come after all of them.
+
+    \b
+      dfmst forest monday.parquet -w km -o forest.parquet
+      dfmst update forest.parquet tuesday.parquet -o forest.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    forest, inputs = job.forest, job.inputs
+    check_inputs((forest, *inputs))
+    with job.running() as run:  # OUT may be FOREST, which is read first
+        from dfmst.forest import total_weight
+        from dfmst.formats import check_same_columns, read_provenance
+
+        with run.step("read"):
+            old = read_inputs((forest,), None, run.progress, {}, sep=False)
+            record = read_provenance(old.schema, old.num_rows)
+            if record is None:
+                message = f"{forest} does not say how it was made"
+                raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
+            columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
+            new = _with_texts(read_inputs(inputs, job.format, run.progress, _roles(columns, old.schema)), old.schema)
+            if {*old.column_names} != {*new.column_names}:
+                check_same_columns(forest, old.schema, inputs[0], new.schema)
+        run.progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
+        with run.step("solve"):
+            given = columns | {"forest": old, "new_edges": new, "maximum": record.maximum}
+            rows = dfmst.update(**{**job.arguments(dfmst.update), **given})
+        run.write(job, rows)
+        total = None if not isinstance(record.names[2], str) else total_weight(rows[record.names[2]])
+        order, all_rows = "maximum" if record.maximum else "minimum", record.rows + new.num_rows
+        counts = {"old_rows": old.num_rows, "new_rows": new.num_rows, "rows": rows.num_rows, "all_rows": all_rows}
+        run.figures = {"order": order, **counts, "total_weight": total}
+        run.text = f"{order} spanning forest: {plural(rows.num_rows, 'row')} of {all_rows:,}"
+        run.text += "" if total is None else f", total weight {figure(total)}"
+
+
+_STREAMS = ("stream", "spill", "components", "clusters")
+_count = partial(click.option, type=click.IntRange(1, (1 << 63) - 1))
+
+
+class _Plan(GroupedCommand):
+    """The command, whose limits are those of the workers."""
+
+    groups: ClassVar[dict[str, str]] = {
+        "Graph": "n_vertices n_edges partitions largest_partition id_bytes source target weight",
+        "Cluster": "workers memory_limit disk_limit gpus gpu_memory_limit strategy",
+    }
+
+
+@command(
+    "Say what a forest takes on a cluster, or streamed.",
+    click.argument("inputs", nargs=-1, metavar="[IN]...", callback=shared.to_path),
+    _count("--n-vertices", metavar="N", help="Number of vertices (of IN: from its footers)."),
+    _count("--n-edges", metavar="M", help="Number of rows (of IN: from its footers)."),
+    _count("--partitions", metavar="P", help="Number of partitions (default: the files of IN)."),
+    _count("--largest-partition", metavar="ROWS", help="Rows of the largest partition (of IN: from its footers)."),
+    _count("--workers", metavar="W", help="Number of processes (default: 2; of a stream 1)."),
+    click.option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Limit of memory for each worker (default: 4GiB; with GPUs twice a GPU's).",
+    ),
+    click.option("--disk-limit", metavar="SIZE", help="Space on the disk of each worker (default: enough)."),
+    _count("--gpus", metavar="G", help="Workers with a GPU each, in place of --workers."),
+    click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU."),
+    choice(
+        "--strategy",
+        *("auto", "merge", "shuffle", "labels", *_STREAMS),
+        help="Strategy to plan; of one process: stream, spill (rows on disk), components, clusters.",
+    ),
+    _count(
+        "--id-bytes",
+        metavar="B",
+        help="Bytes of an id: 4 for dense integers, 8 for other integers, 8 + length for strings.",
+    ),
+    shared.vertex_options,
+    click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it."),
+    shared.json_option,
+    cls=_Plan,
+)
+def plan(job: Job) -> None:
+    """Predict memory, disk, traffic and CPU time of a forest on a cluster, or of a stream, and show the formulas.
+
+    A quantity that passes its limit comes first.
+
+    The size comes from --n-vertices, --n-edges and --partitions, or from the footers of Parquet files. The exit status
+    is 1 if it does not fit.
+
+    \b
+      dfmst plan --n-vertices 1_700_000_000 --n-edges 62_000_000_000 --partitions 8000 --workers 8 --memory-limit 256GiB
+      dfmst plan edges/ --workers 4 --memory-limit 8GiB
+      dfmst plan edges/ --gpus 8 --gpu-memory-limit 141GB
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    if not job.inputs and None in (job.n_vertices, job.n_edges):
+        raise click.UsageError("Name Parquet files, or give --n-vertices and --n-edges.")
+    streams = job.strategy in _STREAMS
+    if (job.gpus is None) != (job.gpu_memory_limit is None) or (job.gpus and streams):
+        raise click.UsageError("--gpus and --gpu-memory-limit go together, and with a strategy of a cluster.")
+    job.workers = job.workers or (1 if streams else 2)
+    if job.workers > 1 and job.strategy in ("stream", "spill"):
+        raise click.UsageError(f"--strategy {job.strategy} is one process: leave --workers out.")
+    job.memory_limit = memory_bytes(job, "memory_limit", auto=streams)
+    job.disk_limit = memory_bytes(job, "disk_limit")
+    job.gpu_memory_limit = memory_bytes(job, "gpu_memory_limit")
+    check_inputs(job.inputs)
+    options = {name: value for name, value in vars(job).items() if name not in ("inputs", "weight", "json")}
+    prediction = dfmst.plan(files=job.inputs, **options)
+    if job.weight is not None and job.inputs:
+        with Progress() as progress:
+            open_inputs(job.inputs, None, progress, job.pick("weight")).close()
+    if job.json:
+        print_json(prediction.to_dict())
+    else:
+        print_text(repr(prediction))
+    if not prediction.fits:
+        note("it does not fit: take more or larger workers")
+        click.get_current_context().exit(FAILURE)

@@ -318,45 +318,27 @@ def demo_path(name: str) -> Path:
     raise DfmstError(f"the demo data is missing: {places[0]}", "install dfmst again")
 
 
-#: Title of a group -> names of its parameters; other options come last.
-GROUPS = {
-    "Input": (
-        *("format", "ignore_counts", "node_labels"),
-        *(
-            "source",
-            "target",
-            "weight",
-            "unweighted",
-            "invalid",
-            "by",
-            "keep",
-            "drop",
-            "text",
-            "decimal",
-            "thousands",
-            "sep",
-        ),
-        "storage_options",
-    ),
-    "Output": ("output", "to", "json", "trace", "report"),
-    "Picture of the report": ("points", "id", "coordinates", "color", "title"),
-    "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),
-    "Files larger than memory": ("memory_limit", "gpu_memory_limit", "checkpoint", "spill_dir"),
-    "Cluster": ("workers", "scheduler", "gpus", "strategy"),
-}
-
-
 class GroupedCommand(click.Command):
-    """A command that lists its options in groups."""
+    """A command that lists its options in groups; other options come last."""
 
-    groups: ClassVar[dict[str, tuple[str, ...]]] = GROUPS
+    #: Title of a group -> names of its parameters.
+    groups: ClassVar[dict[str, str]] = {
+        "Input": "format ignore_counts node_labels source target weight unweighted invalid by keep drop text decimal "
+        "thousands sep storage_options",
+        "Output": "output to json trace report",
+        "Picture of the report": "points id coordinates color title",
+        "Algorithm": "maximum algorithm engine threads verify",
+        "Files larger than memory": "memory_limit gpu_memory_limit checkpoint spill_dir",
+        "Cluster": "workers scheduler gpus strategy",
+    }
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group by group."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         entries = {param.name: param.get_help_record(ctx) for param in options}
-        named = {name for names in self.groups.values() for name in names}
-        groups = {**self.groups, "Other": tuple(name or "" for name in entries if name not in named)}
+        groups = {title: names.split() for title, names in self.groups.items()}
+        named = {name for names in groups.values() for name in names}
+        groups["Other"] = [name or "" for name in entries if name not in named]
         for title, names in groups.items():
             if rows := [record for name in names if (record := entries.get(name)) is not None]:
                 with formatter.section(title):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import wraps
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, whole_number, yes_or_no
 from dfmst._common.machine import free_memory, showing
+from dfmst._common.options import with_options
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import READ, format_of_file, format_of_suffix, size_in_memory
@@ -286,31 +285,7 @@ def _progress(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) 
 _SOLVE = 40  # bytes a row that solving takes next to the table
 
 
-_P = ParamSpec("_P")
-
-
-def _with_arguments_of(function: Callable[_P, object]) -> Callable[[Callable[..., pa.Table]], Callable[_P, pa.Table]]:
-    """Decorate a function that takes the arguments of another one."""
-
-    def decorate(reader: Callable[..., pa.Table]) -> Callable[_P, pa.Table]:
-        shown = signature(function).replace(return_annotation=pa.Table)
-
-        @wraps(reader)
-        def call(*values: _P.args, **named: _P.kwargs) -> pa.Table:
-            for name in named:
-                if name not in shown.parameters:
-                    meant = did_you_mean(name, tuple(shown.parameters))
-                    message = f"{reader.__name__}() got an unexpected keyword argument {name!r}"
-                    raise TypeError(f"{message}; {meant}" if meant else message)
-            return reader(*values, **named)
-
-        call.__signature__ = shown  # type: ignore[attr-defined]
-        return call
-
-    return decorate
-
-
-@_with_arguments_of(open_edges)
+@with_options(like=open_edges)
 def read_edges(path: FileName | Sequence[FileName], format: str | None = None, **options: Any) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 

@@ -296,7 +296,7 @@ def _frame_on_device(columns: dict[str, Array]) -> Any:
     return cudf.DataFrame(columns, nan_as_null=False)
 
 
-@with_options("memory", None)
+@with_options("memory")
 def to_sparse(
     edges: Frame,
     shape: Any = None,
@@ -430,7 +430,7 @@ def from_igraph(graph: Any) -> pa.Table:
     return pa.table(columns)
 
 
-@with_options("memory", None)
+@with_options("memory")
 def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, ids: Column = None) -> Any:
     """Return an edge table, such as a forest, as an undirected igraph graph.
 

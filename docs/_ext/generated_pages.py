@@ -17,8 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.ext.autosummary.generate import generate_autosummary_docs
 
 import dfmst
-from dfmst._common.options import REFUSED, WORLDS
-from dfmst._report.run import read_rounds, round_chart
+from dfmst._common.options import LACKING, WORLDS
+from dfmst._report.charts import read_rounds, round_chart
 from dfmst.algorithms import REGISTRY, FilterBoruvka
 
 __all__ = ["setup"]
@@ -100,19 +100,18 @@ def _summary(title: str, modules: list[str]) -> list[str]:
 
 def options_table() -> list[str]:
     """Table of the options that functions lack for a kind of data, and the reasons; a test compares it with them."""
-    options = dict.fromkeys(entry.rpartition(".")[2] for refused in REFUSED.values() for entry in refused)
-    rows = [[f"`{option}`", *(_refusals(kind, option) for kind in WORLDS)] for option in options]
+    rows = [[f"`{option}`", *(_refusals(kind, option) for kind in WORLDS)] for option in LACKING]
     return _table(["option", *(f"not for a {name}" for name in WORLDS.values())], rows)
 
 
 def _refusals(kind: str, option: str) -> str:
     """Say which functions lack an option for a kind of data, and why; all rules of the memory hold on a GPU."""
-    functions: dict[str, list[str]] = {}
-    for entry, why in {**(REFUSED["memory"] if kind == "gpu" else {}), **REFUSED[kind]}.items():
-        function, _, name = entry.rpartition(".")
-        if name == option:
-            functions.setdefault(why, []).append(f"`{function}`")
-    return "; ".join(why if "``" in names else f"{', '.join(names)}: {why}" for why, names in functions.items())
+    refusals = []
+    for entry, why in LACKING[option].items():
+        places = [name.partition(".") for name in entry.split()]
+        functions = [name and f"`{name}`: " for world, _, name in places if world in (kind, "memory" * (kind == "gpu"))]
+        refusals += [f"{', '.join(functions).replace(': ,', ',')}{why}"] if functions else []
+    return "; ".join(refusals)
 
 
 def write_pages(docs: Path) -> None:

@@ -28,8 +28,14 @@ def points():
 def test_every_city_has_its_coordinates(cities, points):
     named = set(cities["source"].to_pylist()) | set(cities["target"].to_pylist())
     assert set(points["city"].to_pylist()) == named
-    assert b"CC BY 4.0" in points.schema.metadata[b"attribution"]
-    assert demo_path("demo:points").stat().st_size <= 500_000
+
+
+def test_attribution_and_size(cities, points):
+    for table, name, size in ((cities, "demo:cities", 2_000_000), (points, "demo:points", 500_000)):
+        text = table.schema.metadata[b"attribution"].decode()
+        assert all(word in text for word in ("GeoNames", "CC BY 4.0"))
+        assert demo_path(name).stat().st_size <= size
+    assert b"https://www.geonames.org" in cities.schema.metadata[b"attribution"]
 
 
 @pytest.mark.slow
@@ -46,16 +52,6 @@ def test_script_rebuilds_it(cities, points):
     for built, stored in ((script.build(), cities), (script.build_points(), points)):
         assert built.schema.equals(stored.schema, check_metadata=True)
         assert built.equals(stored)
-
-
-def test_attribution(cities):
-    text = cities.schema.metadata[b"attribution"].decode()
-    for word in ("GeoNames", "https://www.geonames.org", "CC BY 4.0"):
-        assert word in text
-
-
-def test_size():
-    assert demo_path("demo:cities").stat().st_size <= 2_000_000
 
 
 def test_links(cities):

@@ -17,10 +17,18 @@ def forest(roads, parquet):
     return lambda rows: parquet("forest.parquet", table.take(pa.array(rows, pa.int64())))
 
 
-def test_minimum(dfmst, roads, forest):
-    forest([1, 2, 4, 6])
-    result = dfmst("verify", roads, "forest.parquet")
-    start = "forest.parquet is a minimum spanning forest of roads.parquet: 4 rows, total weight 13, 2 components, "
+@pytest.mark.parametrize(
+    ("rows", "options", "kind", "weight"),
+    [
+        ([1, 2, 4, 6], [], "minimum spanning", "total weight 13, "),
+        ([0, 1, 5, 6], ["--maximum"], "maximum spanning", "total weight 22, "),
+        ([0, 1, 2, 6], ["--unweighted"], "spanning", ""),
+    ],
+)
+def test_a_forest(dfmst, roads, forest, rows, options, kind, weight):
+    forest(rows)
+    result = dfmst("verify", roads, "forest.parquet", *options)
+    start = f"forest.parquet is a {kind} forest of roads.parquet: 4 rows, {weight}2 components, "
     assert result.stderr.startswith(start)
     assert result.stdout == ""
 
@@ -30,13 +38,6 @@ def test_weights_without_a_total(dfmst, parquet):
     file = parquet("days.parquet", pa.table({"source": [1, 2], "target": [2, 3], "weight": days}))
     result = dfmst("verify", file, file)
     assert result.stderr.startswith(f"{file} is a minimum spanning forest of {file}: 2 rows, 1 component, ")
-
-
-def test_maximum(dfmst, roads, forest):
-    forest([0, 1, 5, 6])
-    result = dfmst("verify", roads, "forest.parquet", "--maximum")
-    assert result.stderr.startswith("forest.parquet is a maximum spanning forest of roads.parquet: 4 rows")
-    dfmst("verify", roads, "forest.parquet", code=1)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -71,15 +72,9 @@ def test_a_file_says_its_columns(dfmst, parquet, monkeypatch, streamed):
     assert "forest.parquet" in dfmst("verify", edges, "forest.parquet", "-w", "weight", *limit, code=code).stderr
 
 
-def test_unweighted(dfmst, roads, forest):
-    forest([0, 1, 2, 6])
-    result = dfmst("verify", roads, "forest.parquet", "--unweighted")
-    assert result.stderr.startswith("forest.parquet is a spanning forest of roads.parquet: 4 rows, 2 components, ")
-
-
 @pytest.mark.parametrize(
     "rows",
-    [[1, 2, 4], [1, 2, 4, 6, 6], [0, 1, 2, 6], [1, 2, 4, 5, 6], [1, 2, 4, 6, 8], []],
+    [[1, 2, 4], [1, 2, 4, 6, 6], [0, 1, 5, 6], [1, 2, 4, 5, 6], [1, 2, 4, 6, 8], []],
     ids=["not spanning", "a row twice", "not lightest", "a cycle", "a self-loop", "nothing"],
 )
 def test_violations(dfmst, roads, forest, rows):

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._common.options import REFUSED, WORLDS, reason
+from dfmst._common.options import LACKING, WORLDS, reason
 from dfmst._trees import request
 from dfmst._trees.points.forest import PointOptions
-from dfmst._trees.request import DEFINED
+from dfmst.cli import main
 
 pytest.importorskip("dask.dataframe")
 import dfmst.dask
@@ -41,17 +41,22 @@ def test_the_table_has_every_option_that_a_version_lacks_and_no_other() -> None:
         if option not in parameters
     }
     assert not {each for each in lacking if not reason(*each)}
-    entries = {(kind, entry) for kind in KINDS for entry in REFUSED[kind]}
-    needed = {(kind, entry) for kind, name, option in lacking for entry in (option, f"{name}.{option}")}
-    assert not entries - needed
-    assert REFUSED.keys() == WORLDS.keys()
+    known = {option for kinds in versions().values() for parameters in kinds.values() for option in parameters}
+    assert known.issuperset(LACKING)
+    for option, entries in LACKING.items():
+        for kind, _, function in (entry.partition(".") for kinds in entries for entry in kinds.split()):
+            assert kind in WORLDS
+            of_kind = [name for of, name, lacked in lacking if (of, lacked) == (kind, option)]
+            has = option in versions().get(function, {}).get(kind, ())
+            assert not has if function else of_kind or kind == "gpu"
 
 
 def test_typed_dictionaries_say_what_the_definition_says() -> None:
     kinds = [each for each in vars(request).values() if isinstance(each, type) and hasattr(each, "__total__")]
     assert len(kinds) > 5
+    of_runs = inspect.signature(request.Request.of).parameters
     of_points = inspect.signature(dfmst.points_forest).parameters
-    for kind, defined in [*((kind, DEFINED) for kind in kinds), (PointOptions, of_points)]:
+    for kind, defined in [*((kind, of_runs) for kind in kinds), (PointOptions, of_points)]:
         for name, annotation in kind.__annotations__.items():
             declared = annotation.__forward_arg__
             assert declared in (defined[name].annotation, defined[name].annotation.removesuffix(" | None")) or (
@@ -117,3 +122,23 @@ def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
         dfmst.stream.minimum_spanning_forest([pa.table(ROADS)], strategy="merge")
     with pytest.raises(TypeError, match=r"takes no threads= for a Dask frame: a task takes"):
         dfmst.dask.minimum_spanning_forest(ROADS, threads=2)
+
+
+#: Command -> its function, if that has another name.
+FUNCTIONS = {
+    "components": "connected_components",
+    "dedupe": "linked_rows",
+    "forest": "minimum_spanning_forest",
+    "linkage": "single_linkage",
+    "neighbors": "knn_edges",
+    "points": "points_forest",
+}
+
+
+@pytest.mark.parametrize("command", [name for name in main.commands if name not in ("convert", "demo")])
+def test_options_of_a_command_have_the_defaults_of_its_function(command: str) -> None:
+    parameters = inspect.signature(getattr(dfmst, FUNCTIONS.get(command, command))).parameters
+    for option in main.commands[command].params:
+        own = parameters.get(option.name or "")
+        if own is not None and isinstance(option.default, (str, int, float)) and option.name != "keep":
+            assert option.default == own.default

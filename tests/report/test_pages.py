@@ -289,7 +289,7 @@ def facts_of(table: pa.Table) -> Any:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_cut_at_the_heaviest_edges_with_many_vertices_on_both_sides(seed):
-    from dfmst._report.contract import contract
+    from dfmst._report.picture import contract
 
     facts = facts_of(random_table(900, 400, seed))
     parts = contract(facts, np.array([0]))
@@ -385,12 +385,6 @@ def test_a_text_with_a_leading_zero_is_no_number():
     assert "<svg" in dfmst.report(edges, points=points, id="id", coordinates=("lon", "lat")).html
 
 
-def test_points_of_texts():
-    points = pa.table({"town": ["a"], "place": [{"x": "east", "y": "north"}]})
-    with pytest.raises(InvalidEdgesError, match="column 'place' holds string values, not coordinates"):
-        dfmst.report(ROADS, "a", "b", "km", points=points, coordinates="place")
-
-
 @pytest.mark.parametrize("form", ["columns", "swapped", "WKB", "point", "beside"])
 def test_a_map(form):
     points: Any = TOWNS
@@ -424,6 +418,11 @@ def test_a_link_over_the_edge_of_the_world_is_drawn_on_both_sides():
     assert tags.count("1") == 2
 
 
+SECTORS = {"Bonn": "Rhine", "Köln": "Rhine", "Aachen": "west", "Düren": "west", "Ulm": None, "Neu-Ulm": "Danube"}
+TOWN_SECTORS = pd.DataFrame({"town": list(SECTORS), "sector": list(SECTORS.values())})
+TEXTS = pa.table({"town": ["a"], "place": [{"x": "east", "y": "north"}]})
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
@@ -434,9 +433,17 @@ def test_a_link_over_the_edge_of_the_world_is_drawn_on_both_sides():
         ({"points": TOWNS.assign(town=range(5)), "coordinates": ("lon", "lat")}, InvalidEdgesError, "none of the"),
         ({"coordinates": ("lon", "lat")}, ColumnNotFoundError, "a_lon"),
         ({"points": geoparquet("WKB"), "coordinates": "town"}, Exception, "not points"),
+        ({"points": TEXTS, "coordinates": "place"}, InvalidEdgesError, "'place' holds string values, not coordinates"),
+        ({"color": "sectr", "points": TOWN_SECTORS}, ColumnNotFoundError, "did you mean 'sector'"),
+        ({"color": "none"}, ColumnNotFoundError, "with color="),
+        ({"color": TOWN_SECTORS[["town"]]}, InvalidEdgesError, "vertices and their groups"),
+        ({"color": TOWN_SECTORS.assign(town=range(6))}, InvalidEdgesError, "none of the 6 vertices"),
+        ({"color": ["sector"]}, TypeError, "color"),
+        ({"color": pa.table({"town": ["Bonn"], "list": [[1]]})}, InvalidEdgesError, "not categories"),
+        ({"color": TOWN_SECTORS.assign(sector=[1, "a"] * 3)}, InvalidEdgesError, "values of several types"),
     ],
 )
-def test_coordinates_that_are_none(options, error, words):
+def test_coordinates_and_colors_that_are_none(options, error, words):
     with pytest.raises(error, match=words):
         dfmst.report(ROADS, "a", "b", "km", **options)
 
@@ -479,10 +486,6 @@ def test_a_legend_of_trees_is_of_drawn_trees():
     assert "largest tree second" in text_of(check_page(dfmst.report(ROADS, "a", "b", "km").html), "picture")
     three = pa.table({"source": [1, 3, 5], "target": [2, 4, 6], "weight": [1, 2, 3]})
     assert "largest tree second third" in text_of(check_page(dfmst.report(three).html), "picture")
-
-
-SECTORS = {"Bonn": "Rhine", "Köln": "Rhine", "Aachen": "west", "Düren": "west", "Ulm": None, "Neu-Ulm": "Danube"}
-TOWN_SECTORS = pd.DataFrame({"town": list(SECTORS), "sector": list(SECTORS.values())})
 
 
 def colored(**options: Any) -> tuple[str, dict[str, str]]:
@@ -536,23 +539,6 @@ def test_colors_of_edges_and_of_clusters():
     assert legend == sorted(labels["cluster"].value_counts().field("counts").to_pylist())
     styles = {dot.attrib["class"] for dot in drawings(root)["picture"].iter(f"{SVG}circle")}
     assert len(styles) == 6  # the edges between clusters are cut, so every cluster has a disc
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"color": "sectr", "points": TOWN_SECTORS}, ColumnNotFoundError, "did you mean 'sector'"),
-        ({"color": "none"}, ColumnNotFoundError, "with color="),
-        ({"color": TOWN_SECTORS[["town"]]}, InvalidEdgesError, "vertices and their groups"),
-        ({"color": TOWN_SECTORS.assign(town=range(6))}, InvalidEdgesError, "none of the 6 vertices"),
-        ({"color": ["sector"]}, TypeError, "color"),
-        ({"color": pa.table({"town": ["Bonn"], "list": [[1]]})}, InvalidEdgesError, "not categories"),
-        ({"color": TOWN_SECTORS.assign(sector=[1, "a"] * 3)}, InvalidEdgesError, "values of several types"),
-    ],
-)
-def test_colors_that_are_none(options, error, words):
-    with pytest.raises(error, match=words):
-        dfmst.report(ROADS, "a", "b", "km", **options)
 
 
 def test_one_point_is_no_chart():

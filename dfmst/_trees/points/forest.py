@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any, TypedDict, Unpack
 
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.points.metrics import Box, Measured, measure
 from dfmst._trees.points.read import Points, read_points, read_series
+from dfmst._trees.points.search import Box, Measured, distances, measure
 from dfmst._trees.points.spanning import complete_pairs, given_pairs, nearest_pairs, spanning_pairs, words_of
-from dfmst._trees.points.tree import distances
 from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for more
 
 
-@with_options("memory", None)
+@with_options("memory")
 def points_forest(
     points: Frame,
     columns: Columns | None = None,
@@ -161,7 +159,7 @@ class PointOptions(TypedDict, total=False):
     threads: int | None
 
 
-@with_options("memory", PointOptions, defined=signature(points_forest).parameters)
+@with_options("memory", defined=points_forest)
 def euclidean_forest(points: Frame, columns: Columns | None = None, **options: Unpack[PointOptions]) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
 
@@ -176,7 +174,7 @@ def euclidean_forest(points: Frame, columns: Columns | None = None, **options: U
     return points_forest(points, columns, metric="euclidean", **options)
 
 
-@with_options("memory", None)
+@with_options("memory")
 def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads: int | None = None) -> FrameT:
     """Return the minimum spanning tree of a table's columns by their correlation: time series as vertices.
 
@@ -224,7 +222,7 @@ def correlation_forest(table: FrameT, columns: Columns | None = None, *, threads
         return _edge_frame(engine, read, measured, *edges)  # type: ignore[no-any-return]
 
 
-@with_options("memory", None)
+@with_options("memory")
 def knn_edges(
     points: Frame,
     columns: Columns | None = None,
