@@ -31,8 +31,8 @@ from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.graph import worker_of_process
 from dfmst._drive.strategies import DEVICE_SHARE, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
-from dfmst._fold.checkpoint import array_of, checked_table
-from dfmst._fold.rows import Order, Rows, Run, StoredArray, StoredIds
+from dfmst._fold.checkpoint import read_column
+from dfmst._fold.rows import Order, Rows, Run, StoredColumn
 from dfmst.errors import CapacityError, EngineUnavailableError
 
 _on_gpu: WeakSet[TaskColumns] = WeakSet()  # of this process
@@ -40,7 +40,7 @@ _SIZE_SHARE = 16  # of their bytes is what columns report to Dask, which counts 
 _RESULTS = 0.25  # share of a GPU that results of finished tasks may take
 
 BY_KEY = Order("weight")  # the weights of these runs are ordered keys
-_Column: TypeAlias = "Array | pa.Array | StoredArray | StoredIds"
+_Column: TypeAlias = "Array | pa.Array | StoredColumn"
 
 _lock = threading.Lock()
 _directories: dict[tuple[int, str], LocalDirectory] = {}
@@ -105,7 +105,7 @@ class TaskColumns:
     @property
     def types(self) -> list[pa.DataType]:
         """The Arrow type of each column."""
-        arrow = (pa.Array, StoredIds)
+        arrow = (pa.Array, StoredColumn)
         return [each.type if isinstance(each, arrow) else pa.from_numpy_dtype(each.dtype) for each in self._columns]
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class TaskColumns:
         return tuple(self._moved(engine, column, writable) for column in self._columns)
 
     def _moved(self, engine: Engine, column: Column, writable: bool) -> Any:
-        loaded = column.load() if isinstance(column, (StoredArray, StoredIds)) else column
+        loaded = column.load() if isinstance(column, StoredColumn) else column
         if isinstance(loaded, pa.Array):
             return loaded
         to_host = engine.on_host and not self.engine.on_host
@@ -130,7 +130,7 @@ class TaskColumns:
     @classmethod
     def read(cls, tables: Iterator[pa.Table], *tests: Callable[[pa.DataType], bool]) -> TaskColumns:
         """Read columns from a checkpoint, whose types pass tests, and store them."""
-        columns = [array_of(checked_table(next(tables), {"values": test})) for test in tests]
+        columns = [read_column(tables, test) for test in tests]
         return cls.stored(CpuEngine(1), *columns)
 
     def load(self, engine: Engine | None = None, place: int = 0) -> Any:
@@ -143,11 +143,10 @@ class TaskColumns:
         self._columns, self.engine = self._host_columns(), host_engine(self.engine)
 
 
-def _stored(directory: SpillDirectory, engine: Engine, column: Column) -> StoredArray | StoredIds:
+def _stored(directory: SpillDirectory, engine: Engine, column: Column) -> StoredColumn:
     if not isinstance(column, pa.Array):
-        return StoredArray(directory, engine.to_host(column))
-    integers = pa.types.is_integer(column.type)
-    return StoredArray(directory, column.to_numpy()) if integers else StoredIds(directory, column)
+        return StoredColumn(directory, engine.to_host(column))
+    return StoredColumn(directory, column.to_numpy() if pa.types.is_integer(column.type) else column)
 
 
 def _of_host(*columns: Any) -> TaskColumns:

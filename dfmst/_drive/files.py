@@ -41,7 +41,7 @@ from dfmst._drive.tasks import Group, PartRows, about_task, gather, group_parts
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst._fold.budget import parse_memory
-from dfmst._fold.checkpoint import Codec, private_directory
+from dfmst._fold.checkpoint import Layout, private_directory
 from dfmst._trees.certificate import Certificate, Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
@@ -51,7 +51,12 @@ from dfmst.formats.columnar import parquet_files
 from dfmst.formats.files import existing_path, paths_of
 from dfmst.formats.stores import Access, Address
 
-_TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
+_DIGEST = Layout(
+    "digest",
+    {"digest": lambda value: isinstance(value, str)},
+    lambda digest: ({"digest": digest}, ()),
+    lambda record, _: record["digest"],
+)
 _PIECE = 1 << 17  # rows read at a time
 _CLAIMS = 4  # groups of files for each worker whose rows are searched
 
@@ -64,7 +69,7 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
     `targets` are these files, each with the file for its digest, if any: a file that has its digest is complete.
     """
     for number, (part, own, (path, digest)) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
-        if digest is not None and path.exists() and load(digest, _TEXT) == _digest(path):
+        if digest is not None and path.exists() and load(digest, _DIGEST) == _digest(path):
             continue
         table = gather(part, own, number, columns)
         if isinstance(part, FileRows) and part.written is not None:
@@ -73,7 +78,7 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
         with atomic_path(path, own=True) as file:
             pyarrow.parquet.write_table(table, file)
         if digest is not None:
-            save(digest, _TEXT, _digest(path))
+            save(digest, _DIGEST, _digest(path))
     return sum(len(own.position) for own in rows)
 
 

@@ -19,27 +19,18 @@ from typing import Any, NamedTuple
 
 import dask
 import pyarrow as pa
-import pyarrow.ipc
 from dask.tokenize import tokenize
 
 from dfmst._common.machine import Tell, trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
-from dfmst._fold.checkpoint import (
-    Codec,
-    SavePace,
-    check,
-    is_complete,
-    read_checkpoint,
-    record_of,
-    with_record,
-    write_checkpoint,
-)
+from dfmst._fold.checkpoint import Layout, SavePace, is_complete, read_checkpoint, unchecked_field, write_checkpoint
 from dfmst.errors import (
     ColumnNotFoundError,
     DfmstError,
     EngineUnavailableError,
+    FormatError,
     OutputError,
     UnsupportedFrameError,
     no_space,
@@ -210,7 +201,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         super().__init__(tasks)
         self.token, self.hash_keys = tokenize(parameters, keys), keys
         self._checkpoint, self._shared = checkpoint, shared or self.token
-        self._stored: dict[Hashable, tuple[str, Codec]] = {}  # file and codec of each task with a checkpoint
+        self._stored: dict[Hashable, tuple[str, Layout]] = {}  # file and layout of each task with a checkpoint
         self._complete: dict[str, bool] = {}  # files that were examined
 
     def add(
@@ -219,13 +210,13 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         number: Hashable,
         task: Callable[..., Any],
         *arguments: Any,
-        durable: Codec | None = None,
+        durable: Layout | None = None,
         stays: bool = False,
         near: Sequence[Any] | None = None,
     ) -> Any:
         """Add a task and return a reference to its result.
 
-        The result of a task with a codec (`durable`) gets a checkpoint. A task that `stays` runs on the worker of its
+        The result of a task with a layout (`durable`) gets a checkpoint. A task that `stays` runs on the worker of its
         largest input, as an entry of a result always does.
 
         A task stays in any case if it has arguments `near` it: these are brought to the worker of its first argument
@@ -375,40 +366,42 @@ def released(task: Callable[..., Any], *arguments: Any) -> Any:
         trim_memory()
 
 
-def checkpointed(path: str, codec: Codec, task: Callable[..., Any], *arguments: Any) -> Any:
+def checkpointed(path: str, layout: Layout, task: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result in a file; without one, run the task and write it."""
-    stored = load(path, codec)
+    stored = load(path, layout)
     if stored is not None:
         return stored
     result = task(*arguments)
-    save(path, codec, result)
+    save(path, layout, result)
     Path(progress_path(path)).unlink(missing_ok=True)
     return result
 
 
-def stored_result(path: str, codec: Codec) -> Any:
+def stored_result(path: str, layout: Layout) -> Any:
     """Return the result in a file that was complete when the run began (a task)."""
-    stored = load(path, codec)
+    stored = load(path, layout)
     if stored is None:
         message = f"the checkpoint {path} was damaged or removed during the run"
         raise OutputError(message, "run again: the other checkpoints are used")
     return stored
 
 
-def load(path: str, codec: Codec) -> Any:
-    """Return the content of a file; ``None`` if it is missing, damaged or false."""
+def load(path: str, layout: Layout) -> Any:
+    """Return the content of a file; ``None`` if it is missing, damaged or false. Another version's is an error."""
     try:
-        return read_checkpoint(path, codec)
+        return read_checkpoint(path, layout)
+    except FormatError:  # of another version
+        raise
     except (FileNotFoundError, ValueError):
         return None
     except OSError as error:
         raise _unusable(path, error) from error
 
 
-def save(path: str, codec: Codec, content: Any) -> None:
+def save(path: str, layout: Layout, content: Any) -> None:
     """Write content to a file."""
     try:
-        write_checkpoint(path, codec, content)
+        write_checkpoint(path, layout, content)
     except OSError as error:
         raise _unusable(path, error) from error
 
@@ -437,14 +430,16 @@ class FirstRun(NamedTuple):
 
 
 _RUN_FIELDS = dict.fromkeys(FirstRun._fields, lambda value: is_count(value) and value > 0)
-_FIRST_RUN = Codec(
-    lambda run: [with_record(pa.table({}), run._asdict())],
-    lambda tables: FirstRun(**record_of(next(tables), _RUN_FIELDS)),
+_FIRST_RUN = Layout(
+    "first run",
+    _RUN_FIELDS,
+    lambda run: (run._asdict(), ()),
+    lambda record, _: FirstRun(*map(record.__getitem__, FirstRun._fields)),
 )
 
 
 def first_run(directory: str, token: str, workers: int) -> FirstRun:
-    """Return the record of the first run, which this run is if the directory has none, or that of an older version."""
+    """Return the record of the first run, which this run is if the directory has none."""
     path = os.path.join(directory, f"workers-{token}")
     first: FirstRun | None = load(path, _FIRST_RUN)
     if first is None:
@@ -464,9 +459,9 @@ class Progress:
     An earlier run processed `done` partitions, and `content` is their result; ``None``: nothing was saved.
     """
 
-    def __init__(self, path: str | None, codec: Codec, partitions: int) -> None:
-        self._path, self._codec = path, _with_progress(codec, partitions)
-        stored = None if path is None else load(path, self._codec)
+    def __init__(self, path: str | None, layout: Layout, partitions: int) -> None:
+        self._path, self._layout = path, _with_progress(layout, partitions)
+        stored = None if path is None else load(path, self._layout)
         progress: tuple[int, Any] = stored or (0, None)
         self.done, self.content = progress
         self._pace = SavePace(self.done)
@@ -476,31 +471,23 @@ class Progress:
         if self._path is None or not self._pace.due(done):
             return
         begin = self._pace.now()
-        save(self._path, self._codec, (done, content()))
+        save(self._path, self._layout, (done, content()))
         self._pace.saved(begin, done)
 
 
-_DONE: dict[str, Callable[[Any], bool]] = {"done": is_count}
+def _with_progress(layout: Layout, partitions: int) -> Layout:
+    def parts(progress: tuple[int, Any]) -> tuple[Mapping[str, object], Iterable[pa.Table]]:
+        fields, tables = layout.parts(progress[1])
+        return {**fields, "done": progress[0]}, tables
 
+    def content(record: dict[str, Any], tables: Iterator[pa.Table]) -> tuple[int, Any]:
+        return record["done"], layout.content(record, tables)
 
-def _with_progress(codec: Codec, partitions: int) -> Codec:
-    def tables(progress: tuple[int, Any]) -> Iterable[pa.Table]:
-        done, content = progress
-        yield with_record(pa.table({}), {"done": done})
-        yield from codec.tables(content)
-
-    def content(tables: Iterator[pa.Table]) -> tuple[int, Any]:
-        record = record_of(next(tables), _DONE)
-        check(record["done"] <= partitions, "more partitions than there are")
-        return record["done"], codec.content(tables)
-
-    return Codec(tables, content)
+    fields = {**layout.fields, "done": lambda value: is_count(value) and value <= partitions}
+    return Layout(f"progress of {layout.name}", fields, parts, content)
 
 
 def partitions_done(path: str) -> int:
-    """Return the number of partitions in a progress file, from its first record alone; 0 without one."""
-    try:
-        with Path(path).open("rb") as file:
-            return int(record_of(pa.ipc.open_stream(file).read_all(), _DONE)["done"])
-    except (OSError, pa.ArrowException, ValueError):
-        return 0
+    """Return the number of partitions in a progress file, of whose content nothing is checked; 0 without one."""
+    done = unchecked_field(path, "done")
+    return done if is_count(done) else 0

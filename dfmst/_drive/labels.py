@@ -37,7 +37,7 @@ from dfmst._engines.primitives.flags import count_set
 from dfmst._fold.budget import Budget
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import SetsFold, listed_vertices
-from dfmst._fold.rows import MemoryRun, Rows, StoredArray, StoredIds, read_pieces
+from dfmst._fold.rows import MemoryRun, Rows, StoredColumn, read_pieces
 from dfmst._trees.cut import SortedForest, Thresholds, Weights, cut
 from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
@@ -298,10 +298,10 @@ class Labels(Delivered):
 class _Run(NamedTuple):
     """A part's ids in ascending order, and the place of each one's component."""
 
-    ids: list[StoredIds]
+    ids: list[StoredColumn]
     type: pa.DataType
-    leader: StoredArray  # ``uint32``
-    rank: StoredArray  # ``uint32``: the number of each id among those of all runs, once they are merged
+    leader: StoredColumn  # ``uint32``
+    rank: StoredColumn  # ``uint32``: the number of each id among those of all runs, once they are merged
 
 
 class IdRuns:
@@ -323,20 +323,20 @@ class IdRuns:
     def add(self, numbered: Numbered, label: Array) -> None:
         """Write the ids of a part; `label` is the same for the vertices of a component."""
         leader, none = name_groups(numbered, label), np.zeros(0, np.uint32)
-        columns = (StoredArray(self._directory, none) for _ in range(2))
+        columns = (StoredColumn(self._directory, none) for _ in range(2))
         run = _Run([], numbered.decode(none).type, *columns)
         place, begin = np.empty(len(label), np.uint32), 0
         for piece in numbered.pieces(self._engine):
             place[piece] = np.arange(begin, begin + len(piece), dtype=np.uint32)
             begin += len(piece)
-            run.ids.append(StoredIds(self._directory, numbered.decode(piece)))
+            run.ids.append(StoredColumn(self._directory, numbered.decode(piece)))
         for piece in numbered.pieces(self._engine):
             run.leader.append(place[leader[piece]])
         self._runs.append(run)
 
-    def merge(self) -> tuple[list[StoredIds], int]:
+    def merge(self) -> tuple[list[StoredColumn], int]:
         """Number all ids in ascending order; return them in pieces, and their number."""
-        readers, merged, count = [_Reader(run.ids, self.type) for run in self._runs], list[StoredIds](), 0
+        readers, merged, count = [_Reader(run.ids, self.type) for run in self._runs], list[StoredColumn](), 0
         while parts := _first(readers):
             taken = pa.concat_arrays([ids for _, ids in parts])
             order = pc.sort_indices(taken).to_numpy()
@@ -349,7 +349,7 @@ class IdRuns:
             for number, ids in parts:
                 self._runs[number].rank.append(rank[begin : begin + len(ids)])
                 begin += len(ids)
-            merged.append(StoredIds(self._directory, ascending.filter(pa.array(new))))
+            merged.append(StoredColumn(self._directory, ascending.filter(pa.array(new))))
             count += len(merged[-1])
         return merged, count
 
@@ -368,7 +368,7 @@ class IdRuns:
 class _Reader:
     """The ids of a run that are not merged yet."""
 
-    def __init__(self, pieces: Sequence[StoredIds], kind: pa.DataType) -> None:
+    def __init__(self, pieces: Sequence[StoredColumn], kind: pa.DataType) -> None:
         self._pieces, self._kind = iter(pieces), kind
         self.ids = pa.array([], kind)
 
@@ -401,7 +401,7 @@ class StoredNumbers:
     Ids of groups are gathered `held` ids at a time, each time from a part of all ids, into files of their own.
     """
 
-    def __init__(self, directory: SpillDirectory, ids: list[StoredIds], kind: pa.DataType, held: int) -> None:
+    def __init__(self, directory: SpillDirectory, ids: list[StoredColumn], kind: pa.DataType, held: int) -> None:
         self._directory, self._ids, self._held, self.id_type = directory, ids, held, kind
         self.types: dict[Any, pa.DataType] = {}
         self._ends = np.cumsum([0, *map(len, ids)]).tolist()
@@ -419,14 +419,14 @@ class StoredNumbers:
             named = zip(leaders, parts, strict=True)
             yield [ids.load(), *(_in_order(files, leader[slice(*span)] // self._held) for leader, files in named)]
 
-    def _gathered(self, leader: Array) -> list[tuple[StoredIds, ...]]:
+    def _gathered(self, leader: Array) -> list[tuple[StoredColumn, ...]]:
         """Gather the ids of vertices, in the pieces of all ids, from one part of all ids after the other."""
         files = []
         for first in range(0, len(self), self._held):
             known = self._read(first)
             pieces = (leader[slice(*span)].astype(np.int64) - first for span in pairwise(self._ends))
             chosen = (known.take(pa.array(piece[(piece >= 0) & (piece < len(known))])) for piece in pieces)
-            files.append([StoredIds(self._directory, ids) for ids in chosen])
+            files.append([StoredColumn(self._directory, ids) for ids in chosen])
         return list(zip(*files, strict=True))
 
     def _read(self, first: int) -> pa.Array:
@@ -438,7 +438,7 @@ class StoredNumbers:
         return pa.concat_arrays(parts)
 
 
-def _in_order(files: Sequence[StoredIds], part: Array) -> pa.Array:
+def _in_order(files: Sequence[StoredColumn], part: Array) -> pa.Array:
     """Join files, in the order in which `part` names them."""
     joined = pa.concat_arrays([file.load() for file in files])
     place = np.empty(len(part), np.int64)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.machine import showing
 from dfmst._common.types import Array, ColumnName, DType, Frame
-from dfmst._drive.parts import Batch, EdgeSource, Locators, T, on_device, open_source, prefetch
+from dfmst._drive.parts import Batch, EdgeSource, Locators, on_device, open_source, prefetch
 from dfmst._edges.composite import check_composite
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.device_frame import DEVICE
@@ -33,7 +33,7 @@ from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.read import EdgeColumns, check_columns, on_gpu
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
-from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._engines import Engine, host_engine, select_engine, upload
 from dfmst._fold.budget import AHEAD, Budget, gpu_budget, least_id_bytes, parse_memory
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import BufferFold, Fold, RunFold
@@ -413,11 +413,11 @@ class Pass(ABC):
 
     def _fold(self, batches: Iterator[Batch]) -> None:
         """Fold batches until one has to wait."""
-        encoded = self.coder.rows(batches)
-        if self.coder.engine.on_host:
+        engine, encoded = self.coder.engine, self.coder.rows(batches)
+        if engine.on_host:
             encoded = prefetch(encoded, self.memory.encoded_batches)
         with closing(encoded):  # type: ignore[type-var]
-            for rows, position in upload(self.coder.engine, encoded):
+            for rows, position in encoded if engine.on_host else upload(engine.xp, encoded):
                 self._add(rows, position)
 
     def _begin(self) -> None:
@@ -612,69 +612,3 @@ def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:
         occurs[rows.source] = True
         occurs[rows.target] = True
     return int(np.count_nonzero(occurs))
-
-
-_ALIGNMENT = 256
-
-
-def upload(engine: Engine, batches: Iterator[tuple[Rows, T]]) -> Iterator[tuple[Rows, T]]:
-    """Yield the batches, and the companion of each, with their columns in the engine's memory."""
-    if engine.on_host:
-        yield from batches
-        return
-    stream = engine.xp.cuda.Stream(non_blocking=True)
-    lanes = [_Lane(engine.xp, stream), _Lane(engine.xp, stream)]
-    previous: tuple[_Lane, T] | None = None
-    try:
-        for number, (rows, companion) in enumerate(batches):
-            lane = lanes[number % 2]
-            lane.send(rows)
-            if previous is not None:
-                yield previous[0].receive(), previous[1]
-            previous = lane, companion
-        if previous is not None:
-            yield previous[0].receive(), previous[1]
-    finally:
-        stream.synchronize()  # a copy that nobody received still reads the lanes and writes its columns
-
-
-class _Lane:
-    """A piece of pinned memory, and the batch that is copied out of it."""
-
-    def __init__(self, xp: Any, stream: Any) -> None:
-        self._xp, self._stream = xp, stream
-        self._pinned: Any = None
-        self._size = 0
-        self._event: Any = None
-        self._rows: Rows | None = None
-
-    def send(self, rows: Rows) -> None:
-        """Begin to copy a batch; the lane's last one must have been received."""
-        if self._event is not None:
-            self._event.synchronize()
-        # A locator may be a number, and a column may be on the GPU already.
-        columns = {name: column for name, column in rows._asdict().items() if isinstance(column, np.ndarray)}
-        size = sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values())
-        if size > self._size:
-            self._size, self._pinned = size, self._xp.cuda.alloc_pinned_memory(size)
-        moved = {name: self._xp.empty(len(column), column.dtype) for name, column in columns.items()}
-        # Work on the current stream may still use memory that the allocator has handed out, or give it to us only when
-        # that stream comes to it.
-        self._stream.wait_event(self._xp.cuda.get_current_stream().record())
-        place = 0
-        for name, column in columns.items():
-            if not len(column):
-                continue  # pinned memory may not exist yet
-            staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
-            staged[:] = column
-            moved[name].set(staged, stream=self._stream)
-            place += -(-column.nbytes // _ALIGNMENT) * _ALIGNMENT
-        self._event = self._stream.record()
-        self._rows = Rows(**{**rows._asdict(), **moved})
-
-    def receive(self) -> Rows:
-        """Return the batch; whatever is launched from now on waits for its copy."""
-        rows, self._rows = self._rows, None
-        assert rows is not None
-        self._xp.cuda.get_current_stream().wait_event(self._event)
-        return rows

@@ -9,7 +9,7 @@ Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. AL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from types import NoneType
@@ -46,15 +46,14 @@ from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.budget import ROW, MemoryRunBudget, RunBudget
 from dfmst._fold.checkpoint import (
-    Codec,
+    Check,
+    Layout,
     check,
     checked_table,
     is_below,
     is_id_type,
     read_rows,
-    record_of,
     row_tables,
-    with_record,
 )
 from dfmst._fold.fold import COMPACT, RunFold, SliceKruskal, forest_positions
 from dfmst._fold.rows import GRAIN, Rows, Run, read_pieces, write_sorted
@@ -245,18 +244,21 @@ class GroupEdges(NamedTuple):
         return not all(run.on_host for run in self.runs)
 
 
-def edges_codec(first: int, parts: int, dense: int) -> Codec:
-    """Codec of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
-    return Codec(_edge_tables, partial(_edges, first, parts, dense))
+def edges_layout(first: int, parts: int, dense: int) -> Layout:
+    """Layout of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
+    return Layout("group", _FIELDS, _edge_parts, partial(_edges, first, parts, dense))
 
 
-def _edge_tables(edges: GroupEdges) -> Iterator[pa.Table]:
-    """Yield a record, the ids, the rows of each run, and the row hashes of each partition with their types."""
+def _edge_parts(edges: GroupEdges) -> tuple[dict[str, object], Iterator[pa.Table]]:
     dense, ids = edges.encoder
     runs = [(len(run), run.grain, str(run.part(0, 0).weight.dtype)) for run in edges.runs]
     kinds = [each and each.types.kind for each in edges.hashes]
     record = {"dense": dense, "ids": ids is not None, "kind": edges.kind, "runs": runs, "hashes": kinds}
-    yield with_record(pa.table({}), record)
+    return record, _edge_tables(edges, ids)
+
+
+def _edge_tables(edges: GroupEdges, ids: TaskColumns | None) -> Iterator[pa.Table]:
+    """Yield the ids, the rows of each run, and the row hashes of each partition with their types."""
     if ids is not None:
         yield from ids.tables()
     for run in edges.runs:
@@ -267,7 +269,7 @@ def _edge_tables(edges: GroupEdges) -> Iterator[pa.Table]:
         yield pa.schema({"source": hashes.types.source, "target": hashes.types.target}).empty_table()
 
 
-_FIELDS: dict[str, Callable[[Any], bool]] = {
+_FIELDS: dict[str, Check] = {
     "dense": is_count,
     "ids": lambda value: isinstance(value, bool),
     "kind": lambda value: isinstance(value, str),
@@ -279,8 +281,8 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> GroupEdges:
-    record, runs = record_of(next(tables), _FIELDS), []
+def _edges(first: int, parts: int, dense: int, record: dict[str, Any], tables: Iterator[pa.Table]) -> GroupEdges:
+    runs = []
     check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than the group has")
     check(bool(record["kind"]) or not record["runs"], "rows without weights")
     encoder = StoredEncoder(record["dense"], TaskColumns.read(tables, is_id_type) if record["ids"] else None)
@@ -343,7 +345,7 @@ def _distribute(
 ) -> GroupEdges:
     """Read a group on an engine, in batches of `batch` rows, and number its ids on another."""
     parts = group.complete(frames).parts
-    saved = Progress(progress if sizes.memory else None, edges_codec(group.first, len(parts), sizes.dense), len(parts))
+    saved = Progress(progress if sizes.memory else None, edges_layout(group.first, len(parts), sizes.dense), len(parts))
     before: GroupEdges = saved.content or GroupEdges([], StoredEncoder(), "", [])
     fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes._replace(batch=batch))
     fold.resume(before.runs, before.kind)

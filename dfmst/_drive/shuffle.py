@@ -21,8 +21,9 @@ filter, and slices that grow).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from operator import getitem
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ from dfmst._drive.devices import (
     worker_engine,
 )
 from dfmst._drive.graph import TaskGraph, false_checkpoint
-from dfmst._drive.runs import GroupEdges, GroupSizes, are_within, distribute, edges_codec, sorted_run
+from dfmst._drive.runs import GroupEdges, GroupSizes, are_within, distribute, edges_layout, sorted_run
 from dfmst._drive.strategies import EDGE, GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._drive.tables import POSITION_BITS, FileRows, check_kinds
 from dfmst._drive.tasks import Group, Portion, portions, unite
@@ -58,9 +59,9 @@ from dfmst._engines.primitives.contract import Inside, find_inside, leaving_flag
 from dfmst._engines.primitives.flags import compact, count_set, flag_length, flag_words
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._fold.budget import SHARE, RunBudget
-from dfmst._fold.checkpoint import Codec, ascends, check, is_below, record_of, with_record
+from dfmst._fold.checkpoint import Check, Layout, ascends, check, is_below
 from dfmst._fold.fold import Cut, RunIndex, SliceKruskal, cuts_at, largest_component, read_spans
-from dfmst._fold.rows import Rows, Run, StoredArray
+from dfmst._fold.rows import Rows, Run, StoredColumn
 from dfmst.algorithms.base import Trace
 
 
@@ -111,21 +112,23 @@ class Numbering(NamedTuple):
     total: int
 
 
-def _numbering_tables(numbering: Numbering) -> Iterator[pa.Table]:
+def _numbering_parts(numbering: Numbering) -> tuple[dict[str, object], Iterable[pa.Table]]:
     numbers, total = numbering
-    yield with_record(pa.table({}), {"total": total, "numbers": numbers is not None})
-    if numbers is not None:
-        yield from numbers.tables()
+    return {"total": total, "numbers": numbers is not None}, () if numbers is None else numbers.tables()
 
 
-def _numbering(tables: Iterator[pa.Table]) -> Numbering:
-    record = record_of(next(tables), {"total": lambda value: is_count(value) and value <= 1 << 32})
-    numbers = TaskColumns.read(tables, pa.types.is_uint32) if record.get("numbers") else None
+def _numbering(record: dict[str, Any], tables: Iterator[pa.Table]) -> Numbering:
+    numbers = TaskColumns.read(tables, pa.types.is_uint32) if record["numbers"] else None
     check(numbers is None or is_below(numbers.load(), record["total"]), "numbers beyond their total")
     return Numbering(numbers, record["total"])
 
 
-NUMBERING = Codec(_numbering_tables, _numbering)
+_NUMBERING_FIELDS: dict[str, Check] = {
+    "total": lambda value: is_count(value) and value <= 1 << 32,
+    "numbers": lambda value: isinstance(value, bool),
+}
+
+NUMBERING = Layout("numbering", _NUMBERING_FIELDS, _numbering_parts, _numbering)
 
 
 def owned_ids(edges: GroupEdges, statistics: Statistics, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
@@ -223,8 +226,8 @@ def add_shuffle(
     edges = []
     for number, group in enumerate(groups):
         task = (distribute, *group.arguments(), columns, sizes.group, graph.progress_file("distribute", number))
-        codec = edges_codec(group.first, len(group.parts), sizes.group.dense)
-        edges.append(graph.add("distribute", number, *task, durable=codec))
+        layout = edges_layout(group.first, len(group.parts), sizes.group.dense)
+        edges.append(graph.add("distribute", number, *task, durable=layout))
     of_groups = graph.each("summary", group_statistics, edges, stays=True)
     statistics = graph.add("survey", 0, all_statistics, of_groups, sizes.shares[:-1])
     numberings = _add_numbering(graph, edges, statistics, sizes.owners)
@@ -261,7 +264,7 @@ def _add_slices(
     totals = graph.each("total", getattr, numberings, more=("total",))
     bounds = [group.first for group in groups[1:]]
     first = graph.count_complete("slice", len(sizes.slices))  # only pieces of slices from this one on are needed
-    codec = slice_codec([(group.first, len(group.parts)) for group in groups])
+    layout = slice_layout([(group.first, len(group.parts)) for group in groups])
     states: list[Any] = [None]
     slices, giants = [], list[Any]()
     for place in range(len(sizes.slices)):
@@ -273,7 +276,7 @@ def _add_slices(
             near = [statistics, numberings[number], totals, place, giants]
             pieces.append(graph.add("cut", (place, number), rows_of_slice, each, number, near=near))
         state = (states[-1], pieces, totals, bounds, sizes.memory)
-        slices.append(graph.add("slice", place, solve_slice, *state, durable=codec))
+        slices.append(graph.add("slice", place, solve_slice, *state, durable=layout))
         states.append(graph.add("state", place, getitem, slices[-1], 0))
     return slices, states[1:]
 
@@ -299,20 +302,18 @@ class SliceState(NamedTuple):
 _COUNTS = SliceState._fields[1:]
 
 
-def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
-    """Codec of a solved slice, of groups with these first partitions and numbers of partitions."""
-    return Codec(_slice_tables, partial(_solved, bounds))
+def slice_layout(bounds: list[tuple[int, int]]) -> Layout:
+    """Layout of a solved slice, of groups with these first partitions and numbers of partitions."""
+    return Layout("slice", dict.fromkeys(_COUNTS, is_count), _slice_parts, partial(_solved, bounds))
 
 
-def _slice_tables(solved: list[Any]) -> Iterator[pa.Table]:
+def _slice_parts(solved: list[Any]) -> tuple[dict[str, object], Iterable[pa.Table]]:
     (vertices, *counts), *locators = solved
-    yield with_record(pa.table({}), dict(zip(_COUNTS, map(int, counts), strict=True)))
-    for columns in (vertices, *locators):
-        yield from columns.tables()
+    tables = chain.from_iterable(columns.tables() for columns in (vertices, *locators))
+    return dict(zip(_COUNTS, map(int, counts), strict=True)), tables
 
 
-def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[Any]:
-    record = record_of(next(tables), dict.fromkeys(_COUNTS, is_count))
+def _solved(bounds: list[tuple[int, int]], record: dict[str, Any], tables: Iterator[pa.Table]) -> list[Any]:
     vertices = TaskColumns.read(tables, pa.types.is_uint32, pa.types.is_uint64)
     roots, used = vertices.on(CpuEngine(1))
     check(len(used) == flag_length(len(roots)) and is_below(roots, len(roots)), "parents beyond the vertices")
@@ -459,7 +460,7 @@ def _solve(
     `firsts` are the first locators of all groups but the first. Chosen locators go to files at once: those of a slice
     may be a third of the memory.
     """
-    files = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
+    files = [StoredColumn(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
     for chosen, positions in kruskal.solve_runs(runs, max(1, rows // (_SPANS if engine.on_host else 2))):
         for ends in (chosen.source, chosen.target):
             engine.launch("set_flags", len(positions), ends[positions], used)

@@ -44,7 +44,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
-from dfmst._fold.checkpoint import Codec, array_of, ascends, check, checked_table, is_id_type
+from dfmst._fold.checkpoint import Layout, array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
 from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer, parquet_size
@@ -257,9 +257,9 @@ def is_key_type(kind: pa.DataType) -> bool:
 _EDGE_TYPES = {"source": is_id_type, "target": is_id_type, "key": is_key_type, "row": pa.types.is_uint64}
 
 
-def checked_edges(tables: Iterator[pa.Table]) -> pa.Table:
+def checked_edges(table: pa.Table) -> pa.Table:
     """Return the table of a checkpoint; raise ValueError if its columns are not those of edges by ascending row."""
-    table = checked_table(next(tables), _EDGE_TYPES)
+    checked_table(table, _EDGE_TYPES)
     source, target, *_ = table.schema.types
     check(source == target or (pa.types.is_integer(source) and pa.types.is_integer(target)), "ids of different types")
     check(ascends(column_values(table, "row")), "rows in another order")
@@ -384,12 +384,8 @@ def host_table(table: Table) -> pa.Table:
     return table.to_arrow() if isinstance(table, DeviceTable) else table
 
 
-def _edge_tables(table: Table) -> list[pa.Table]:
-    return [host_table(table)]
-
-
 #: Of a task's edges.
-EDGE_TABLE = Codec(_edge_tables, checked_edges)
+EDGE_TABLE = Layout("edges", {}, lambda table: ({}, [host_table(table)]), lambda _, tables: checked_edges(next(tables)))
 
 
 def has_integers(table: Table) -> bool:

@@ -254,10 +254,13 @@ class StoredEncoder(NamedTuple):
     def on(self, engine: Engine, bound: int | None = 0) -> Encoder:
         """Make the encoder: on a GPU if that is the engine and ids are integers."""
         ids = None if self.ids is None else self.ids.load(engine)
-        if engine.on_host or isinstance(ids, pa.Array):
-            ids = arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids
-            return Encoder(bound, self.dense, ids, host_engine(engine))
-        return DeviceEncoder(bound, self.dense, ids, engine)
+        try:
+            if engine.on_host or isinstance(ids, pa.Array):
+                ids = arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids
+                return Encoder(bound, self.dense, ids, host_engine(engine))
+            return DeviceEncoder(bound, self.dense, ids, engine)
+        except ValueError as error:  # ids of a checkpoint that are equal
+            raise false_checkpoint() from error
 
 
 class EncodedFold(ABC):

@@ -11,8 +11,9 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import accumulate, cycle
 from math import prod
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -165,6 +166,7 @@ if hasattr(os, "register_at_fork"):
 
 
 _T = TypeVar("_T")
+_Batch = TypeVar("_Batch")
 _POOL_SHARE = 16  # the pool may have a sixteenth of a device's memory between calls
 
 
@@ -224,3 +226,61 @@ def trim_device_scratch(memory: int = 0) -> None:
     """Free the unused memory of the pool if it exceeds a share of the device's `memory`, in bytes."""
     if _shared is not None and free_pool_bytes() > memory // _POOL_SHARE:
         _shared.pool.free_all_blocks()
+
+
+_ALIGNMENT = 256  # bytes, of columns in pinned memory
+
+
+def upload(xp: Any, batches: Iterable[tuple[_Batch, _T]]) -> Iterator[tuple[_Batch, _T]]:
+    """Yield batches (named tuples of columns), and the companion of each, with their columns in the memory of a GPU.
+
+    A batch is copied while the one before is used.
+    """
+    stream = xp.cuda.Stream(non_blocking=True)
+    lanes = cycle([_Lane(xp, stream), _Lane(xp, stream)])
+    sent: tuple[_Batch, Any, _T] | None = None
+
+    def received(batch: _Batch, copied: Any, companion: _T) -> tuple[_Batch, _T]:
+        xp.cuda.get_current_stream().wait_event(copied)
+        return batch, companion
+
+    try:
+        for batch, companion in batches:
+            before, sent = sent, (*next(lanes).send(batch), companion)
+            if before is not None:
+                yield received(*before)
+        if sent is not None:
+            yield received(*sent)
+    finally:
+        stream.synchronize()  # a copy that nobody received still reads the lanes and writes its columns
+
+
+class _Lane:
+    """A piece of pinned memory, out of which one batch after the other is copied."""
+
+    def __init__(self, xp: Any, stream: Any) -> None:
+        self._xp, self._stream = xp, stream
+        self._pinned: Any = None
+        self._size = 0
+        self._copied: Any = None
+
+    def send(self, batch: Any) -> tuple[Any, Any]:
+        """Begin to copy a batch; return it, and the event of its copy."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        # An entry may be a number, and a column may be on the GPU already.
+        columns = {name: column for name, column in batch._asdict().items() if isinstance(column, np.ndarray)}
+        places = [0, *accumulate(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values())]
+        if places[-1] > self._size:
+            self._size, self._pinned = places[-1], self._xp.cuda.alloc_pinned_memory(places[-1])
+        moved = {name: self._xp.empty(len(column), column.dtype) for name, column in columns.items()}
+        # Work on the current stream may still use memory that the allocator has handed out, or give it to us only when
+        # that stream comes to it.
+        self._stream.wait_event(self._xp.cuda.get_current_stream().record())
+        for (name, column), place in zip(columns.items(), places, strict=False):
+            if len(column):  # pinned memory may not exist yet
+                staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
+                staged[:] = column
+                moved[name].set(staged, stream=self._stream)
+        self._copied = self._stream.record()
+        return type(batch)(**{**batch._asdict(), **moved}), self._copied

@@ -1,6 +1,7 @@
-"""Checkpoints: sealed files of Arrow tables, complete or absent.
+"""Checkpoints of streams and of tasks: sealed files of Arrow tables, complete or absent.
 
-A file ends with a digest (:mod:`dfmst.formats.atomic`). Codecs check the content, which may be false all the same.
+A file has a record in JSON, which says what it holds and which version of dfmst has written it, then tables, and at the
+end a digest (:mod:`dfmst.formats.atomic`). Layouts check the content, which may be false all the same.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -26,44 +28,90 @@ from dfmst._common.records import check_fields, is_count, read_record
 from dfmst._common.types import VERTEX_LIMIT, Array, DType
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.rows import Rows, Run, read_pieces
-from dfmst.errors import DfmstError, OutputError, no_space
+from dfmst.errors import DfmstError, FormatError, OutputError, no_space
 from dfmst.formats.atomic import sealed_input, sealed_output
 from dfmst.formats.files import problem
 
-#: Errors of a codec if a file holds something else.
+#: Errors of a layout if a file holds something else.
 _FALSE_CONTENT = (
     *(pa.ArrowException, ValueError, TypeError, LookupError, AttributeError),
     *(ArithmeticError, RecursionError, NotImplementedError, StopIteration),
 )
 
 
-class Codec(NamedTuple):
-    """How content becomes tables, and is made of them again; `content` raises if they do not fit each other."""
+#: Whether a field of a record has a value that is possible.
+Check: TypeAlias = Callable[[Any], bool]
 
-    tables: Callable[[Any], Iterable[pa.Table]]
-    content: Callable[[Iterator[pa.Table]], Any]
+_VERSION = 5  # of all layouts: raised whenever the meaning of one changes
+_RECORD = b"dfmst"
 
 
-def write_checkpoint(path: str | os.PathLike[str], codec: Codec, content: object) -> None:
+class Layout(NamedTuple):
+    """What a file holds: a record with these fields, each with its check, and then tables.
+
+    `parts` takes the content apart into both. `content` makes it of them again, and raises if they do not fit.
+    """
+
+    name: str
+    fields: Mapping[str, Check]
+    parts: Callable[[Any], tuple[Mapping[str, object], Iterable[pa.Table]]]
+    content: Callable[[dict[str, Any], Iterator[pa.Table]], Any]
+
+
+def write_checkpoint(path: str | os.PathLike[str], layout: Layout, content: object) -> None:
     """Write a file."""
+    fields, tables = layout.parts(content)
+    record = {"version": _VERSION, "holds": layout.name, **fields}
+    head = pa.table({}).replace_schema_metadata({_RECORD: json.dumps(record)})
     with sealed_output(path) as file:
-        for table in codec.tables(content):
+        for table in chain([head], tables):
             with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
                 writer.write_table(table)
 
 
-def read_checkpoint(path: str | os.PathLike[str], codec: Codec) -> Any:
-    """Read a file; raise ValueError if it is damaged or false, and OSError if it is missing or cannot be read."""
+def read_checkpoint(path: str | os.PathLike[str], layout: Layout) -> Any:
+    """Read a file; raise ValueError if it is damaged or false, and OSError if it is missing or cannot be read.
+
+    Raises
+    ------
+    FormatError
+        Another version of dfmst has written the file.
+    """
     with sealed_input(path) as (file, size):
         tables = _tables(file, size)
         try:
-            content = codec.content(tables)
+            record = _record(next(tables))
+            _check_version(path, record.get("version"))
+            check(record.get("holds") == layout.name, "that of something else")
+            check_fields(record, layout.fields)
+            content = layout.content(record, tables)
             check(next(tables, None) is None, "tables at the end")
-        except OutputError:  # of the directory to which the content goes
+        except (FormatError, OutputError):  # of the version, or of the directory to which the content goes
             raise
         except (*_FALSE_CONTENT, OSError) as error:  # Arrow has OSErrors for metadata
             raise ValueError(f"{path} has false content: {error}") from error
     return content
+
+
+def _check_version(path: str | os.PathLike[str], version: object) -> None:
+    if version != _VERSION:
+        age = "a later" if isinstance(version, int) and version > _VERSION else "an older"
+        raise problem(
+            Path(path), f"written by {age} version of dfmst", hint="remove the directory of checkpoints and run again"
+        )
+
+
+def _record(table: pa.Table) -> dict[str, Any]:
+    return read_record((table.schema.metadata or {}).get(_RECORD))
+
+
+def unchecked_field(path: str | os.PathLike[str], name: str) -> Any:
+    """Return a field of the record of a file, of which nothing is checked; ``None`` if there is none."""
+    try:
+        with open(path, "rb") as file:
+            return _record(pa.ipc.open_stream(file).read_all()).get(name)
+    except (OSError, pa.ArrowException, ValueError):
+        return None
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:
@@ -84,21 +132,6 @@ def check(fits: bool, fault: str) -> None:
     """Raise if content does not fit; the folds would read beyond their columns."""
     if not fits:
         raise ValueError(fault)
-
-
-_RECORD = b"dfmst"
-
-
-def with_record(table: pa.Table, record: Mapping[str, object]) -> pa.Table:
-    """Return a table whose metadata holds a record."""
-    return table.replace_schema_metadata({_RECORD: json.dumps(record)})
-
-
-def record_of(table: pa.Table, fields: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
-    """Return the record of a table, with its fields checked."""
-    record = read_record((table.schema.metadata or {}).get(_RECORD))
-    check_fields(record, fields)
-    return record
 
 
 def checked_table(table: pa.Table, types: Mapping[str, Callable[[pa.DataType], bool]]) -> pa.Table:
@@ -127,6 +160,11 @@ def array_of(table: pa.Table, name: str = "values") -> Any:
     """Return a column as one Arrow array."""
     column = table.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def read_column(tables: Iterator[pa.Table], test: Callable[[pa.DataType], bool]) -> Any:
+    """Read the next table, which has one column without nulls, of a type that passes a test."""
+    return array_of(checked_table(next(tables), {"values": test}))
 
 
 _ROW_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
@@ -210,7 +248,7 @@ class Checkpoint:
         make_run: MakeRun | None = None,
     ) -> None:
         self.folder, self.fingerprint, self._tell = folder, fingerprint, tell or (lambda event, rows: None)
-        self._codec = Codec(partial(_state_tables, fingerprint), partial(_state, make_run))
+        self._layout = _state_layout(fingerprint, make_run)
         self._file = private_directory(folder) / _NAME
         self.hold = Hold(folder)
         try:
@@ -237,7 +275,7 @@ class Checkpoint:
         begin = self._pace.now()
         state = collect()
         try:
-            write_checkpoint(self._file, self._codec, state)
+            write_checkpoint(self._file, self._layout, state)
         except OSError as error:
             again = "and run the same command again: the last checkpoint remains"
             failed = no_space(f"a checkpoint to {self.folder}", error, again)
@@ -258,8 +296,7 @@ class Checkpoint:
 
     def damaged(self) -> DfmstError:
         """Return the error of a file that is none of ours, or false."""
-        message = "not a checkpoint, or a damaged one, or that of another version of dfmst"
-        return problem(self._file, message, hint="remove it and run again")
+        return problem(self._file, "not a checkpoint, or a damaged one", hint="remove it and run again")
 
     def _remove_parts(self) -> None:
         """Remove half-written checkpoints of killed runs."""
@@ -270,9 +307,11 @@ class Checkpoint:
     def _read(self) -> FoldState | None:
         state: FoldState
         try:
-            state, fingerprint = read_checkpoint(self._file, self._codec)
+            state, fingerprint = read_checkpoint(self._file, self._layout)
         except FileNotFoundError:
             return None
+        except FormatError:  # of another version
+            raise
         except (OSError, ValueError) as error:
             raise self.damaged() from error
         difference = _difference(fingerprint, json.loads(json.dumps(self.fingerprint)))
@@ -296,10 +335,8 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 #: Makes a run for rows with weights of a type that do not fit the memory.
 MakeRun = Callable[[np.dtype[Any]], Run]
 
-_VERSION = 4  # of the file: raised whenever its meaning changes
 _NUMBERS = ("dense", "done", "dropped", "forced")
-_FIELDS: dict[str, Callable[[Any], bool]] = {
-    "version": lambda value: value == _VERSION,
+_FIELDS: dict[str, Check] = {
     "fingerprint": lambda value: isinstance(value, dict) and isinstance(value.get("files"), (dict, NoneType)),
     **dict.fromkeys(("ids", "sets"), lambda value: isinstance(value, bool)),
     "weight": lambda value: isinstance(value, str) and np.dtype(value).kind in "iuf",
@@ -339,26 +376,30 @@ def read_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator
         yield rows
 
 
-def _state_tables(fingerprint: dict[str, object], state: FoldState) -> Iterator[pa.Table]:
-    numbers = {name: getattr(state, name) for name in _NUMBERS}
+def _state_layout(fingerprint: Mapping[str, object], make_run: MakeRun | None) -> Layout:
+    """Layout of a state and of the fingerprint of its run."""
+    return Layout("fold", _FIELDS, partial(_state_parts, fingerprint), partial(_state, make_run))
+
+
+def _state_parts(fingerprint: Mapping[str, object], state: FoldState) -> tuple[dict[str, object], Iterable[pa.Table]]:
     size = {"rows": len(state.rows), "weight": str(state.rows.part(0, 0).weight.dtype), "ids": state.values is not None}
-    size["sets"] = state.parent is not None
-    yield with_record(pa.table({}), {"version": _VERSION, "fingerprint": fingerprint, **numbers, **size})
-    if state.values is not None:
-        yield pa.table({"values": state.values})
-    if state.parent is not None:
-        yield pa.table({"values": arrow_numbers(state.parent)})
-    yield pa.table({"values": arrow_numbers(state.loops)})
-    if len(state.rows):
-        yield from row_tables(state.rows)
+    size |= {"sets": state.parent is not None, **{name: getattr(state, name) for name in _NUMBERS}}
+    columns = [
+        state.values,
+        None if state.parent is None else arrow_numbers(state.parent),
+        arrow_numbers(state.loops),
+    ]
+    tables = (pa.table({"values": column}) for column in columns if column is not None)
+    return {"fingerprint": fingerprint, **size}, chain(tables, row_tables(state.rows) if len(state.rows) else ())
 
 
-def _state(make_run: MakeRun | None, tables: Iterator[pa.Table]) -> tuple[FoldState, dict[str, Any]]:
+def _state(
+    make_run: MakeRun | None, record: dict[str, Any], tables: Iterator[pa.Table]
+) -> tuple[FoldState, dict[str, Any]]:
     """Read a state, and the fingerprint it was written with."""
-    record = record_of(next(tables), _FIELDS)
-    values = array_of(checked_table(next(tables), {"values": is_id_type})) if record["ids"] else None
-    parent = _read_sets(next(tables)) if record["sets"] else None
-    loops = numbers_of_arrow(array_of(checked_table(next(tables), {"values": pa.types.is_unsigned_integer})))
+    values = read_column(tables, is_id_type) if record["ids"] else None
+    parent = _read_sets(tables) if record["sets"] else None
+    loops = numbers_of_arrow(read_column(tables, pa.types.is_unsigned_integer))
     vertices, weight = record["dense"] + (0 if values is None else len(values)), np.dtype(record["weight"])
     check(vertices <= VERTEX_LIMIT, "more vertices than 32-bit words number")
     check(is_below(loops, vertices), "self-loops beyond the vertices")
@@ -380,9 +421,9 @@ def _state(make_run: MakeRun | None, tables: Iterator[pa.Table]) -> tuple[FoldSt
 _PIECE = 1 << 20  # vertices checked at a time
 
 
-def _read_sets(table: pa.Table) -> Array:
+def _read_sets(tables: Iterator[pa.Table]) -> Array:
     """Read the parents of disjoint sets, none larger than its child: they lead to a root."""
-    parent: Array = array_of(checked_table(table, {"values": pa.types.is_uint32})).to_numpy()
+    parent: Array = read_column(tables, pa.types.is_uint32).to_numpy()
     for begin in range(0, len(parent), _PIECE):
         part = parent[begin : begin + _PIECE]
         check(bool((part <= np.arange(begin, begin + len(part))).all()), "a vertex whose parent is larger")

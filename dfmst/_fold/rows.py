@@ -1,15 +1,9 @@
-"""Rows of edges: in a buffer of fixed size, or in sorted runs on disk or in memory; and columns in files.
-
-A buffer of rows, of fixed size.
-
-Runs: sorted rows on disk or in memory, read span by span; and columns in files.
-"""
+"""Rows of edges: in a buffer of fixed size, or in sorted runs on disk or in memory; and columns in files."""
 
 from __future__ import annotations
 
 import os
 import weakref
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -311,13 +305,17 @@ class MemoryRun(Run):
         return whole
 
 
-class _StoredColumn(ABC):
-    """A column of `nbytes` bytes in a file, which is deleted with the object; pickling copies it."""
+class StoredColumn:
+    """A column in a file, of `nbytes` bytes, which is deleted with the object; pickling copies it."""
 
-    def __init__(self, directory: SpillDirectory, values: Array | pa.Array) -> None:
+    def __init__(self, directory: SpillDirectory, values: Any) -> None:
         self._directory, self._length, self.nbytes = directory, len(values), int(values.nbytes)
+        arrow = isinstance(values, pa.Array)
+        self._dtype: DType | None = None if arrow else values.dtype
+        self.type: pa.DataType = values.type if arrow else pa.from_numpy_dtype(values.dtype)
         self._path = Path(f"{directory.new_name()}.column")
         self.remove = _removed_with(self, [self._path])
+        self._write(values)
 
     def __len__(self) -> int:
         return self._length
@@ -328,50 +326,31 @@ class _StoredColumn(ABC):
     def __sizeof__(self) -> int:
         return self.nbytes // 16
 
-    @abstractmethod
-    def load(self) -> Any:
-        """Read the column."""
-
-
-class StoredArray(_StoredColumn):
-    """An array in a file."""
-
-    def __init__(self, directory: SpillDirectory, values: Array) -> None:
-        super().__init__(directory, values)
-        self.dtype = values.dtype
-        with disk_errors(directory.path):
-            np.ascontiguousarray(values).tofile(self._path)
+    def _write(self, values: Any) -> None:
+        with disk_errors(self._directory.path):
+            if self._dtype is not None:
+                np.ascontiguousarray(values).tofile(self._path)
+                return
+            batch = pa.record_batch([values], names=["values"])
+            with pa.ipc.new_file(str(self._path), batch.schema) as writer:
+                writer.write_batch(batch)
 
     def append(self, values: Array) -> None:
-        """Add values of the same type."""
+        """Add values to an array."""
         with disk_errors(self._directory.path), self._path.open("ab") as file:
             file.write(np.ascontiguousarray(values).data.cast("B"))
         self._length, self.nbytes = self._length + len(values), self.nbytes + values.nbytes
 
     def sort(self) -> None:
-        """Sort the values."""
+        """Sort an array."""
         values = self.load()
         values.sort()
+        self._write(values)
+
+    def load(self, begin: int = 0, count: int = -1) -> Any:
+        """Read the column, as it was given; of an array, at most `count` values from a place on."""
         with disk_errors(self._directory.path):
-            values.tofile(self._path)
-
-    def load(self, begin: int = 0, count: int = -1) -> Array:
-        """Read the array, or at most `count` values from a place on."""
-        with disk_errors(self._directory.path):
-            return np.fromfile(self._path, self.dtype, count, offset=begin * self.dtype.itemsize)
-
-
-class StoredIds(_StoredColumn):
-    """An Arrow column in a file."""
-
-    def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
-        super().__init__(directory, values)
-        self.type = values.type
-        batch = pa.record_batch([values], names=["ids"])
-        with disk_errors(directory.path), pa.ipc.new_file(str(self._path), batch.schema) as writer:
-            writer.write_batch(batch)
-
-    def load(self) -> pa.Array:
-        """Read the column."""
-        with disk_errors(self._directory.path), pa.OSFile(str(self._path), "rb") as file:
-            return pa.ipc.open_file(file).get_batch(0).column(0)
+            if self._dtype is not None:
+                return np.fromfile(self._path, self._dtype, count, offset=begin * self._dtype.itemsize)
+            with pa.OSFile(str(self._path), "rb") as file:
+                return pa.ipc.open_file(file).get_batch(0).column(0)

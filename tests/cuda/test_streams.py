@@ -13,8 +13,7 @@ import pytest
 
 import dfmst
 import dfmst.stream
-from dfmst._drive.passes import upload
-from dfmst._engines import CudaEngine
+from dfmst._engines import CudaEngine, upload
 from dfmst._fold.rows import Rows
 from dfmst.errors import UnsupportedFrameError
 from tests.support.gpu import standin
@@ -96,14 +95,14 @@ def batches(lengths, begun=None):
 @pytest.mark.parametrize("lengths", [(0,), (0, 5), (5, 0), (0, 0, 7, 0, 3), (3, 9, 0)], ids=str)
 def test_batches_without_a_row(device, lengths):
     engine = CudaEngine()
-    for (rows, number), length in zip(upload(engine, batches(lengths)), lengths, strict=True):
+    for (rows, number), length in zip(upload(cupy, batches(lengths)), lengths, strict=True):
         assert [engine.to_host(column).tolist() for column in rows[:2]] == [[number] * length, [number + 1] * length]
         assert engine.to_host(rows.weight).dtype == np.float64
 
 
 def test_a_batch_is_copied_while_the_one_before_is_folded(device):
     begun: list[int] = []
-    for number, (rows, companion) in enumerate(upload(CudaEngine(), batches((1000, 1001, 1002), begun))):
+    for number, (rows, companion) in enumerate(upload(cupy, batches((1000, 1001, 1002), begun))):
         assert companion == number
         assert len(begun) == min(number + 2, 3)
         assert [len(rows.weight), *(int(column[-1]) for column in rows[:2])] == [1000 + number, number, number + 1]
@@ -112,12 +111,12 @@ def test_a_batch_is_copied_while_the_one_before_is_folded(device):
 
 def test_pinned_memory_is_used_again_after_its_copy(device):
     """The host runs ahead: it asks for nothing of the batches before."""
-    uploaded = [rows for rows, _ in upload(CudaEngine(), batches((7, 9, 8, 5, 9)))]
+    uploaded = [rows for rows, _ in upload(cupy, batches((7, 9, 8, 5, 9)))]
     assert [rows.source.tolist() for rows in uploaded] == [[0] * 7, [1] * 9, [2] * 8, [3] * 5, [4] * 9]
 
 
 def test_an_upload_that_ends_early_waits_for_its_copies(device):
-    uploaded: Any = upload(CudaEngine(), batches((10, 10, 10)))
+    uploaded: Any = upload(cupy, batches((10, 10, 10)))
     next(uploaded)
     copied = len(cupy.traffic.to_device)
     assert copied == 6  # two batches, the second one not received

@@ -22,18 +22,18 @@ from dfmst._drive import shuffle
 from dfmst._drive.cluster import Resources
 from dfmst._drive.devices import TaskColumns
 from dfmst._drive.graph import checkpointed, first_run, load, partitions_done, save
-from dfmst._drive.runs import GroupEdges, GroupSizes, distribute, edges_codec
+from dfmst._drive.runs import GroupEdges, GroupSizes, distribute, edges_layout
 from dfmst._drive.shuffle import NUMBERING, Numbering, Statistics, rows_of_slice
 from dfmst._drive.tables import EDGE_TABLE, FileRows, travelling_table
 from dfmst._drive.tasks import ColumnTypes, Group, PartRows, StoredEncoder, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._fold.checkpoint import with_record
 from dfmst.formats.atomic import sealed_output
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 from tests.support.stream_files import Stopped
 
 DAMAGES = 12
+CONTENT = b'{"version": 5, "holds": "numbering", "numbers": false, "total": %d}'
 
 
 def damaged(content: bytes, draw: random.Random) -> bytes:
@@ -78,7 +78,19 @@ def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
     assert checkpointed(str(tmp_path / "b"), EDGE_TABLE, lambda: edge_table(2))["key"].to_pylist() == [2]
 
 
-@pytest.mark.parametrize("record", [None, b"", b"7", b"{}", b'{"total": -1}', b"[" * 100_000])
+@pytest.mark.parametrize("version", [None, 4, 6])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_checkpoints_of_another_version_are_refused_by_name(tmp_path, monkeypatch, strategy, version):
+    parts = dd.from_pandas(random_frame(60), npartitions=4, sort=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("dfmst._fold.checkpoint._VERSION", version)
+        forest_of(parts, strategy, checkpoint=tmp_path)
+    age = "a later" if version == 6 else "an older"
+    with pytest.raises(dfmst.FormatError, match=f"written by {age} version of dfmst\nHint: remove the directory"):
+        forest_of(parts, strategy, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("record", [None, b"", b"7", b'{"version": 5}', CONTENT % -1, b"[" * 100_000])
 def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
     path = tmp_path / "name"
     with sealed_output(path) as file:
@@ -99,11 +111,17 @@ def test_rows_with_weights_of_a_false_kind_are_others(kind):
 
 
 def test_dense_ids_next_to_texts_are_false(tmp_path):
-    texts, codec = TaskColumns.stored(CpuEngine(1), pa.array(["a", "b"], pa.large_string())), edges_codec(0, 1, 5)
+    texts, layout = TaskColumns.stored(CpuEngine(1), pa.array(["a", "b"], pa.large_string())), edges_layout(0, 1, 5)
     for dense in (0, 1):
         edges = GroupEdges([], StoredEncoder(dense, texts), "int64", [None])
-        save(str(tmp_path / "edges"), codec, edges)
-        assert (load(str(tmp_path / "edges"), codec) is None) == bool(dense)
+        save(str(tmp_path / "edges"), layout, edges)
+        assert (load(str(tmp_path / "edges"), layout) is None) == bool(dense)
+
+
+@pytest.mark.parametrize("ids", [pa.array([5] * 999), pa.array(["a"] * 999, pa.large_string())])
+def test_equal_ids_are_false(ids):
+    with pytest.raises(dfmst.OutputError, match="checkpoints do not fit each other"):
+        StoredEncoder(0, TaskColumns.stored(CpuEngine(1), ids)).on(CpuEngine(1))
 
 
 def test_more_numbers_than_ends_of_rows_are_false():
@@ -122,7 +140,7 @@ def test_more_numbers_than_ends_of_rows_are_false():
 
 def test_a_checkpoint_without_its_last_table_counts_as_missing(tmp_path):
     path, record = str(tmp_path / "name"), {"total": 1, "numbers": True}
-    save(path, NUMBERING._replace(tables=lambda _: [with_record(pa.table({}), record)]), None)
+    save(path, NUMBERING._replace(parts=lambda _: (record, ())), None)
     assert load(path, NUMBERING) is None
 
 

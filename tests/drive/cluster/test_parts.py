@@ -32,7 +32,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS
 from dfmst._fold.budget import RunBudget
-from dfmst._fold.rows import Order, Rows, Run, StoredArray, StoredIds
+from dfmst._fold.rows import Order, Rows, Run, StoredColumn
 from dfmst.formats.columnar import TableSize
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
 
@@ -116,9 +116,7 @@ def test_files_travel_and_go_with_their_objects(what):
         kept: Any = Run(CpuEngine(1), local_directory(), Order("weight"), np.dtype(np.uint64))
         kept.append([Rows(values.astype(np.uint32), values.astype(np.uint32), values, values)])
     else:
-        kept = (StoredArray if what == "array" else StoredIds)(
-            local_directory(), values if what == "array" else pa.array(values)
-        )
+        kept = StoredColumn(local_directory(), values if what == "array" else pa.array(values))
     before = set(local_directory().path.iterdir())
     copy = pickle.loads(pickle.dumps(kept))
     assert len(set(local_directory().path.iterdir()) - before) == 1
