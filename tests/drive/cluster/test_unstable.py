@@ -49,13 +49,6 @@ def test_a_sample_is_drawn_anew_each_time(strategy, ids):
 
 
 @every_strategy
-def test_a_sample_on_a_cluster(strategy, client):
-    parts = dd.from_pandas(random_frame(71), npartitions=4, sort=False).map_partitions(lambda x: x.sample(frac=0.5))
-    with pytest.raises(dfmst.ClusterError, match=WORDS):
-        parts.mst.minimum("a", "b", "w", strategy=strategy, **STRATEGIES[strategy]).compute()
-
-
-@every_strategy
 @pytest.mark.parametrize("column", ["a", "b", "w", "fewer rows"])
 def test_one_partition_differs_at_the_end(strategy, column):
     frame = random_frame(73)
