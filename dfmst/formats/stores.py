@@ -85,29 +85,15 @@ class Address(_Path):
 
     parts = property(lambda self: self._path.parts)
     name = property(lambda self: self._path.name)
-    stem = property(lambda self: self._path.stem)
     suffix = property(lambda self: self._path.suffix)
     suffixes = property(lambda self: self._path.suffixes)
     parent = property(lambda self: self._at(self._path.parent))
-    parents = property(lambda self: list(map(self._at, self._path.parents)))
 
     def _at(self, path: PurePosixPath | str) -> Address:
         return Address(self.filesystem, str(path), self.start, self._secrets, self._root)
 
     def __truediv__(self, name: Any) -> Address:
         return self._at(self._path / name)
-
-    def with_name(self, name: str) -> Address:
-        """Return the address of another file of the directory."""
-        return self._at(self._path.with_name(name))
-
-    def match(self, pattern: str) -> bool:
-        """Whether the end of its name fits a pattern."""
-        return self._path.match(pattern)
-
-    def glob(self, pattern: str) -> Any:
-        """Return the files of the directory whose names fit a pattern, or the file or directory of a name."""
-        return (self / pattern).matches() if _MAGIC.search(pattern) else filter(Address.exists, [self / pattern])
 
     def relative_to(self, other: Any) -> Any:  # type: ignore[override]
         """Return the name in a directory."""
