@@ -104,7 +104,7 @@ def stream_rows(
 
 
 #: Blocks of text whose rows are kept from the search for types.
-KEPT_BLOCKS = 4
+KEPT_BLOCKS = 6
 
 
 def _batches(
