@@ -129,7 +129,7 @@ def typed(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArr
         return _same_floats(words) if field.kept else _floats(words)
     if pa.types.is_decimal(kind):
         return _decimals(words, kind, field.kept)
-    values = _cast(words, kind)
+    values = _cast(words, kind) if field.kept else _signed(words, kind)
     zeros = call_arrow("filter", words, _match("starts_with", words, "0"))
     zeros = call_arrow("filter", zeros, _are_longer(zeros, pa.scalar(1)))
     if len(zeros) and (field.kept or not field.padded or _any("match_substring_regex", zeros, "x|X")):
@@ -149,8 +149,6 @@ def _plain_numbers(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
             raise ValueError("another sign in a number")
         words = pc.replace_substring(words, layout.thousands, "") if layout.thousands else words
         words = pc.replace_substring(words, layout.decimal, ".")
-    if _any("starts_with", words, "+"):
-        words = pc.replace_substring_regex(words, r"^\+([^+-])", r"\1")
     return words
 
 
@@ -164,12 +162,12 @@ def _same_floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return numbers as floats that print as the same numbers."""
-    values = _cast(words, pa.float64())
+    values = _signed(words, pa.float64())
     size = call_arrow("abs", values)
     # Behind its zeros, a shorter word has few digits, or a point and few digits, or is beyond the exact numbers.
     most = (pa.scalar(FLOAT_DIGITS + more) for more in (0, 1))
     most_letters = call_arrow("if_else", call_arrow("less", size, pa.scalar(1.0)), *most)
-    significant = call_arrow("ascii_ltrim", words, options=("TrimOptions", "-0."))
+    significant = call_arrow("ascii_ltrim", words, options=("TrimOptions", "+-0."))
     doubtful = call_arrow("filter", words, _are_longer(significant, most_letters))
     doubtful = call_arrow("filter", doubtful, _match("match_substring_regex", doubtful, MANY_DIGITS))
     unlike = call_arrow("or", call_arrow("greater_equal", size, pa.scalar(EXACT)), call_arrow("is_nan", values))
@@ -183,7 +181,7 @@ def _floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
 def _decimals(words: pa.ChunkedArray, kind: pa.DataType, kept: bool) -> pa.ChunkedArray:
     """Return numbers as decimals; Arrow would take one of more digits for another number."""
     whole, fraction = kind.precision - kind.scale, rf"(\.[0-9]{{0,{kind.scale}}})?" if kind.scale else ""
-    plain = rf"^(0|-?[1-9][0-9]{{0,{whole - 1}}})$" if kept else rf"^-?[0-9]{{0,{whole}}}{fraction}$"
+    plain = rf"^(0|-?[1-9][0-9]{{0,{whole - 1}}})$" if kept else rf"^[+-]?[0-9]{{0,{whole}}}{fraction}$"
     if _all_match(words, plain):
         return _cast(words, kind)
     if kept or not _all_match(words, ANY_NUMBER if kind.scale else ANY_WHOLE):
@@ -194,6 +192,16 @@ def _decimals(words: pa.ChunkedArray, kind: pa.DataType, kept: bool) -> pa.Chunk
 
 def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return call_arrow("cast", values, options=("CastOptions", kind))
+
+
+def _signed(words: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Cast numbers, of which Arrow reads none with a plus."""
+    try:
+        return _cast(words, kind)
+    except pa.ArrowInvalid:
+        if not _any("starts_with", words, "+"):
+            raise
+        return _cast(pc.replace_substring_regex(words, r"^\+([^+0-]|0$|0[^xX])", r"\1"), kind)
 
 
 def _trimmed(words: pa.ChunkedArray, letters: str) -> pa.ChunkedArray:
