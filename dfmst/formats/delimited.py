@@ -9,10 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, islice, zip_longest
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow
@@ -349,12 +348,12 @@ def _refusing_header(reader: pa.RecordBatchReader, file: GraphFile) -> pa.Record
     def batches() -> Iterator[pa.RecordBatch]:
         rows = 0
         for batch in reader:
-            columns = [call_arrow("equal", batch.column(name), pa.scalar(name)) for name in names[:2]]
-            if call_arrow("any", call_arrow("and_kleene", *columns)).as_py():
-                for row in np.flatnonzero(call_arrow("and_kleene", *columns).fill_null(False)).tolist():
-                    if [batch.column(name)[row].as_py() for name in names] == names:
-                        message = f"row {rows + row} repeats the header"
-                        raise file.problem(message, hint="join files without their headers, or pass each of them")
+            same = (call_arrow("equal", batch.column(name), pa.scalar(name)) for name in names)
+            repeats = reduce(partial(call_arrow, "and"), same)
+            row = call_arrow("index", repeats, options=("IndexOptions", pa.scalar(True))).as_py()
+            if row >= 0:
+                message = f"row {rows + row} repeats the header"
+                raise file.problem(message, hint="join files without their headers, or pass each of them")
             rows += batch.num_rows
             yield batch
 
