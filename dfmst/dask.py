@@ -363,7 +363,8 @@ def _of_forest(function: Callable[..., Any], run: _Run | None = None) -> Callabl
         asked |= {each: given[each] for each in ("source", "target", "weight", "by", "maximum") if each in given}
         return (run or _in_client)(function, edges, Request.of(invalid=invalid, joint_keys=False, **asked), given)
 
-    call.__name__, call.__doc__ = name, function.__doc__
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__annotations__["return"] = function.__doc__, function.__annotations__["return"]
     made: Callable[..., Any] = with_options("dask", like=function)(call)
     return made
 
