@@ -17,7 +17,7 @@ from dfmst._common.types import Array
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns, unchecked_vertices
 from dfmst._edges.weights import WeightColumn, missing_weights, weight_column
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import Edges, end_words
+from dfmst._engines.primitives.edges import Edges, end_words, used_vertices
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
 
 
@@ -114,6 +114,12 @@ class Input:
             target = target.copy()
             target[self.barred] = source[self.barred]
         return EdgeTable(source, target, source, total)
+
+    def used_vertices(self, engine: Engine, spanning: tuple[Array, Array, Array] | None = None) -> Array:
+        """Return :func:`used_vertices` of a table without conditions on rows, in the frame's memory."""
+        if self.vertices.ids is not None:  # only ids that occur have numbers
+            return self.to_frame_memory(engine.xp.ones(self.table.vertices, np.uint8))
+        return self.to_frame_memory(used_vertices(engine, self.table, spanning))
 
     def frame_rows(self, rows: Array) -> Array:
         """Return rows of the frame, in its memory, for rows of the table."""
