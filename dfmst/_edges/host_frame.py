@@ -23,6 +23,7 @@ from dfmst._edges.arrow_values import (
     arrow_column,
     arrow_numbers,
     no_times,
+    numbers_of_arrow,
     plain_ids,
     plain_views,
     readable,
@@ -37,17 +38,19 @@ from dfmst._edges.frame_rows import (
     host_differs,
     take_arrow,
     take_of_two,
-    take_or_null,
     take_polars,
     take_table,
 )
-from dfmst._edges.unify import alike, native_type, series_type
+from dfmst._edges.unify import alike, family_of, native_type, series_type
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import plain_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column
 
 _ARROW = (pa.Table, pa.RecordBatch)
+#: Types of integers and texts by the names that NumPy and Narwhals have for them, in lower case.
+_INTEGERS = {f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_ID_TYPES = {**_INTEGERS, "string": pa.large_string()}
 #: Makes the user's kind of frame of a result.
 AsUser: TypeAlias = Callable[[Any], Any]
 
@@ -235,8 +238,22 @@ class FrameView:
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def nullable(self, values: Array, missing: Array) -> Any:
-        column = nw.new_series("", values, backend=self.frame.implementation)
-        return nw.to_native(take_or_null(column, np.arange(len(values)), missing))
+        column = pa.array(values, mask=missing) if missing.any() else arrow_numbers(values)
+        pandas = self.frame.implementation.is_pandas()
+        return self._of_arrow(column, f"Int{8 * values.itemsize}" if pandas and column.null_count else None)
+
+    def _of_arrow(self, values: pa.Array, kind: Any) -> Any:
+        """Return a column of the library; in pandas of a type, that of NumPy if it is ``None``."""
+        library = self.frame.implementation
+        if library.is_polars():
+            return sys.modules["polars"].from_arrow(values)
+        if not library.is_pandas():
+            return pa.chunked_array([values])
+        if kind is None or isinstance(kind, np.dtype):
+            numbers = numbers_of_arrow(values)
+            return numbers if kind is None else numbers.astype(kind, copy=False)
+        pandas = sys.modules["pandas"]
+        return pandas.Series(pandas.api.types.pandas_dtype(kind).__from_arrow__(values))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
@@ -301,14 +318,13 @@ class FrameView:
         return self.finish(nw.concat(parts, how="horizontal"))
 
     def _build_of_table(self, names: EndNames, input: Input, columns: Mapping[str, Array]) -> Frame:
-        kind, values = self._integer_type(names), input.vertices.values
-        if values is None and kind is not None:
-            return self.build({name: column.astype(kind) for name, column in columns.items()})
         source, target = (self.series(name) for name in names)
         unlike = native_type(source) != native_type(target) and series_type(source, target) is None
-        if unlike or source.dtype.is_float():  # floats were read as integers
-            ids = {name: pa.array(column, pa.int64()) for name, column in columns.items()}
-            return self.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
+        if unlike or source.dtype.is_float() or self._id_type(names) is not None:  # floats were read as integers
+            places = {name: arrow_numbers(at.astype(np.int64, copy=False)) for name, at in columns.items()}
+            values = input.vertices.values
+            ids = places if values is None else {name: values.take(at) for name, at in places.items()}
+            return self._build_of_ids(names, ids)
         positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
         row = np.arange(len(input.table), dtype=np.int64) if input.kept is None else input.kept
         for column, first in ((input.vertices.target, len(self)), (input.vertices.source, 0)):
@@ -316,19 +332,23 @@ class FrameView:
         return self._build_from(names, {name: positions[column] for name, column in columns.items()})
 
     def _build_of_ids(self, names: EndNames, columns: Mapping[str, pa.Array]) -> Frame:
-        """Return a new frame of Arrow ids; integers get the type of the id columns if it holds them."""
-        kind = self._integer_type(names)
-        if kind is not None and all(pa.types.is_integer(column.type) for column in columns.values()):
-            exact = pa.from_numpy_dtype(kind.newbyteorder("="))
+        """Return a new frame of Arrow ids, in the type of the id columns if it holds them."""
+        known = self._id_type(names)
+        if known is not None and {family_of(column.type) for column in columns.values()} == {family_of(known[1])}:
+            kind, exact = known
             with contextlib.suppress(pa.ArrowInvalid):
-                return self.build({name: np.asarray(ids.cast(exact)).astype(kind) for name, ids in columns.items()})
+                return self.build({name: self._of_arrow(ids.cast(exact), kind) for name, ids in columns.items()})
         return self.build_arrow(columns)
 
-    def _integer_type(self, names: EndNames) -> np.dtype | None:
-        """Return the type of both id columns if they are NumPy integers of one type."""
-        source, target = (self.column(name) for name in names)
-        plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
-        return source.dtype if plain and source.dtype.kind in "iu" else None
+    def _id_type(self, names: EndNames) -> tuple[Any, pa.DataType] | None:
+        """Return the type of both id columns, of the library and of Arrow, if it is one of integers or texts."""
+        source, target = (self.series(name) for name in names)
+        kind = native_type(source)
+        plain = kind.name if isinstance(kind, np.dtype) else str(source.dtype).lower()
+        exact = getattr(kind, "pyarrow_dtype", kind)  # of pandas and of Arrow
+        exact = exact if isinstance(exact, pa.DataType) else _ID_TYPES.get(plain)
+        known = exact == pa.string() or exact in _ID_TYPES.values()
+        return (kind, exact) if known and kind == native_type(target) else None
 
     def labelled_column(self, name: str, values: Array) -> Any:
         kind = self.frame.implementation
