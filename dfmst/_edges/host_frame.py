@@ -134,7 +134,29 @@ class FrameView:
         return plain_weights(name, column)
 
     def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
-        return _ticks(name, self.column(name))
+        column = plain_ids(arrow_column(name, self.column(name)))
+        kind, missing = column.type, np.asarray(column.is_null())
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+            column, _ = ticks(column)
+        elif pa.types.is_floating(kind):
+            column = column.cast(pa.float64())
+        elif pa.types.is_integer(kind):
+            if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
+                raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
+            column = column.cast(pa.int64())
+        elif pa.types.is_decimal(kind):
+            column = pa.array(weight_column(name, column).values)
+            if column.type != pa.int64():
+                raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
+        elif not pa.types.is_null(kind):
+            if len(column):
+                raise no_times(name, kind)
+            column, kind = pa.nulls(0), pa.null()  # an empty column may have any type
+        values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
+        plain: Array = (
+            values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
+        )
+        return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
     def nulls(self, name: ColumnName) -> Array:
         return np.asarray(arrow_column(name, self.column(name)).is_null())
@@ -319,10 +341,12 @@ class FrameView:
 
     def _build_of_table(self, names: EndNames, input: Input, columns: Mapping[str, Array]) -> Frame:
         source, target = (self.series(name) for name in names)
+        known, values = self._id_type(names), input.vertices.values
+        family = "integer" if values is None else family_of(values.type)  # that of an empty table may be another one
         unlike = native_type(source) != native_type(target) and series_type(source, target) is None
-        if unlike or source.dtype.is_float() or self._id_type(names) is not None:  # floats were read as integers
+        # Floats were read as integers.
+        if unlike or source.dtype.is_float() or (known is not None and family == family_of(known[1])):
             places = {name: arrow_numbers(at.astype(np.int64, copy=False)) for name, at in columns.items()}
-            values = input.vertices.values
             ids = places if values is None else {name: values.take(at) for name, at in places.items()}
             return self._build_of_ids(names, ids)
         positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
@@ -417,33 +441,6 @@ def pandas_column(name: object, series: Column) -> Array | pa.Array | pa.Chunked
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
         message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
         raise InvalidEdgesError(message, "cast the column to integers or strings") from error
-
-
-def _ticks(name: ColumnName, column: Column) -> tuple[Array, Array | None, pa.DataType]:
-    """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
-    column = plain_ids(arrow_column(name, column))
-    kind, missing = column.type, np.asarray(column.is_null())
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        column, _ = ticks(column)
-    elif pa.types.is_floating(kind):
-        column = column.cast(pa.float64())
-    elif pa.types.is_integer(kind):
-        if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
-            raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
-        column = column.cast(pa.int64())
-    elif pa.types.is_decimal(kind):
-        column = pa.array(weight_column(name, column).values)
-        if column.type != pa.int64():
-            raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
-    elif not pa.types.is_null(kind):
-        if len(column):
-            raise no_times(name, kind)
-        column, kind = pa.nulls(0), pa.null()  # an empty column may have any type
-    values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
-    plain: Array = (
-        values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
-    )
-    return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
 
 _ARROW_DTYPES = {"StringDtype", "ArrowDtype"}  # of pandas, of which the arrays convert to Arrow
