@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns, unchecked_vertices
 from dfmst._edges.weights import WeightColumn, missing_weights, weight_column
 from dfmst._engines import Engine
@@ -138,6 +138,10 @@ class Input:
 def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
     source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
     return EdgeTable(source, target, weight, table.vertices, table.maximum)
+
+
+#: Returns a column of a frame or of a batch by its name.
+ColumnOf: TypeAlias = Callable[[ColumnName], Column]
 
 
 class Readers(NamedTuple):
