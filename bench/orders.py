@@ -3,8 +3,8 @@
     python bench/orders.py [--rows 1000000] [--repeat 3] [--threads 1] [-o OUTPUT.json]
 
 Next to Borůvka and Kruskal: the forest in memory, those of windows of half of the rows, and that of a fold in a
-buffer, which streams and clusters have. Next to four times a quarter of the rows: a fold in sorted runs, whose slices are
-solved. Each graph is drawn twice, its rows and vertices in order and shuffled. The least of several runs in turn.
+buffer, which streams and clusters have. Next to four times a quarter of the rows: a fold in sorted runs, whose slices
+are solved. Each graph is drawn twice, its rows and vertices in order and shuffled. The least of several runs in turn.
 """
 
 from __future__ import annotations
