@@ -31,7 +31,8 @@ import dfmst
 import dfmst.dask
 from dfmst._common.directories import SpillDirectory
 from dfmst._drive.devices import BY_KEY
-from dfmst._drive.tables import FileRows, Table, columns_of, read_edges
+from dfmst._drive.parts import FileRows
+from dfmst._drive.tables import Table, columns_of, read_edges
 from dfmst._drive.tasks import StoredEncoder, TableFold, solve_tables
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine

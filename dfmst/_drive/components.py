@@ -34,7 +34,8 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, Frame
 from dfmst._drive.devices import TaskColumns, task_engine
 from dfmst._drive.graph import TaskGraph
-from dfmst._drive.tables import FileRows, Table, columns_of, edge_table, host_table, read_edges, read_part
+from dfmst._drive.parts import FileRows
+from dfmst._drive.tables import Table, columns_of, host_table, read_edges, read_part
 from dfmst._drive.tasks import Group, PartRows, TableFold, folded, gather
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._edges.dictionary import concat_ids, plain
@@ -109,7 +110,7 @@ def forest_ends(
     engine = task_engine()
     frame = read_part(part)
     chosen = gather(frame, rows[place], number, columns, file)
-    ends = _ids_of(host_table(edge_table(engine, chosen, number, columns)))
+    (ends,) = (_ids_of(host_table(table)) for table in read_edges(engine, chosen, number, columns))
     loops = [loops_of(table) for table in read_edges(engine, part if file is not None else frame, number, columns)]
     found = [ends]
     if thresholds is not None:

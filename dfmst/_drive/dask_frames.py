@@ -42,11 +42,12 @@ from dfmst._drive.components import (
     split_ids,
 )
 from dfmst._drive.graph import TaskGraph
+from dfmst._drive.parts import FileRows, compared_type
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID, owner_count
 from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.plan.prediction import Plan
 from dfmst._drive.shuffle import no_records
-from dfmst._drive.tables import FileRows, FrameParts, column_types, frame_parts, size_of_parts
+from dfmst._drive.tables import FrameParts, frame_parts, size_of_parts
 from dfmst._drive.tasks import gather_from, group_parts
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
@@ -76,7 +77,7 @@ def forest_frame(edges: Frame, request: Request, return_trace: bool = False, *, 
     empty = make_meta(edges)
     view = open_frame(empty)
     names = request.columns.read_names
-    columns = replace(request.columns, types=column_types(view, names))
+    columns = replace(request.columns, types={name: compared_type(view.column(name)) for name in names})
     parts = frame_parts(edges, names)
     graph, rows, trace, _ = forest_graph(parts, replace(request, columns=columns))
     keys = []
@@ -171,7 +172,7 @@ def minimum_spanning_forest(
         A named column is absent; `edges` is not a Dask frame.
     InvalidEdgesError, CapacityError
         When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`; the error names the partition.
-    ClusterError
+    ClusterError, FormatError
         When the forest is computed: a partition, or its file, was different when it was read again.
 
     Examples
@@ -348,7 +349,7 @@ def label_vertices(edges: Frame, request: Request, thresholds: Thresholds | None
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
     names = request.columns.read_names
-    columns = replace(request.columns, types=column_types(view, names))
+    columns = replace(request.columns, types={name: compared_type(view.column(name)) for name in names})
     parts = frame_parts(edges, names)
     check_request(request)
     owners = _owners(parts, columns, request)

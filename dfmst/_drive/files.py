@@ -24,8 +24,9 @@ from dfmst._common.types import Columns, PathName
 from dfmst._drive.build import ForestGraph, check_request, forest_graph
 from dfmst._drive.client import cluster_client, protocol_of, results, usage, usage_since
 from dfmst._drive.graph import load, save
-from dfmst._drive.parts import ParquetSource
-from dfmst._drive.tables import FileRows, FrameParts, size_of_parts
+from dfmst._drive.parts import FileRows
+from dfmst._drive.sources import ParquetSource
+from dfmst._drive.tables import FrameParts, size_of_parts
 from dfmst._drive.tasks import Group, PartRows, about_task, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total, total_weight
@@ -295,12 +296,13 @@ def forest_of_files(
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
-        As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
+        As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns, or change
+        during the run.
     OutputError
         `output` exists or is in a directory of the input, or its parent does not exist; another run uses the
         directory of checkpoints.
     ClusterError
-        The address has no scheduler, the scheduler or its workers are lost, or a file has changed during the run.
+        The address has no scheduler, the scheduler or its workers are lost, or a worker does not see a file.
     EngineUnavailableError
         Dask's scheduler is not installed; or GPUs are requested, and a GPU or dask-cuda is missing.
 

@@ -24,27 +24,9 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.progress import showing
 from dfmst._common.types import Array, ColumnName, Columns, Frame, PathName
-from dfmst._drive.parts import (
-    Batch,
-    EdgeSource,
-    Locators,
-    ParquetSource,
-    find_files,
-    input_names,
-    open_parquet,
-    other_rows,
-    prefetch,
-)
-from dfmst._drive.passes import (
-    FoldedForest,
-    Job,
-    WeightTypes,
-    count_used,
-    fold_source,
-    memory_of,
-    opened_job,
-    read_batch,
-)
+from dfmst._drive.parts import Batch, Locators, TypeLedger, prefetch, read_batch
+from dfmst._drive.passes import FoldedForest, Job, count_used, fold_source, memory_of, opened_job
+from dfmst._drive.sources import EdgeSource, ParquetSource, find_files, input_names, open_parquet, other_rows
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
 from dfmst._edges.encode import Encoder
@@ -184,7 +166,7 @@ class Certifier:
         self.job, self.engine = job, host_engine(job.engine)
         self.rows = forest.rows.part(0, len(forest.rows))
         self.encoder = forest.encoder
-        self.weights = WeightTypes(forest.weight_types)
+        self.types = TypeLedger(forest.weight_types)
         self.vertices = forest.encoder.count if len(forest.rows) else 0  # later ids are larger
         self.locator = self.rows.arrays[3]
         self.flip = flip_bits(self.rows.weight.dtype, job.columns.heavy_first)
@@ -234,7 +216,7 @@ class Certifier:
 
     def _check(self, batch: Batch) -> Violation | None:
         """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
-        checked = read_batch(self.engine, self.job.columns, batch, self.weights)
+        checked = read_batch(self.engine, self.job.columns, batch, self.types)
         if batch.first + batch.rows - self.base > _NUMBERED:
             self.base, self.numbers = batch.first, self._numbers(batch.first)
         place = np.arange(batch.rows, dtype=np.uint32)
@@ -505,12 +487,12 @@ class StreamRows(Delivered, ForestRows):
 
     def _checker(self) -> Callable[[View], None]:
         """Return a check of rows of the second pass, frame by frame; a query without an order may give others."""
-        engine, weights, begin = host_engine(self.job.engine), WeightTypes(self.folded.weight_types), 0
+        engine, types, begin = host_engine(self.job.engine), TypeLedger(self.folded.weight_types), 0
 
         def check(view: View) -> None:
             nonlocal begin
             for batch in Batch(view, begin, "the second pass", begin).parts(_PIECE) if not view.on_device else ():
-                checked = read_batch(engine, self.job.columns, batch, weights)
+                checked = read_batch(engine, self.job.columns, batch, types)
                 again = (*self.folded.encoder.encode(checked.ids), checked.weights.values)
                 first = self.folded.rows.part(begin, begin + batch.rows).arrays
                 if not all(map(np.array_equal, again, first)):
@@ -672,13 +654,13 @@ def _read_forest(file: ParquetSource, record: Provenance, locator: Array, job: J
     memory = Budget(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
-    weights = WeightTypes()
+    types = TypeLedger()
     for batch in file.batches(job.names, _PIECE):
-        checked = read_batch(job.engine, job.columns, batch, weights)
+        checked = read_batch(job.engine, job.columns, batch, types)
         source, target = encoder.encode(checked.ids)
         memory.with_ids(encoder.id_bytes).check(encoder.count)
         parts.append((source.astype(np.uint32), target.astype(np.uint32), checked.weights.values))
     parts = parts or [(np.zeros(0, np.uint32),) * 3]
     source, target, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
     rows = Rows(source, target, weight, locator)
-    return FoldedForest(rows, encoder, record.rows, 0, count_used(rows, rows.source[:0], encoder.count), weights.kinds)
+    return FoldedForest(rows, encoder, record.rows, 0, count_used(rows, rows.source[:0], encoder.count), types.weights)

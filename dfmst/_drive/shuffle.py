@@ -60,10 +60,11 @@ from dfmst._drive.devices import (
     worker_engine,
 )
 from dfmst._drive.graph import Progress, TaskGraph, false_checkpoint
+from dfmst._drive.parts import FileRows
 from dfmst._drive.plan.formulas import EDGE, GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._drive.plan.plan import id_words
-from dfmst._drive.tables import POSITION_BITS, FileRows, check_kinds
-from dfmst._drive.tasks import ColumnTypes, EncodedFold, Group, Portion, RowHashes, StoredEncoder, portions, unite
+from dfmst._drive.tables import POSITION_BITS, EdgeTypes, check_kinds
+from dfmst._drive.tasks import EncodedFold, Group, Portion, RowHashes, StoredEncoder, portions, unite
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import Dictionary, different_types, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder, Encoder
@@ -338,7 +339,7 @@ def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> Gr
 def _hashes(tables: Iterator[pa.Table], kind: str) -> RowHashes:
     columns = TaskColumns.read(tables, pa.types.is_uint64)
     source, target = checked_table(next(tables), {"source": is_id_type, "target": is_id_type}).schema.types
-    return RowHashes(columns, ColumnTypes(source, target, kind))
+    return RowHashes(columns, EdgeTypes(source, target, kind))
 
 
 def _by_key(pieces: Iterator[Rows], weight: DType, first: int, parts: int) -> Iterator[Rows]:

@@ -19,7 +19,8 @@ pytest.importorskip("dask")
 
 from dfmst._drive.build import forest_graph
 from dfmst._drive.client import Resources
-from dfmst._drive.tables import FileRows, FrameParts
+from dfmst._drive.parts import FileRows
+from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import merge
 from dfmst._trees.request import Request
 

@@ -387,7 +387,8 @@ def test_ids_of_types_without_a_common_one(strategy, first, second):
 def test_weights_that_the_first_type_does_not_hold_are_an_error(strategy, first):
     frame = random_frame(32)
     parts = [frame[:1000].astype({"w": first}), frame[1000:].assign(w=0.1)]
-    with pytest.raises(dfmst.InvalidEdgesError, match="weights have different types: float"):
+    words = "column 'w' holds double weights that (float|int64), its type in the frame, does not hold"
+    with pytest.raises(dfmst.InvalidEdgesError, match=words):
         forest_of_halves(parts, strategy)
 
 

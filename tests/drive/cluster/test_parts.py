@@ -18,6 +18,7 @@ from hypothesis import example, given, strategies as st
 import dfmst.dask
 from dfmst._drive.client import Resources
 from dfmst._drive.devices import local_directory, task_engine
+from dfmst._drive.parts import FileRows
 from dfmst._drive.plan.plan import id_words
 from dfmst._drive.shuffle import (
     GroupEdges,
@@ -28,7 +29,7 @@ from dfmst._drive.shuffle import (
     solve_slice,
     split_ids,
 )
-from dfmst._drive.tables import FileRows, frame_parts, size_of_parts
+from dfmst._drive.tables import frame_parts, size_of_parts
 from dfmst._drive.tasks import Group
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
