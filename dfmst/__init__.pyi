@@ -10,20 +10,18 @@ from dfmst import (
     interop as interop,
     stream as stream,
 )
-from dfmst._drive.plan.plan import plan as plan
-from dfmst._drive.plan.prediction import Plan as Plan
+from dfmst._drive.plan import plan as plan
+from dfmst._drive.strategies import Plan as Plan
 from dfmst._engines import release_memory as release_memory
 from dfmst._report.report import Report as Report, report as report
 from dfmst._trees import components as components
 from dfmst._trees.bottlenecks import bottlenecks as bottlenecks
 from dfmst._trees.bridges import bridges as bridges
 from dfmst._trees.certificate import Certificate as Certificate, verify as verify
-from dfmst._trees.clusters import clusters as clusters, single_linkage as single_linkage
+from dfmst._trees.clusters import clusters as clusters, relabel as relabel, single_linkage as single_linkage
 from dfmst._trees.components import connected_components as connected_components
 from dfmst._trees.density import condensed_tree as condensed_tree, hdbscan as hdbscan
-from dfmst._trees.layers import in_forest as in_forest
 from dfmst._trees.linked import linked_rows as linked_rows
-from dfmst._trees.newick import newick as newick
 from dfmst._trees.partition import partition as partition
 from dfmst._trees.points.forest import (
     correlation_forest as correlation_forest,
@@ -31,10 +29,9 @@ from dfmst._trees.points.forest import (
     knn_edges as knn_edges,
     points_forest as points_forest,
 )
-from dfmst._trees.relabel import relabel as relabel
-from dfmst._trees.rooted import path as path, rooted as rooted
+from dfmst._trees.rooted import newick as newick, path as path, rooted as rooted
 from dfmst._trees.steiner import steiner_tree as steiner_tree
-from dfmst._trees.update import update as update
+from dfmst._trees.update import in_forest as in_forest, update as update
 from dfmst._trees.windows import windows as windows
 from dfmst.errors import (
     CapacityError as CapacityError,

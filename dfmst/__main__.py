@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 
 _INTERRUPTED = 130
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # their modules load NumPy and PyArrow
     from typing import Unpack
 
     from dfmst._common.types import ColumnName, Columns
-    from dfmst._drive.plan.prediction import Plan
+    from dfmst._drive.strategies import Plan
     from dfmst._trees.request import DrivenOptions
 
 __all__ = ["ForestAccessor"]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
-from dfmst._edges.edge_table import HOST, CheckedColumns, Input, Readers, edge_statistics, number_ids
-from dfmst._edges.vertices import unchecked_vertices
-from dfmst._edges.weights import constant_weights, missing_weights
+from dfmst._edges.edge_table import HOST, CheckedColumns, Input, Missing, Readers, make_table
+from dfmst._edges.vertices import IdColumns
+from dfmst._edges.weights import WeightColumn, constant_weights
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
@@ -169,17 +169,15 @@ def _read(engine: Engine, arrays: dict[str, object], n: int | None, maximum: boo
     rows = len(columns[0])
     ids = read.ids(("source", columns[0]), ("target", columns[1]))
     weights = read.weights("weight", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    unchecked = (
-        unchecked_vertices(engine, ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
-    )
-    statistics = None if unchecked is not None else edge_statistics(engine, ids, weights)
-    if unchecked is None:
-        missing = missing_weights(engine, weights) if statistics is None or statistics.missing else weights.invalid
-        for name, mask in (("source", ids.null_source), ("target", ids.null_target), ("weight", missing)):
-            if mask is not None and mask.any():
-                message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
-                raise InvalidEdgesError(message, "remove those edges first")
-    return number_ids(engine, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
+    deferred = defer_checks and engine.on_host
+    return make_table(engine, ids, weights, maximum, _refuse, defer_checks=deferred, bound=n)
+
+
+def _refuse(ids: IdColumns, weights: WeightColumn, missing: Missing) -> CheckedColumns:
+    end, mask = missing[0]
+    name = ("source", "target", "weight")[end]
+    message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
+    raise InvalidEdgesError(message, "remove those edges first")
 
 
 def _device_readers() -> Readers:
@@ -192,7 +190,7 @@ def _column(engine: Engine, name: str, values: object) -> Array:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iuf" and engine.on_host:
         return values
     if not engine.on_host:
-        from dfmst._edges.device_columns import check_device  # as in `_device_readers`
+        from dfmst._edges.device_frame import check_device  # as in `_device_readers`
 
         check_device(name, values)
     try:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 import dfmst
 from dfmst._common.arguments import refuse_masked
-from dfmst.interop.matrix import refuse_similarities
+from dfmst.interop.tables import refuse_similarities
 
 __all__ = ["SingleLinkage"]
 

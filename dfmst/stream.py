@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any, Unpack
 
 from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Vertices
+from dfmst._drive.certificates import verify
 from dfmst._drive.labels import Labels, label
 from dfmst._drive.linked import linked_rows
-from dfmst._drive.rows import deliver, find, find_rows, verify
+from dfmst._drive.rows import deliver, find, find_rows
 from dfmst._drive.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback

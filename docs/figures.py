@@ -177,7 +177,7 @@ def largest() -> str:
         return f"{plan.peak_disk / 1e12:.2f} TB, {plan.bytes_on_disk / 1e12:.2f} TB" if plan.peak_disk else "–"
 
     def hours(plan: dfmst.Plan) -> str:
-        return f"{plan.seconds / 3600:.1f} h" if plan.seconds else "–"
+        return f"{plan.cpu_seconds / 3600:.0f} h" if plan.cpu_seconds else "–"
 
     def row(name: str, strategy: str, cell: Any) -> Iterator[str]:
         yield name
@@ -190,7 +190,7 @@ def largest() -> str:
         rows.append(row("moved", strategy, lambda plan: f"{plan.bytes_moved / 1e12:.2f} TB"))
         rows.append(row("peak of a worker", strategy, peak))
         rows.append(row("on disk of a worker, in all", strategy, disk))
-        rows.append(row("least time at the default rates", strategy, hours))
+        rows.append(row("CPU time of all workers", strategy, hours))
     return table(["", *machines], rows)
 
 

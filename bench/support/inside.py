@@ -14,9 +14,8 @@ from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKe
 from dfmst._engines.primitives.kruskal_tree import contracted_merges, merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
-from dfmst._trees.points.rounds import Rounds as PointRounds
-from dfmst._trees.points.spanning import spanning_pairs
-from dfmst._trees.points.tree import EUCLID
+from dfmst._trees.points.search import EUCLID
+from dfmst._trees.points.spanning import Rounds as PointRounds, spanning_pairs
 from dfmst.algorithms.base import Trace
 
 Array: TypeAlias = Any  # of NumPy or CuPy

@@ -173,43 +173,28 @@ def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
 
 def _locked(path: Path, token: str) -> int:
     """Open and lock the file, and write our process into it; a file of another origin is not changed."""
-    while True:
-        lock = _opened(path)
-        try:
-            _lock(lock, path)
-            if _is_there(path, lock):
-                state = os.fstat(lock)  # a hard link may point to any file of the user
-                if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
-                    raise _foreign(path)
-                words = (_OURS, str(os.getpid()).encode(), socket.gethostname().encode(), os.fsencode(token))
-                try:
-                    os.ftruncate(lock, 0)
-                    os.lseek(lock, 0, os.SEEK_SET)
-                    os.write(lock, b" ".join(words))
-                except BaseException:
-                    path.unlink()
-                    raise
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise _foreign(path) from error
+        raise
+    try:
+        _lock(lock, path)
+        state = os.fstat(lock)  # a hard link may point to any file of the user
+        if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
+            raise _foreign(path)
+        os.ftruncate(lock, 0)
+        os.lseek(lock, 0, os.SEEK_SET)
+        os.write(lock, b" ".join((_OURS, *map(os.fsencode, (str(os.getpid()), socket.gethostname(), token)))))
+        with suppress(FileNotFoundError):
+            if os.path.samestat(path.lstat(), state):
                 return lock
-        except BaseException:
-            os.close(lock)
-            raise
-        # Another run removed the file between our two calls.
+    except BaseException:
         os.close(lock)
-
-
-def _opened(path: Path) -> int:
-    while True:
-        with suppress(FileExistsError):
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600)
-        try:
-            return os.open(path, os.O_RDWR | _SAFELY)
-        except FileNotFoundError:
-            if path.is_symlink():
-                raise _foreign(path) from None
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
-                raise _foreign(path) from error
-            raise
+        raise
+    os.close(lock)  # of a file that another run has removed between our two calls
+    return _locked(path, token)
 
 
 def _foreign(path: Path) -> OutputError:
@@ -246,12 +231,6 @@ def _words(lock: int) -> list[bytes]:
     os.lseek(lock, 0, os.SEEK_SET)
     content = os.read(lock, _LONGEST)
     return content.split(b" ", 3) if content else []
-
-
-def _is_there(path: Path, lock: int) -> bool:
-    with suppress(FileNotFoundError):
-        return os.path.samestat(path.lstat(), os.fstat(lock))
-    return False
 
 
 def _remove(path: Path, lock: ExitStack, process: int) -> None:

@@ -12,22 +12,23 @@ from dask.tokenize import tokenize
 
 from dfmst._drive.client import Resources, resources
 from dfmst._drive.graph import TaskGraph, first_run
-from dfmst._drive.plan.formulas import (
+from dfmst._drive.plan import estimate_vertices, id_bytes_of
+from dfmst._drive.shuffle import GroupSizes, ShuffleSizes, add_shuffle, no_records
+from dfmst._drive.strategies import (
     DENSE_ID,
     MOST_OWNERS,
     NUMBERED,
     SLICE_ENDS,
     Work,
     batch_rows,
+    fitting_plan,
     fitting_vertices,
     fold_room,
     group_count,
+    plan_of,
     slice_memory,
     slice_vertices,
 )
-from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
-from dfmst._drive.plan.strategies import fitting_plan, plan_of
-from dfmst._drive.shuffle import GroupSizes, ShuffleSizes, add_shuffle, no_records
 from dfmst._drive.tables import FrameParts, size_of_parts
 from dfmst._drive.tasks import Portion, Reduction, add_merge, group_parts, locate, portions
 from dfmst._engines import CpuEngine

@@ -19,7 +19,7 @@ from typing import Any
 
 import dask
 
-from dfmst._common.progress import Tell, machine_memory, peak_memory, trim_memory
+from dfmst._common.machine import Tell, machine_memory, peak_memory, trim_memory
 from dfmst._drive.dask_internals import bytes_sent, show_progress
 from dfmst._drive.devices import worker_device_bytes
 from dfmst._engines import processors, select_engine

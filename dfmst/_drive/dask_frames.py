@@ -43,18 +43,16 @@ from dfmst._drive.components import (
 )
 from dfmst._drive.graph import TaskGraph
 from dfmst._drive.parts import FileRows, compared_type
-from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID, owner_count
-from dfmst._drive.plan.plan import plan as plan_of_sizes, size_of_groups
-from dfmst._drive.plan.prediction import Plan
+from dfmst._drive.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.shuffle import no_records
+from dfmst._drive.strategies import DENSE_ID, SPARSE_ID, Plan, owner_count
 from dfmst._drive.tables import FrameParts, frame_parts, size_of_parts
 from dfmst._drive.tasks import gather_from, group_parts
+from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.stack import check_stackable
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.vertices import id_columns
-from dfmst._trees import clusters as _clusters, density as _density, newick as _newick, rooted as _rooted
+from dfmst._trees import clusters as _clusters, density as _density, rooted as _rooted
 from dfmst._trees.certificate import Certificate, verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst._trees.cut import Thresholds
@@ -529,7 +527,7 @@ def _forest_of(edges: Any, request: Request, *, whole: bool) -> tuple[pd.DataFra
 
 
 hdbscan = _on_dask(_density.hdbscan)
-newick = _on_dask(_newick.newick)
+newick = _on_dask(_rooted.newick)
 path = _on_dask(_rooted.path)
 rooted = _on_dask(_rooted.rooted)
 single_linkage = _on_dask(_clusters.single_linkage)

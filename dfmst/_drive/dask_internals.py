@@ -13,7 +13,7 @@ from typing import Any
 
 import dask
 
-from dfmst._common.progress import Tell
+from dfmst._common.machine import Tell
 from dfmst._common.types import Frame
 from dfmst.errors import ColumnNotFoundError, DfmstError, EngineUnavailableError, UnsupportedFrameError
 

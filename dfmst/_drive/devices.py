@@ -28,7 +28,7 @@ import pyarrow as pa
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.dask_internals import worker_of_process
-from dfmst._drive.plan.formulas import DEVICE_SHARE, LEAST_ROWS
+from dfmst._drive.strategies import DEVICE_SHARE, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
 from dfmst._fold.checkpoint import array_of, checked_table
 from dfmst._fold.rows import Order, Rows, Run, StoredArray, StoredIds

@@ -7,11 +7,11 @@ import os
 import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -19,31 +19,35 @@ from dask.tokenize import tokenize
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.directories import sole_use
-from dfmst._common.progress import RowBar, Tell
+from dfmst._common.machine import RowBar, Tell, showing
 from dfmst._common.types import Columns, PathName
-from dfmst._drive.build import ForestGraph, check_request, forest_graph
+from dfmst._drive.build import ForestGraph, check_request, forest_graph, workers_for
+from dfmst._drive.certificates import claim, compare, conclude, join_claims, total_of_source
 from dfmst._drive.client import cluster_client, protocol_of, results, usage, usage_since
-from dfmst._drive.graph import load, save
+from dfmst._drive.devices import task_engine
+from dfmst._drive.graph import TaskGraph, load, save
 from dfmst._drive.parts import FileRows
 from dfmst._drive.sources import ParquetSource
 from dfmst._drive.tables import FrameParts, size_of_parts
-from dfmst._drive.tasks import Group, PartRows, about_task, gather
+from dfmst._drive.tasks import Group, PartRows, about_task, gather, group_parts
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.weights import Total, total_weight
+from dfmst._edges.weights import Total
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec, private_directory
-from dfmst._trees.certificate import Certificate, verify
+from dfmst._trees.certificate import Certificate, Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
-from dfmst.errors import CapacityError
-from dfmst.formats.addresses import Address
+from dfmst.errors import CapacityError, ClusterError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.columnar import parquet_files
 from dfmst.formats.files import existing_path, paths_of
-from dfmst.formats.stores import Access
+from dfmst.formats.stores import Access, Address
 
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 _PIECE = 1 << 17  # rows read at a time
+_CLAIMS = 4  # groups of files for each worker whose rows are searched
+
+Connect: TypeAlias = Callable[[], AbstractContextManager[Any]]  # makes a client
 
 
 def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[tuple[Path, str | None]]) -> int:
@@ -73,8 +77,11 @@ def _digest(path: Path) -> str:
 class WrittenRows(ForestRows):
     """Rows of a forest in a directory of Parquet files, which are read in the order of the input's files."""
 
-    def __init__(self, inputs: Sequence[Path], output: Path, columns: EdgeColumns, peak: int | None) -> None:
-        self._inputs, self._output, self._columns, self._peak = inputs, output, columns, peak
+    def __init__(
+        self, inputs: Sequence[Path], output: Path, request: Request, peak: int | None, connect: Connect, rows: int
+    ) -> None:
+        self._inputs, self._output, self._request, self._peak = inputs, output, request, peak
+        self._connect, self._rows = connect, rows
 
     @property
     def peak_memory(self) -> int | None:
@@ -82,31 +89,62 @@ class WrittenRows(ForestRows):
 
     @cached_property
     def _source(self) -> ParquetSource:
-        return ParquetSource([self._output / name for _, name in _files(self._inputs)], [self._output])
+        return _written(self._inputs, self._output)
 
     @cached_property
     def frame(self) -> pa.Table:
-        return _read_all(self._source)
+        batches = self._source.batches(self._source.schema.names, _PIECE)
+        return pa.Table.from_batches([batch.frame.native for batch in batches], self._source.schema)
 
     @cached_property
     def total_weight(self) -> Total | None:
-        weight = self._columns.weight
-        if weight is None or self._columns.has_joint_weight:
-            return None
-        return total_weight(_read_all(self._source, [weight]).column(weight))
+        return total_of_source(self._source, self._request.columns)
 
     def certify(self, progress: Progress) -> Certificate:
-        edges = _read_all(ParquetSource([path for path, _ in _files(self._inputs)], self._inputs))
-        columns, conditions = self._columns, self._columns.conditions
-        options: dict[str, Any] = {"maximum": columns.maximum, "invalid": columns.invalid}
-        options |= {"by": list(conditions.by) or None, "keep": conditions.keep, "drop": conditions.drop}
-        return verify(edges, self.frame, *(columns.keys or columns.names), **options)
+        with showing(progress, "verifying") as tell, self._connect() as client:
+            written = _written(self._inputs, self._output)
+            shown = tell if progress else None  # a watch of tasks has its price
+            return _certify(client, self._inputs, written, self._request, shown, self._rows)
 
 
-def _read_all(source: ParquetSource, names: Sequence[str] | None = None) -> pa.Table:
-    names = source.schema.names if names is None else names
-    schema = pa.schema([source.schema.field(name) for name in names])
-    return pa.Table.from_batches([batch.frame.native for batch in source.batches(names, _PIECE)], schema)
+def _written(inputs: Sequence[Path], output: Path) -> ParquetSource:
+    return ParquetSource([output / name for _, name in _files(inputs)], [output])
+
+
+def _certify(
+    client: Any, inputs: Sequence[Path], written: ParquetSource, request: Request, tell: Tell | None, rows: int
+) -> Certificate:
+    """Compare all rows of files with a forest in files on the workers, each of which holds the linked forest."""
+    source = ParquetSource([path for path, _ in _files(inputs)], [path for path in inputs if path.is_dir()])
+    cluster, request = workers_for(request), Request(request.columns)  # the rest need not be sent
+    graph, places = TaskGraph(secrets.token_hex(8)), list(range(len(source.files)))
+    claims = [
+        graph.add("claim", group.first, on_worker, claim, *_parts_of(group, source, written), request)
+        for group in group_parts(places, _CLAIMS * cluster.workers)
+    ]
+    options = request, cluster.memory
+    forest = graph.add("linked", 0, on_worker, join_claims, claims, cluster.memory)
+    compared = [
+        graph.add("compare", group.first, on_worker, compare, *_parts_of(group, source), forest, *options)
+        for group in group_parts(places, cluster.workers)
+    ]
+    verdict = graph.add("verdict", 0, on_worker, conclude, forest, compared)
+    ((found, components),) = results(client, graph, [verdict.key], partial(about_task, graph), tell)
+    violation = found.violation
+    if violation is None and found.rows != rows:
+        message = f"the table has {found.rows:,} rows; when the forest was found, it had {rows:,}"
+        violation = Violation("miscounted", found.rows, message)
+    total = total_of_source(written, request.columns)
+    return Certificate(violation is None, written.rows, total, components, violation)
+
+
+def _parts_of(group: Group, *sources: ParquetSource) -> list[ParquetSource]:
+    return [source.part(group.first, group.first + len(group.parts)) for source in sources]
+
+
+def on_worker(task: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a function on the engine of a task (a task)."""
+    return task(task_engine(), *arguments)
 
 
 def write_forest(
@@ -114,17 +152,19 @@ def write_forest(
     inputs: Sequence[Path],
     output: Path,
     request: Request,
+    connect: Connect,
     tell: Tell | None = None,
+    *,
+    verify: bool = False,
 ) -> Forest:
     """Write the forest of Parquet files into a directory that appears whole or not at all."""
     from distributed import KilledWorker
 
     files, columns = _files(inputs), request.columns
     parts = _parts(files, inputs, columns)
-    names = [name for _, name in files]
     forest = forest_graph(parts, request)
     graphs, strategy = [forest.graph], forest.strategy
-    arguments = (client, parts, names, output, request, tell)
+    arguments = (client, inputs, parts, output, request, tell, verify)
     try:
         written = _write_forest(forest, *arguments)
     except (KilledWorker, CapacityError) as error:
@@ -139,13 +179,15 @@ def write_forest(
     for graph in graphs:
         graph.remove_checkpoints()
     size = size_of_parts(parts.edges, columns.plain_ends)
+    source_rows = size.rows if size else 0
     rows, moved, peak = written
+    places = [path.resolve() for path in inputs], output.resolve()
     return Forest(
-        WrittenRows(inputs, output, columns, peak),
+        WrittenRows(*places, request, peak, connect, source_rows),
         columns,
         "cluster",
         rows=rows,
-        source_rows=size.rows if size else 0,
+        source_rows=source_rows,
         dropped=None if columns.invalid == "drop" else 0,
         algorithm=strategy,
         bytes_moved=moved,
@@ -157,16 +199,18 @@ def write_forest(
 def _write_forest(
     forest: ForestGraph,
     client: Any,
+    inputs: Sequence[Path],
     parts: FrameParts,
-    names: list[str],
     output: Path,
     request: Request,
     tell: Tell | None,
+    verify: bool,
 ) -> tuple[int, int | None, int | None]:
     """Compute a graph and write its rows; return their number, the bytes moved, and the peak of a worker."""
     earlier, token, checkpoint = forest.graph.earlier_results(), None, request.limits.checkpoint
     if earlier and request.limits.on_checkpoint is not None:
         request.limits.on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
+    names = [name for _, name in _files(inputs)]
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token, _note(output, request)) as folder:
@@ -187,6 +231,12 @@ def _write_forest(
         there = folder.iterdir() if isinstance(folder, Address) else filter(Path.is_file, list(folder.rglob("*")))
         for path in (path for path in there if path not in wanted):
             path.unlink(missing_ok=True)
+        if verify:
+            places, size = [path.resolve() for path in inputs], size_of_parts(parts.edges, ())
+            assert size is not None
+            found = _certify(client, places, _written(inputs, folder.resolve()), request, tell, size.rows)
+            if found.first_violation is not None:
+                raise ClusterError(f"the forest is wrong: {found.first_violation.message}", "run again")
     return sum(rows), moved, peak
 
 
@@ -247,6 +297,7 @@ def forest_of_files(
     gpu_memory_limit: Memory | None = None,
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
+    verify: bool = False,
     progress: bool | Callable[[str], None] | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
     **options: Unpack[ClusterOptions],
@@ -282,6 +333,9 @@ def forest_of_files(
     gpu_memory_limit
         Limit of GPU memory for each worker that is started here: bytes, or a text such as ``"40GiB"``. It is the size
         of RMM's pool, which does not grow; dask-cuda moves results to the host when four fifths of it are used.
+    verify
+        Prove the forest before the directory appears. Each worker holds the linked forest, 100 bytes a vertex, and the
+        files are read twice more. ``verify()`` of the result does the same later, with new workers if these ended.
     progress
         True for a bar of tasks, or a function that is called with the name of each step as it begins.
     on_checkpoint
@@ -302,7 +356,8 @@ def forest_of_files(
         `output` exists or is in a directory of the input, or its parent does not exist; another run uses the
         directory of checkpoints.
     ClusterError
-        The address has no scheduler, the scheduler or its workers are lost, or a worker does not see a file.
+        The address has no scheduler, the scheduler or its workers are lost, or a worker does not see a file; the
+        forest is not proved.
     EngineUnavailableError
         Dask's scheduler is not installed; or GPUs are requested, and a GPU or dask-cuda is missing.
 
@@ -331,10 +386,11 @@ def forest_of_files(
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     checkpoint = request.limits.checkpoint
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
+    connect = partial(cluster_client, workers, scheduler, client, False, None)  # for proofs, which use no GPU
     with alone, cluster_client(workers, scheduler, client, gpus, gpu_memory) as current:
         tell(f"finding the forest with GPUs, over {protocol_of(current)}" if gpus else "finding the forest")
         try:
-            return write_forest(current, paths, output, request, bar)
+            return write_forest(current, paths, output, request, connect, bar, verify=verify)
         finally:
             if bar is not None:
                 bar.close()

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc
 from dask.tokenize import tokenize
 
-from dfmst._common.progress import trim_memory
+from dfmst._common.machine import trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
 from dfmst._drive.dask_internals import ARRIVING, PLACED, STAYING, new_task, reference

@@ -31,10 +31,10 @@ from dfmst._drive.passes import FoldedForest, Job, Pass, opened_job
 from dfmst._drive.rows import Delivered, StreamRows, find_rows
 from dfmst._drive.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
+from dfmst._edges.composite import id_parts
 from dfmst._edges.conditions import group_entries, value_codes
 from dfmst._edges.dictionary import in_common_type
 from dfmst._edges.encode import Encoder
-from dfmst._edges.id_bytes import split_ids
 from dfmst._edges.vertex_list import ascending_ids, check_one_graph, id_column, words_of_group
 from dfmst._edges.vertices import IdColumns, ids_like
 from dfmst._engines import Engine, host_engine
@@ -98,7 +98,7 @@ class Numbered:
         for piece in self.pieces(engine):
             named = [self.decode(leader[piece]) for leader in leaders]
             if self.types:
-                yield [*self._parts(piece), *(split_ids(ids, list(self.types.values()))[-1] for ids in named)]
+                yield [*self._parts(piece), *(id_parts(ids, list(self.types.values()))[-1] for ids in named)]
             else:
                 yield [self.decode(piece), *named]
 
@@ -108,7 +108,7 @@ class Numbered:
 
     def _parts(self, vertices: Array) -> list[pa.Array]:
         """Return the values that name the groups of vertices, and their ids in the groups."""
-        return split_ids(self.decode(vertices), list(self.types.values()))
+        return id_parts(self.decode(vertices), list(self.types.values()))
 
     @cached_property
     def groups(self) -> Array:
@@ -213,7 +213,7 @@ def _number_groups(source: EdgeSource, job: Job, engine: Engine, encoder: Encode
     ids = pa.array([], pa.large_binary())
     if encoder.count:
         ids = encoder.decode(np.arange(encoder.count, dtype=np.uint32))
-    parts = split_ids(ids.take(pa.array(found)), [source.kinds_of([name]).plain_type(name) for name in names])
+    parts = id_parts(ids.take(pa.array(found)), [source.kinds_of([name]).plain_type(name) for name in names])
     table = pa.table(parts, list(map(str, range(len(parts)))))
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names]).to_numpy()
     types = dict(zip(names, (part.type for part in parts), strict=True))

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._common.progress import Tell, showing
+from dfmst._common.machine import Tell, showing
 from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.parts import Batch, TypeLedger, prefetch
 from dfmst._drive.rows import Delivered, deliver
 from dfmst._drive.sources import EdgeSource, open_source
-from dfmst._edges.key_codes import Entries, KeyEncoder
+from dfmst._edges.encode import KeyCodes, KeyEncoder
 from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
 from dfmst._trees.linked import ATTRIBUTE, GROUP, LinkOptions, Links, order_keys
@@ -143,7 +143,7 @@ class _Run:
         kept[self.links.kept(group, self._order)] = True
         return group, kept
 
-    def _entries(self, batch: Batch) -> tuple[list[Entries], list[int]]:
+    def _entries(self, batch: Batch) -> tuple[list[KeyCodes], list[int]]:
         """Return the entries of a batch by key, and the numbers of values so far."""
         with batch.named_errors():
             entries = [encoder.encode(batch.column) for encoder in self._encoders]

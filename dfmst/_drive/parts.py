@@ -20,24 +20,25 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, plain_views, to_arrow
+from dfmst._edges.composite import check_composite
 from dfmst._edges.device_frame import DEVICE
 from dfmst._edges.edge_table import HOST, CheckedColumns
+from dfmst._edges.frame_rows import take_batch
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, check_columns, check_joint, on_gpu
-from dfmst._edges.take_rows import take_batch
+from dfmst._edges.read import EdgeColumns, check_columns, on_gpu
 from dfmst._edges.unify import CommonSchema, cast_exactly, common_id_type, native_type
 from dfmst._edges.view import View
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, current_place, host_engine
 from dfmst._fold.rows import Rows, Run
 from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
-from dfmst.formats.addresses import Address, file_stamp
 from dfmst.formats.columnar import batch_rows, open_buffered, parquet_footer, refuse_unreadable
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, problem
+from dfmst.formats.stores import Address, file_stamp
 
 T = TypeVar("T")
 
@@ -581,7 +582,7 @@ def check_batch(engine: Engine, columns: EdgeColumns, batch: Batch, types: TypeL
         elif name in ends:
             read[name] = types.read_ids(name, read[name])
     if columns.joint:
-        return check_joint(engine, columns, read.__getitem__, batch.rows)
+        return check_composite(engine, columns, read.__getitem__, batch.rows)
     return check_columns(engine, readers, read.__getitem__, batch.rows, columns.names, columns.invalid)
 
 

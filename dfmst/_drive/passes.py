@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.directories import SpillDirectory
-from dfmst._common.progress import showing
+from dfmst._common.machine import showing
 from dfmst._common.types import Array, DType, Frame
 from dfmst._drive.parts import Batch, Locators, T, TypeLedger, prefetch, read_batch
 from dfmst._drive.sources import EdgeSource, on_device, open_source

@@ -61,12 +61,11 @@ from dfmst._drive.devices import (
 )
 from dfmst._drive.graph import Progress, TaskGraph, false_checkpoint
 from dfmst._drive.parts import FileRows
-from dfmst._drive.plan.formulas import EDGE, GPU_SLICE_ROW, LEAST_ROWS
-from dfmst._drive.plan.plan import id_words
+from dfmst._drive.strategies import EDGE, GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._drive.tables import POSITION_BITS, EdgeTypes, check_kinds
 from dfmst._drive.tasks import EncodedFold, Group, Portion, RowHashes, StoredEncoder, portions, unite
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.dictionary import Dictionary, different_types, plain
+from dfmst._edges.dictionary import Dictionary, different_types, hash_ids, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder, Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine, host_engine
@@ -500,7 +499,7 @@ def _split_ids(engine: Engine, edges: GroupEdges, owners: int, keys: HashKeys) -
     else:
         engine, vertices = host_engine(engine), engine.to_host(vertices)
         ids = _plain(encoder.decode(vertices))
-        words = id_words(ids, keys)
+        words = hash_ids(ids, keys)
     # The owner of an id is the same in every process, on a GPU and on the host.
     words = words * np.uint64(keys.low)
     owner = ((words ^ words >> np.uint64(32)) * np.uint64(keys.high) >> np.uint64(32)) % np.uint64(owners)

@@ -21,19 +21,18 @@ from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.parts import Batch, IdKinds, Locators, SourceFile, is_encoded
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.device_frame import open_device_frame
+from dfmst._edges.frame_rows import stack_frames
 from dfmst._edges.frames import as_table, open_frame
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.stack import stack_frames
 from dfmst._edges.unify import CommonSchema, common_type, with_categories
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_columns
-from dfmst.formats.addresses import Address
 from dfmst.formats.columnar import common_columns, natural_order, parquet_files
 from dfmst.formats.files import existing_path, paths_of_dataset, problem
 from dfmst.formats.read import bytes_to_solve
-from dfmst.formats.stores import Access, path_of
+from dfmst.formats.stores import Access, Address, path_of
 
 T = TypeVar("T")
 _TEXTS = 4 << 20  # bytes of dictionaries, from which they are read as texts
@@ -106,6 +105,14 @@ class ParquetSource:
     def rows(self) -> int:
         """Number of rows."""
         return sum(file.rows for file in self.files)
+
+    def part(self, begin: int, end: int) -> Self:
+        """Return a range of the files, whose rows keep their numbers and their types."""
+        part = copy(self)
+        part.files = self.files[begin:end]
+        part.constants = {file.path: self.constants[file.path] for file in part.files}
+        part._names = {}
+        return part
 
     @property
     def fingerprint(self) -> dict[str, Any]:

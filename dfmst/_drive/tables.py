@@ -26,11 +26,10 @@ from dfmst._common.types import Array, Column
 from dfmst._drive.dask_internals import graph_of, own_tasks, parquet_pieces, reading_fault, reference
 from dfmst._drive.devices import TaskColumns, has_room, register_for_gpus, rows_that_fit, task_engine, worker_engine
 from dfmst._drive.parts import Batch, FileRows, Part, TypeLedger, check_batch
-from dfmst._drive.plan.formulas import PIECE
-from dfmst._drive.plan.plan import parquet_size
+from dfmst._drive.strategies import PIECE
 from dfmst._edges.arrow_values import native_values
 from dfmst._edges.conditions import Conditions, condition_masks
-from dfmst._edges.device_columns import device_ids, device_weights
+from dfmst._edges.device_frame import device_ids, device_weights
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.frames import open_frame
@@ -43,9 +42,8 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._fold.checkpoint import array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
-from dfmst.formats.addresses import file_stamp
-from dfmst.formats.columnar import TableSize, parquet_footer
-from dfmst.formats.stores import path_of
+from dfmst.formats.columnar import TableSize, parquet_footer, parquet_size
+from dfmst.formats.stores import file_stamp, path_of
 
 
 class SubGraph(Part):

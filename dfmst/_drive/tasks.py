@@ -26,8 +26,7 @@ from dfmst._common.types import Array, DType, Frame
 from dfmst._drive.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
 from dfmst._drive.graph import EDGE_TABLE, Progress, TaskGraph, false_checkpoint
 from dfmst._drive.parts import FileRows, Locators, Part
-from dfmst._drive.plan.formulas import BUFFER, PIECE, SMALL_BUFFER
-from dfmst._drive.plan.plan import id_words
+from dfmst._drive.strategies import BUFFER, PIECE, SMALL_BUFFER
 from dfmst._drive.tables import (
     MOVED,
     POSITION_BITS,
@@ -54,12 +53,12 @@ from dfmst._drive.tables import (
 )
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.conditions import cycles_of_kept
-from dfmst._edges.dictionary import concat_ids
+from dfmst._edges.dictionary import concat_ids, hash_ids
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
+from dfmst._edges.frame_rows import result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.take_rows import result_column
 from dfmst._edges.unify import mixed_signs
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._edges.view import View
@@ -534,10 +533,10 @@ def row_hashes(table: Table) -> Array:
     if isinstance(table, DeviceTable):
         engine = table.columns.engine
         (*ends, key, _), xp = columns_of(engine, table), engine.xp
-        kinds = (np.int64 if column.dtype.kind == "i" else np.uint64 for column in ends)  # as `id_words` takes them
+        kinds = (np.int64 if column.dtype.kind == "i" else np.uint64 for column in ends)  # as `hash_ids` takes them
         first, second = (end.astype(kind, copy=False).view(np.uint64) for end, kind in zip(ends, kinds, strict=True))
     else:
-        first, second = (id_words(table.column(name)) for name in ("source", "target"))
+        first, second = (hash_ids(table.column(name)) for name in ("source", "target"))
         key = column_values(table, "key")
     hashes: Array = xp.minimum(first, second)
     addends = xp.maximum(first, second), key.astype(np.uint64, copy=False), np.uint64(0)

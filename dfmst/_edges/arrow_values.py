@@ -17,7 +17,7 @@ import numpy as np
 
 from dfmst._common.arguments import refuse_masked
 from dfmst._common.deferred import pa, pc
-from dfmst._common.types import Array, Column
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
@@ -357,6 +357,12 @@ def moments(column: pa.Array) -> Array:
 def no_times(name: object, kind: object) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} values, not times"
     return InvalidEdgesError(message, "cast the column to dates, timestamps, durations, integers or floats")
+
+
+def no_groups(name: ColumnName, kinds: str) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
+    one = "cast it to the same type in all frames" if " and " in kinds else "make a plain column of it"
+    return InvalidEdgesError(message, one)
 
 
 def ticks(column: Column) -> tuple[Any, int]:

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array, Column, ColumnName
-from dfmst._edges.arrow_values import arrow_column, numbers_of_arrow, plain_ids
-from dfmst._edges.device_columns import device_flags
+from dfmst._edges.arrow_values import arrow_column, no_groups, numbers_of_arrow, plain_ids
+from dfmst._edges.device_frame import device_flags
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._edges.vertices import Vertices, factorize
@@ -261,12 +261,6 @@ def group_order(entries: list[pa.Array], row: Array) -> Array:
     except pa.ArrowException:  # values without an order: groups as they first occur
         return np.argsort(row)
     return numbers_of_arrow(order)
-
-
-def no_groups(name: ColumnName, kinds: str) -> InvalidEdgesError:
-    message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
-    one = "cast it to the same type in all frames" if " and " in kinds else "make a plain column of it"
-    return InvalidEdgesError(message, one)
 
 
 def pair_vertices(

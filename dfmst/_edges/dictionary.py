@@ -12,10 +12,10 @@ import numpy as np
 
 from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_numbers, large_types, numbers_of_arrow, plain_ids
+from dfmst._edges.arrow_values import arrow_numbers, large_types, numbers_of_arrow, plain_ids, whole_ids
 from dfmst._edges.unify import cast_exactly, common_id_type, wide_integers
-from dfmst._engines import Engine
-from dfmst._engines.primitives.id_table import PROCESS_KEYS, IdTable, IdWords
+from dfmst._engines import CpuEngine, Engine
+from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKeys, IdTable, IdWords
 from dfmst.errors import InvalidEdgesError
 
 
@@ -155,6 +155,17 @@ def id_words(ids: pa.Array) -> IdWords:
         ids = ids.view(_storage(ids.type))
     values = numbers_of_arrow(ids)
     return IdWords(values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False).view(np.uint64))
+
+
+def plain_words(ids: pa.Array | pa.ChunkedArray) -> IdWords:
+    """Return the words or the bytes of ids of any encoding, without nulls."""
+    return id_words(plain(whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids))
+
+
+def hash_ids(ids: pa.Array | pa.ChunkedArray, keys: HashKeys = COMMON_KEYS) -> Array:
+    """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
+    word: Array = plain_words(ids).hashed(CpuEngine(threads=1), keys).word
+    return word
 
 
 def ids_of_words(word: Array, kind: pa.DataType) -> pa.Array:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
-from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns
-from dfmst._edges.weights import WeightColumn, weight_column
+from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns, unchecked_vertices
+from dfmst._edges.weights import WeightColumn, missing_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, end_words
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
@@ -148,31 +148,55 @@ IN_MEMORY = HOST._replace(ids=partial(id_columns, whole=True))
 
 
 class CheckedColumns(NamedTuple):
-    """Ids and weights without nulls and NaNs."""
+    """The rows that have both ids and a weight."""
 
     ids: IdColumns
     weights: WeightColumn
-    kept: Array | None  # rows of the frame; None: all
-    unchecked: Vertices | None = None  # ids as vertices, if the algorithm checks them and the weights
-    statistics: Statistics | None = None  # of columns on a GPU
+    kept: Array | None  # these rows among those that were read; None: all
     forced: Array | None = None  # flags the rows that must be in the forest; None: no condition
     barred: Array | None = None  # flags the rows that must not be
 
 
-def number_ids(
+#: Masks of the rows without a source (0), a target (1) or a weight (2), for each of these that some row lacks.
+Missing: TypeAlias = list[tuple[int, Array]]
+
+
+def find_missing(
+    engine: Engine, ids: IdColumns, weights: WeightColumn, statistics: Statistics | None = None
+) -> Missing:
+    missing = missing_weights(engine, weights) if statistics is None or statistics.missing else weights.invalid
+    masks = (ids.null_source, ids.null_target, missing)
+    return [(end, mask) for end, mask in enumerate(masks) if mask is not None and mask.any()]
+
+
+def make_table(
     engine: Engine,
-    checked: CheckedColumns,
+    ids: IdColumns,
+    weights: WeightColumn,
     maximum: bool,
+    without: Callable[[IdColumns, WeightColumn, Missing], CheckedColumns],
     *,
+    defer_checks: bool = False,
     in_order: bool = False,
     bound: int | None = None,
 ) -> Input:
-    """Make an edge table of checked columns: ids become dense vertices."""
-    largest, _, span = checked.statistics or (None, None, None)
-    vertices = checked.unchecked or dense_vertices(engine, checked.ids, in_order=in_order, bound=bound, largest=largest)
-    deferred = DeferredChecks() if checked.unchecked else None
-    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
-    return Input(table, vertices, checked.kept)
+    """Make an edge table of columns: ids become dense vertices.
+
+    `without` leaves out the rows that lack an id or a weight, or raises. With `defer_checks`, algorithms may look for
+    them, in their own pass over a long table.
+    """
+    vertices = unchecked_vertices(engine, ids, bound) if defer_checks and weights.invalid is None else None
+    deferred = None if vertices is None else DeferredChecks()
+    kept = largest = span = None
+    if vertices is None:
+        statistics = edge_statistics(engine, ids, weights)
+        if missing := find_missing(engine, ids, weights, statistics):
+            ids, weights, kept, *_ = without(ids, weights, missing)
+        elif statistics is not None:
+            largest, _, span = statistics
+        vertices = dense_vertices(engine, ids, in_order=in_order, bound=bound, largest=largest)
+    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, deferred, span)
+    return Input(table, vertices, kept)
 
 
 _ROWS = 8  # rows of a thread

@@ -17,16 +17,24 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
-from dfmst._common.deferred import cached_property, nw
+from dfmst._common.deferred import cached_property, nw, pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
-from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_views, readable, to_arrow
+from dfmst._edges.arrow_values import (
+    arrow_column,
+    arrow_numbers,
+    no_times,
+    plain_ids,
+    plain_views,
+    readable,
+    ticks,
+    to_arrow,
+)
 from dfmst._edges.conditions import group_entries, group_order, value_codes
 from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
-from dfmst._edges.moments import host_ticks
-from dfmst._edges.stack import host_differs
-from dfmst._edges.take_rows import (
+from dfmst._edges.frame_rows import (
     arrow_storage,
     gather_rows,
+    host_differs,
     take_arrow,
     take_of_two,
     take_or_null,
@@ -35,7 +43,7 @@ from dfmst._edges.take_rows import (
 )
 from dfmst._edges.unify import alike, native_type, series_type
 from dfmst._edges.view import NAMES_HINT, View
-from dfmst._edges.weights import plain_weights
+from dfmst._edges.weights import plain_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -123,7 +131,7 @@ class FrameView:
         return plain_weights(name, column)
 
     def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
-        return host_ticks(name, self.column(name))
+        return _ticks(name, self.column(name))
 
     def nulls(self, name: ColumnName) -> Array:
         return np.asarray(arrow_column(name, self.column(name)).is_null())
@@ -389,6 +397,33 @@ def pandas_column(name: object, series: Column) -> Array | pa.Array | pa.Chunked
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
         message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
         raise InvalidEdgesError(message, "cast the column to integers or strings") from error
+
+
+def _ticks(name: ColumnName, column: Column) -> tuple[Array, Array | None, pa.DataType]:
+    """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
+    column = plain_ids(arrow_column(name, column))
+    kind, missing = column.type, np.asarray(column.is_null())
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        column, _ = ticks(column)
+    elif pa.types.is_floating(kind):
+        column = column.cast(pa.float64())
+    elif pa.types.is_integer(kind):
+        if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
+            raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
+        column = column.cast(pa.int64())
+    elif pa.types.is_decimal(kind):
+        column = pa.array(weight_column(name, column).values)
+        if column.type != pa.int64():
+            raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
+    elif not pa.types.is_null(kind):
+        if len(column):
+            raise no_times(name, kind)
+        column, kind = pa.nulls(0), pa.null()  # an empty column may have any type
+    values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
+    plain: Array = (
+        values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
+    )
+    return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
 
 _ARROW_DTYPES = {"StringDtype", "ArrowDtype"}  # of pandas, of which the arrays convert to Arrow

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -17,23 +17,20 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
 from dfmst._common.types import Array, Column, ColumnName, EdgeNames, Invalid
-from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions, condition_masks
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.edge_table import (
-    HOST,
     CheckedColumns,
     Input,
+    Missing,
     Readers,
-    edge_statistics,
-    flip_bits,
+    find_missing,
+    make_table,
     move_table,
-    number_ids,
 )
-from dfmst._edges.id_bytes import joint_ids
-from dfmst._edges.vertices import IdColumns, check_capacity, unchecked_vertices
+from dfmst._edges.vertices import IdColumns, check_capacity
 from dfmst._edges.view import View
-from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst._edges.weights import WeightColumn, constant_weights
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import gather_keys
 from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, missing_columns
 
 _ENDS = "source", "target"
@@ -125,7 +122,7 @@ class EdgeColumns:
 
     @property
     def keyed(self) -> bool:
-        """Whether batches have keys in place of weights (:func:`check_joint`)."""
+        """Whether batches have keys in place of weights (:func:`dfmst._edges.composite.check_composite`)."""
         return self.conditions.keep is not None or self.has_joint_weight
 
     @property
@@ -170,11 +167,12 @@ def read_table(
     if view.on_device and engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
-    reader, read = view.engine(engine), view.readers
-    conditions = columns.conditions
+    reader, conditions = view.engine(engine), columns.conditions
     defer = defer_checks and reader.on_host and engine.on_host and not conditions
-    checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
-    input = number_ids(reader, checked, columns.maximum, in_order=in_order)
+    names, invalid = columns.names, columns.invalid
+    ids, weights = _read_columns(reader, view.readers, view.column, len(view), names, invalid)
+    without = partial(_without, reader, names, invalid)
+    input = make_table(reader, ids, weights, columns.maximum, without, defer_checks=defer, in_order=in_order)
     if conditions:
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
@@ -221,9 +219,21 @@ def check_columns(
     rows: int,
     names: EdgeNames,
     invalid: Invalid = "raise",
-    *,
-    defer_checks: bool = False,
 ) -> CheckedColumns:
+    """Read a batch, and leave out the rows that lack an id or a weight, or raise."""
+    ids, weights = _read_columns(reader, read, column, rows, names, invalid)
+    missing = find_missing(reader, ids, weights)
+    return _without(reader, names, invalid, ids, weights, missing) if missing else CheckedColumns(ids, weights, None)
+
+
+def _read_columns(
+    reader: Engine,
+    read: Readers,
+    column: Callable[[ColumnName], Column],
+    rows: int,
+    names: EdgeNames,
+    invalid: Invalid,
+) -> tuple[IdColumns, WeightColumn]:
     check_ends(*names[:2])
     source, target, weight = names
     columns = [(name, column(name)) for name in (source, target)]
@@ -232,21 +242,17 @@ def check_columns(
         columns = [(name, reader.xp.zeros(0, np.int64)) for name in (source, target)]
     ids = read.ids(*columns, invalid=invalid)
     named = None if weight is None else column(weight)
-    weights = constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
-    unchecked = unchecked_vertices(reader, ids) if defer_checks and weights.invalid is None else None
-    if unchecked is not None:
-        return CheckedColumns(ids, weights, None, unchecked)
-    statistics = edge_statistics(reader, ids, weights)
-    missing = missing_weights(reader, weights) if statistics is None or statistics.missing else weights.invalid
-    masks = (ids.null_source, ids.null_target, missing)
-    flagged = [(end, mask) for end, mask in enumerate(masks) if mask is not None and mask.any()]
-    if not flagged:
-        return CheckedColumns(ids, weights, None, statistics=statistics)
+    return ids, constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
+
+
+def _without(
+    engine: Engine, names: EdgeNames, invalid: Invalid, ids: IdColumns, weights: WeightColumn, missing: Missing
+) -> CheckedColumns:
     if invalid == "raise":
-        end, mask = flagged[0]
+        end, mask = missing[0]
         raise invalid_rows(names, end, int(mask.sum()), int(mask.argmax()))
-    kept = reader.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in flagged]))
-    return CheckedColumns(*take_rows(reader, ids, weights, kept), kept)
+    kept = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in missing]))
+    return CheckedColumns(*take_rows(engine, ids, weights, kept), kept)
 
 
 def take_rows(engine: Engine, ids: IdColumns, weights: WeightColumn, rows: Array) -> tuple[IdColumns, WeightColumn]:
@@ -267,75 +273,3 @@ def invalid_rows(names: EdgeNames, end: int, count: int, first: int) -> InvalidE
     message = f"column {names[end]!r} has {count:,} {invalid}, {place} {first}"
     hint = "fill or remove those rows, or leave them out with invalid='drop'"
     return InvalidEdgesError(message, hint, row=first, option=("invalid='drop'", "--invalid drop"))
-
-
-_HIGHEST = (1 << 64) - 1
-
-
-def check_joint(
-    engine: Engine, columns: EdgeColumns, column: Callable[[ColumnName], Column], rows: int
-) -> CheckedColumns:
-    """Read and check a batch's joint columns; weights with rows to keep or of several columns are ascending keys."""
-    if not rows:
-        for name in columns.read_names:  # raises if one is absent
-            column(name)
-        none = np.zeros(0, np.int64)
-        return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
-    composed = {}
-    if columns.joint_ids:
-        ids = joint_ids(columns.end_parts, columns.conditions.by, column, columns.invalid)
-        composed = dict(zip(columns.names[:2], ids, strict=True))
-    if columns.has_joint_weight:
-        composed[columns.weight] = _joint_weights(engine, columns.weights, column)
-
-    def read(name: ColumnName) -> Any:
-        return composed[name] if name in composed else column(name)
-
-    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
-    keep, drop = condition_masks(columns.conditions, column, checked.kept)
-    if columns.keyed:
-        checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
-    return checked._replace(forced=keep, barred=drop)
-
-
-def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: Array | None) -> Array:
-    """Keys of the weights in ascending order; rows to keep have key 0, and no others."""
-    values, maximum = checked.weights.values, columns.maximum
-    key = gather_keys(engine, values, None, flip_bits(values.dtype, maximum)).astype(np.uint64)
-    if keep is None:
-        return key
-    shift = not (maximum and values.dtype == np.uint64)  # 0 is a frequent weight: its key must have a place
-    full = (key == (_HIGHEST if shift else 0)) & ~keep
-    if full.any():
-        message = f"column {columns.weight!r} holds {values[full.argmax()]}, for which keep= has no key of 64 bits"
-        raise InvalidEdgesError(message, "subtract a constant from the weights, or cast them to float64")
-    return np.where(keep, np.uint64(0), key + np.uint64(shift))
-
-
-def _joint_weights(engine: Engine, names: list[ColumnName], column: Callable[[ColumnName], Column]) -> pa.Array:
-    """One key of two weights, the first decides; null if one of them is null or NaN."""
-    if not 0 < len(names) < 3:
-        message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
-        raise InvalidEdgesError(message, "make one column of them, or call dfmst.minimum_spanning_forest in memory")
-    key, missing = np.zeros(1, np.uint64), np.zeros(1, bool)
-    for name in names:
-        weights = weight_column(name, column(name))
-        mask, values = missing_weights(engine, weights), weights.values
-        missing = missing if mask is None else missing | mask
-        if len(names) > 1:
-            values = _narrowed(name, values, mask)
-        key = (key << np.uint64(32)) | gather_keys(engine, values, None)
-    return pa.array(key, mask=np.broadcast_to(missing, len(key)))
-
-
-def _narrowed(name: ColumnName, values: Array, missing: Array | None) -> Array:
-    with np.errstate(all="ignore"):
-        narrow = values.astype(f"{values.dtype.kind}4", copy=False)
-        changed = narrow.astype(values.dtype, copy=False) != values
-    changed = changed if missing is None else changed & ~missing
-    if changed.any():
-        row = int(changed.argmax())
-        message = f"column {name!r} holds {values[row]} in row {row}, which takes more than 32 bits"
-        hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
-        raise InvalidEdgesError(message, hint, row=row)
-    return narrow

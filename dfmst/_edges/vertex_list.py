@@ -13,7 +13,7 @@ from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, listed_values, numbers_of_arrow
 from dfmst._edges.conditions import NO_CONDITIONS, group_codes, pair_vertices
-from dfmst._edges.device_columns import device_ids, device_series, is_device_column
+from dfmst._edges.device_frame import device_ids, device_series, is_device_column
 from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import host_column

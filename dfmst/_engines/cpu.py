@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import Array
 from dfmst._engines.kernels import HOME, TYPES, Kernel, bind
 from dfmst._engines.scratch import shared_scratch

@@ -34,7 +34,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from dfmst._common.arguments import whole_number
-from dfmst._common.limits import free_memory
+from dfmst._common.machine import free_memory
 from dfmst._edges.encode import ID_BYTES
 from dfmst._engines import Engine
 from dfmst.errors import CapacityError

@@ -23,7 +23,7 @@ from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import order_forest
-from dfmst._trees.points.geometry import geometry_names
+from dfmst._trees.points.read import geometry_names
 from dfmst._trees.request import Request, Solver
 from dfmst._trees.result import Forest, kind_of
 from dfmst.formats.text_rows import LINE

@@ -21,7 +21,7 @@ from dfmst._report.drawing import Drawing, chains, polyline
 from dfmst._report.facts import LONGEST, ForestFacts
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
 from dfmst._report.vertices import Colors, Points, tree_colors
-from dfmst._trees.points.geometry import Lines
+from dfmst._trees.points.read import Lines
 from dfmst.errors import InvalidEdgesError
 
 _CENTER = 11.0  # degrees east in the middle of the world: its edge at 169° W then crosses the least land

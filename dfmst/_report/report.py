@@ -26,7 +26,7 @@ from dfmst._report.run import RunFacts, round_card, run_card, run_facts, timed
 from dfmst._report.vertices import Colors, Points, edge_points, frame_points, read_colors
 from dfmst._report.words import alike, clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import find
-from dfmst._trees.points.geometry import geometry_name
+from dfmst._trees.points.read import geometry_name
 from dfmst._trees.request import Request, Solving, with_options
 from dfmst._trees.result import Forest
 from dfmst.errors import InvalidEdgesError, printable

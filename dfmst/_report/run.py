@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dfmst._common.arguments import plural
-from dfmst._common.progress import machine_memory, peak_memory
+from dfmst._common.machine import machine_memory, peak_memory
 from dfmst._common.types import ColumnName
 from dfmst._report.drawing import WIDTH, Drawing, Scale, count_scale
 from dfmst._report.words import duration, grouped, label, percent, size

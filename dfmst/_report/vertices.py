@@ -18,7 +18,8 @@ from dfmst._edges.unify import family_of
 from dfmst._edges.view import View
 from dfmst._report.facts import ForestFacts
 from dfmst._report.words import clip, label
-from dfmst._trees.points.geometry import (
+from dfmst._trees.clusters import NOISY
+from dfmst._trees.points.read import (
     LINE,
     POINT,
     Lines,
@@ -28,8 +29,7 @@ from dfmst._trees.points.geometry import (
     read_geometry,
     read_lines,
 )
-from dfmst._trees.points.metrics import degrees_among, latitude_of
-from dfmst._trees.relabel import NOISY
+from dfmst._trees.points.search import degrees_among, latitude_of
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _OWN = np.array([0, 1, 2, 4, 5, 6, 7])  # styles s0 to s7 of the categories with a color of their own

@@ -11,9 +11,9 @@ import numpy as np
 
 from dfmst._common.arguments import is_several
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT
-from dfmst._edges.device_columns import device_column, is_device_column
+from dfmst._edges.device_frame import device_column, is_device_column
+from dfmst._edges.frame_rows import take_or_null
 from dfmst._edges.frames import open_frame
-from dfmst._edges.take_rows import take_or_null
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.view import View
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree

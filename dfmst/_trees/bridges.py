@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from dfmst._common.types import Array, Columns, FrameT
-from dfmst._edges.composed import compose
+from dfmst._edges.composite import compose
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import read_table
 from dfmst._engines import Engine

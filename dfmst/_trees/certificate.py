@@ -1,31 +1,373 @@
-"""Certificates: whether a frame is the minimum spanning forest of an edge table."""
+"""Certificates: whether a frame is the minimum spanning forest of an edge table.
+
+Whether a set of rows is the minimum spanning forest of an edge table, found without solving anything.
+
+A spanning forest is minimum exactly if every edge outside comes after all edges of the forest's path between its
+ends: the cycle property. With a total order the forest is unique, so that this also settles ties.
+
+The path's heaviest edge is found in the linked trees of :mod:`dfmst._engines.primitives.kruskal_tree`. For most
+edges the last two links below the root suffice, since they bound the answer from above. Most of these need not even
+the links: an edge that is heavier than the rank by which both its ends had joined the giant component is settled.
+
+Which rows of an edge table the rows of a forest frame are.
+
+Candidates are the table's rows that share their ends with some forest row: a Bloom filter, small enough for the
+cache, drops nearly all others. Candidates and forest are then joined on ends and weight, and each forest row is
+matched to the earliest row that fits. Equal ends and weights tie by position, so that no other row can be in the
+forest; every further column, and the index of a pandas frame, must then agree with that row.
+
+References
+----------
+Bloom: Space/time trade-offs in hash coding with allowable errors. Communications of the ACM 13 (1970).
+
+Certificates: whether a frame is the minimum spanning forest of an edge table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.arguments import plural
-from dfmst._common.types import Array, Columns, Frame
-from dfmst._edges.composed import compose_both
-from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
-from dfmst._edges.device_columns import sum_column
-from dfmst._edges.edge_table import Input, move_table
+from dfmst._common.types import Array, ColumnName, Columns, Frame
+from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.composite import compose_both
+from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions, group_codes, pair_vertices
+from dfmst._edges.device_frame import device_weights, stack_weights, sum_column
+from dfmst._edges.edge_table import EdgeTable, Input, move_table
+from dfmst._edges.frame_rows import differences, unlike_types
 from dfmst._edges.frames import in_memory_of, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.vertex_list import find_ids, in_one_type
 from dfmst._edges.view import View
-from dfmst._edges.weights import Total, forest_weights, total_weight
+from dfmst._edges.weights import Total, constant_weights, forest_weights, stacked_weights, total_weight, weight_column
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import component_labels
-from dfmst._engines.primitives.edges import used_vertices
-from dfmst._trees.match import ForestMatch, match_rows
-from dfmst._trees.optimality import Violation, certify_rows
+from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, used_vertices
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst._engines.primitives.kruskal_tree import (
+    KruskalTree,
+    RankedForest,
+    build_kruskal_tree,
+    largest_tree,
+    rank_forest,
+)
+from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.request import Request, Verifying, with_options
 from dfmst.algorithms.solve import Solved
 from dfmst.errors import printable
+
+_NO_ROW = int(np.iinfo(np.uint32).max)
+_GIANT_SHARE = 0.97  # of the giant component; its last vertices join so late that waiting for them settles less
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Why a table is not the minimum spanning forest.
+
+    Attributes
+    ----------
+    kind
+        ``"out-of-range"`` or ``"not-a-row"`` (the edge table does not have it), ``"duplicate-row"``, ``"cycle"``,
+        ``"not-spanning"`` (a row joins two trees), ``"not-lightest"`` (a row outside is before one inside), under
+        conditions ``"not-kept"`` and ``"not-dropped"`` or, of a stream, ``"miscounted"`` (another number of rows or
+        vertices than when the forest was found).
+    row
+        The offending row of the edge table; for ``"not-a-row"`` the position in the forest.
+    message
+        The same as a sentence that names rows, ends and weights.
+    """
+
+    kind: str
+    row: int
+    message: str
+
+
+def certify_rows(
+    engine: Engine, table: EdgeTable, rows: Array, describe: Callable[[int], str] | None = None
+) -> Violation | None:
+    describe = describe or _describer(table)
+    if not bool((rows[1:] > rows[:-1]).all()):
+        rows = engine.xp.sort(rows)
+    violation = _invalid_rows(table, rows, describe)
+    if violation:
+        return violation
+    ranked = rank_forest(engine, gather_edges(engine, table.edges(), rows.astype(np.uint32), None, table.flip))
+    trees = build_kruskal_tree(engine, ranked.ends, table.vertices, contract=True)
+    if trees.cycle is not None:
+        return describe_cycle(ranked, trees.cycle, table.maximum, describe)
+    row = first_lighter(engine, table, _doubtful(engine, table, ranked, trees), ranked, trees)
+    if row is None:
+        return None
+    edge = gather_edges(engine, table.edges(), engine.xp.full(1, row, np.uint32), None, table.flip)
+    return describe_left_out(engine, edge, ranked, trees, table.maximum, describe)
+
+
+def first_lighter(
+    engine: Engine, table: EdgeTable, rows: Array, ranked: RankedForest, trees: KruskalTree
+) -> int | None:
+    """Return the first of these rows that comes before an edge of the forest's path between its ends."""
+    edges = gather_edges(engine, table.edges(), rows, None, table.flip)
+    first = engine.xp.full(1, _NO_ROW, np.uint32)
+    engine.launch("find_lighter", len(edges), *edges, trees.top, trees.link, ranked.key, ranked.row, first)
+    return None if int(first[0]) == _NO_ROW else int(first[0])
+
+
+def _invalid_rows(table: EdgeTable, rows: Array, describe: Callable[[int], str]) -> Violation | None:
+    if not len(rows):
+        return None
+    for row in (int(rows[0]), int(rows[-1])):
+        if not 0 <= row < len(table):
+            return Violation("out-of-range", row, f"row {row} is not in the table, which has {len(table):,} rows")
+    twice = rows[1:][rows[1:] == rows[:-1]]
+    if not len(twice):
+        return None
+    row = int(twice[0])
+    return Violation("duplicate-row", row, f"{describe(row)} is in the forest more than once")
+
+
+def _doubtful(engine: Engine, table: EdgeTable, ranked: RankedForest, trees: KruskalTree) -> Array:
+    """Rows outside the forest that the giant component does not settle."""
+    flags, light, forest = (flag_words(engine, len(table)) for _ in range(3))
+    giant, rank = _giant(engine, trees.top)
+    if len(ranked.row):
+        threshold = int(ranked.key[rank]), int(ranked.row[rank])
+        arguments = (table.weight, table.flip, len(table), *threshold, light)
+        engine.launch("flag_light", len(light), *arguments, grain=FLAG_GRAIN)
+    engine.launch("set_flags", len(ranked.row), ranked.row, forest)
+    columns = (table.source, table.target, len(table), giant, light, forest, flags)
+    engine.launch("flag_doubtful", len(flags), *columns, grain=FLAG_GRAIN)
+    return compact(engine, flags)
+
+
+def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
+    """Flags of the vertices that had joined the largest tree of a sample by some rank; and that rank."""
+    giant = flag_words(engine, len(top))
+    if not len(top):
+        return giant, 0
+    root, ranks = largest_tree(engine, top)
+    rank = ranks[int(_GIANT_SHARE * len(ranks))]
+    base = np.uint64(root) << np.uint64(32)
+    joined = (top - base <= rank).view(np.uint8)  # other roots' differences are huge or wrap around
+    engine.launch("flag_marked", len(giant), joined, len(joined), giant, grain=FLAG_GRAIN)
+    return giant, int(rank)
+
+
+def describe_cycle(ranked: RankedForest, rank: int, maximum: bool, describe: Callable[[int], str]) -> Violation:
+    row, ends = int(ranked.row[rank]), int(ranked.ends[rank])
+    if ends >> 32 == ends & _NO_ROW:
+        return Violation("cycle", row, f"{describe(row)} is a self-loop")
+    heavy = "heavier" if maximum else "lighter"
+    return Violation("cycle", row, f"{describe(row)} closes a cycle with {heavy} or earlier rows of the forest")
+
+
+def describe_left_out(
+    engine: Engine, edge: Edges, ranked: RankedForest, trees: KruskalTree, maximum: bool, describe: Callable[[int], str]
+) -> Violation:
+    """Describe the violation of a row outside the forest, the only one in `edge`."""
+    assert edge.row is not None
+    row = int(edge.row[0])
+    heaviest = engine.xp.empty(1, np.uint32)
+    engine.launch("path_maxima", 1, edge.source, edge.target, trees.top, trees.link, heaviest)
+    rank = int(heaviest[0])
+    if rank == _NO_ROW:
+        return Violation("not-spanning", row, f"{describe(row)} joins two trees of the forest")
+    kept = int(ranked.row[rank])
+    extreme, compared = ("lightest", "heavier") if maximum else ("heaviest", "lighter")
+    relation = "as heavy as but earlier than" if edge.key[0] == ranked.key[rank] else f"{compared} than"
+    message = f"{describe(row)} is {relation} {describe(kept)}, the {extreme} row on its forest path"
+    return Violation("not-lightest", row, message)
+
+
+def _describer(table: EdgeTable) -> Callable[[int], str]:
+    return lambda row: f"row {row} ({table.source[row]}, {table.target[row]}, weight {table.weight[row]})"
+
+
+_BITS_A_PAIR = 16  # one row in sixteen passes by chance, and a million pairs take 2 MiB
+_SECOND = _NO_ROW - 1
+
+
+def match_rows(match: ForestMatch) -> Array | Violation:
+    """Match every row of the forest frame, in any order, to the row of the table that it must be."""
+    rows = _match_rows(match)
+    if not isinstance(rows, Violation) or rows.kind != "not-a-row":
+        return rows
+    return replace(rows, message=rows.message + unlike_types(match.edges, match.forest))
+
+
+def _match_rows(match: ForestMatch) -> Array | Violation:
+    if not len(match.forest):
+        return match.engine.xp.zeros(0, np.int64)  # type: ignore[no-any-return]
+    if not len(match.input.table):
+        return not_a_row(0)
+    source, target = (_vertices(match, name) for name in match.names[:2])
+    unknown = (source < 0) | (target < 0)
+    if unknown.any():
+        return not_a_row(int(unknown.argmax()))
+    ends = Ends(source.astype(np.uint32), target.astype(np.uint32))
+    if match.groups:
+        match, ends = _grouped(match, ends)
+    if (source == target).any():
+        return self_loop(match, ends, int((source == target).argmax()))
+    candidates = _candidates(match.engine, match.input, ends)
+    matched = _join(match, ends, candidates)
+    if (matched == _NO_ROW).any():
+        return not_a_row(int((matched == _NO_ROW).argmax()))
+    if (matched == _SECOND).any():
+        return parallel_rows(match, ends, int((matched == _SECOND).argmax()))
+    rows = candidates[matched].astype(np.int64)
+    return disagreement(match, ends, rows) or rows
+
+
+def _vertices(match: ForestMatch, name: ColumnName) -> Array:
+    """Translate the forest's ids to the table's vertices, ``int64``; -1 without one."""
+    engine, column, known = match.engine, match.forest.column(name), match.input.vertices.values
+    if known is not None:
+        return find_ids(engine, (name, column), (name, known))
+    none = engine.xp.zeros(0, np.int64)
+    vertices = in_one_type(engine, (name, column), (name, none)).source.astype(np.int64)
+    return engine.xp.where(vertices < match.input.vertices.total, vertices, -1)  # type: ignore[no-any-return]
+
+
+def _grouped(match: ForestMatch, ends: Ends) -> tuple[ForestMatch, Ends]:
+    """Make vertices of pairs of a group and a vertex, in the table and in the forest."""
+    table, concatenate = match.input.table, match.engine.xp.concatenate
+    groups = group_codes(match.groups, (match.edges, match.input.kept), (match.forest, None))
+    first, second = (concatenate(pair) for pair in ((table.source, ends.source), (table.target, ends.target)))
+    pairs = pair_vertices(match.engine, concatenate(groups), first, second, table.vertices)
+    source, target = (column.astype(np.uint32) for column in (pairs.source, pairs.target))
+    rows = len(table)
+    table = replace(table, source=source[:rows], target=target[:rows], vertices=pairs.total)
+    return replace(match, input=replace(match.input, table=table)), Ends(source[rows:], target[rows:])
+
+
+def _candidates(engine: Engine, input: Input, ends: Ends) -> Array:
+    """Rows of the table whose ends are those of some forest row, and a few more."""
+    table, length = input.table, len(ends.source)
+    size = max(6, (_BITS_A_PAIR * length - 1).bit_length())
+    bits = flag_words(engine, 1 << size)
+    engine.launch("mark_pairs", length, *ends, 64 - size, bits)
+    flags = flag_words(engine, len(table))
+    arguments = (table.source, table.target, len(table), 64 - size, bits, flags)
+    engine.launch("flag_marked_pairs", len(flags), *arguments, grain=FLAG_GRAIN)
+    return compact(engine, flags)
+
+
+def _join(match: ForestMatch, ends: Ends, candidates: Array) -> Array:
+    """Place among the candidates of the earliest row with each forest row's ends and weight."""
+    engine, xp, table = match.engine, match.engine.xp, match.input.table
+    forest, length = len(ends.source), len(ends.source) + len(candidates)
+    source, target = (xp.concatenate([end, xp.empty(len(candidates), np.uint32)]) for end in ends)
+    columns = (table.source, table.target, candidates, None, source[forest:], target[forest:])
+    engine.launch("gather_labels", len(candidates), *columns)
+    code = xp.empty(length, np.uint64)
+    engine.launch("pair_codes", length, source, target, table.vertices, code)
+    key = gather_keys(engine, _weights(match, candidates), None)
+    matched: Array = xp.full(forest, _NO_ROW, np.uint32)
+    engine.launch("match_edges", length, code, sort_order(engine, code), length, forest, key, matched)
+    return matched
+
+
+def _weights(match: ForestMatch, candidates: Array) -> Array:
+    """Weights of the forest and then of the candidates, read together: ranks of wide decimals must be comparable."""
+    name = match.names[2]
+    if name is None:
+        return constant_weights(len(match.forest) + len(candidates), match.engine.xp).values
+    theirs, ours = match.forest.column(name), match.edges.column(name)
+    rows = match.input.frame_rows(candidates)
+    if match.edges.on_device:
+        return device_weights(name, stack_weights(name, theirs, ours.take(rows))).values
+    ours = ours[rows] if isinstance(ours, np.ndarray) else plain_ids(arrow_column(name, ours)).take(pa.array(rows))
+    return weight_column(name, stacked_weights(name, theirs, ours)).values
+
+
+def not_a_row(position: int) -> Violation:
+    message = f"row {position} of the forest is not in the edge table: no row has the same ends and weight"
+    return Violation("not-a-row", position, message)
+
+
+def self_loop(match: ForestMatch, ends: Ends, position: int) -> Violation:
+    rows = _equal_rows(match, ends, position)
+    if not len(rows):
+        return not_a_row(position)
+    return Violation("cycle", int(rows[0]), f"{match.describe(int(rows[0]))} is a self-loop")
+
+
+def parallel_rows(match: ForestMatch, ends: Ends, second: int) -> Violation:
+    first = int(_same_ends(ends.source, ends.target, ends, second).argmax())
+    rows, others = (_equal_rows(match, ends, position) for position in (first, second))
+    if not len(rows) or not len(others):
+        return not_a_row(second if len(rows) else first)
+    row = int(rows[0])
+    others = others[others != row]
+    if not len(others):
+        return Violation("duplicate-row", row, f"{match.describe(row)} is in the forest more than once")
+    weight, sign = match.input.table.weight, -1 if match.input.table.maximum else 1
+    kept, extra = sorted((row, int(others[0])), key=lambda at: (sign * weight[at].item(), at))
+    return Violation("cycle", extra, f"{match.describe(extra)} closes a cycle with {match.describe(kept)}")
+
+
+def disagreement(match: ForestMatch, ends: Ends, rows: Array) -> Violation | None:
+    """Return the first forest row that differs from its match in another column."""
+    compared = differences(match.rows(rows), match.forest)
+    first_rows = [(int(differs.argmax()), what) for what, differs in compared if bool(differs.any())]
+    if not first_rows:
+        return None
+    position, what = min(first_rows)
+    row = int(rows[position])
+    equal = _equal_rows(match, ends, position)
+    if not len(equal) or int(equal[0]) == row:  # one text alone may be a time, next to others that are none
+        message = f"row {position} of the forest is not in the edge table: {what} differs from {match.describe(row)}"
+        return Violation("not-a-row", position, message)
+    later = match.describe(int(equal[0]))
+    message = f"{match.describe(row)} is earlier than and has the same ends and weight as {later}, which took its place"
+    return Violation("not-lightest", row, message)
+
+
+def _equal_rows(match: ForestMatch, ends: Ends, position: int) -> Array:
+    """Rows of the table that agree with a forest row in every column."""
+    table = match.input.table
+    xp = match.engine.xp
+    rows = xp.flatnonzero(_same_ends(table.source, table.target, ends, position))
+    theirs = match.forest.rows(match.engine, xp.full(len(rows), position))
+    differs = xp.zeros(len(rows), bool)
+    for _, mask in differences(match.rows(rows), theirs):
+        differs |= mask
+    equal: Array = rows[~differs]
+    return equal
+
+
+def _same_ends(source: Array, target: Array, ends: Ends, position: int) -> Array:
+    u, v = int(ends.source[position]), int(ends.target[position])
+    same: Array = ((source == u) & (target == v)) | ((source == v) & (target == u))
+    return same
+
+
+@dataclass(frozen=True, slots=True)
+class ForestMatch:
+    """A frame of edges, its edge table, and the frame to check as its forest."""
+
+    engine: Engine  # of the frames' memory
+    edges: View
+    input: Input
+    forest: View
+    names: tuple[Any, Any, Any]  # columns of ids and weights
+    describe: Callable[[int], str]  # names a row of the table in messages
+    groups: tuple[Any, ...] = ()  # further columns in which matching rows must agree
+
+    def rows(self, rows: Array) -> View:
+        return self.edges.rows(self.engine, self.input.frame_rows(rows))
+
+
+class Ends(NamedTuple):
+    """Vertices of the forest's rows, ``uint32``."""
+
+    source: Array
+    target: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +496,7 @@ def _verified(
         if len(claimed):  # refuses types without an order
             claimed.readers.weights(weight, weights)
     input = read_table(reader, view, columns)
-    describe = _describer(reader, view, input, columns)
+    describe = _describer_of_view(reader, view, input, columns)
     match = ForestMatch(reader, view, input, claimed, columns.names, describe, conditions.columns)
     rows = match_rows(match)
     if conditions:
@@ -194,7 +536,7 @@ def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[in
     return certify_rows(engine, input.table, rows[~kept[rows]], describe)
 
 
-def _describer(engine: Engine, view: View, input: Input, columns: EdgeColumns) -> Callable[[int], str]:
+def _describer_of_view(engine: Engine, view: View, input: Input, columns: EdgeColumns) -> Callable[[int], str]:
     """Return a function that names a row of the table by its row, ids and weight in the frame."""
     ends = [list(parts) for parts in zip(*columns.end_parts, strict=True)]
 

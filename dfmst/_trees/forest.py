@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame, FrameT
-from dfmst._edges.composed import compose
-from dfmst._edges.device_columns import sum_column
+from dfmst._edges.composite import compose
+from dfmst._edges.device_frame import sum_column
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.view import View

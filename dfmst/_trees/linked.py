@@ -10,10 +10,10 @@ import numpy as np
 
 from dfmst._common.arguments import check_choice, check_column_name, is_several, whole_number, yes_or_no
 from dfmst._common.types import Array, Column, ColumnName, Columns, FrameT
-from dfmst._edges.device_columns import device_weights
+from dfmst._edges.device_frame import device_weights
 from dfmst._edges.edge_table import flip_bits
+from dfmst._edges.encode import NO_CODE, KeyCodes, KeyEncoder
 from dfmst._edges.frames import open_frame
-from dfmst._edges.key_codes import NO_CODE, Entries, KeyEncoder
 from dfmst._edges.vertices import check_capacity
 from dfmst._edges.weights import missing_weights, weight_column
 from dfmst._engines import Engine, select_engine
@@ -178,7 +178,7 @@ class Links:
         self._rows = list(self._first)  # value -> number of rows that have it
         self._parent: Array = engine.xp.arange(capacity, dtype=np.uint32)
 
-    def count(self, entries: list[Entries], counts: list[int]) -> None:
+    def count(self, entries: list[KeyCodes], counts: list[int]) -> None:
         """Count the rows of each value, if they are limited; `counts` are the numbers of values so far."""
         if self.options.max_group is None:
             return
@@ -190,7 +190,7 @@ class Links:
             self._rows[key] = self._longer(self._rows[key], counts[key], 0)
             self._rows[key] += xp.bincount(code, minlength=len(self._rows[key])).astype(np.uint32)
 
-    def unite(self, entries: list[Entries], counts: list[int], first_row: int = 0) -> None:
+    def unite(self, entries: list[KeyCodes], counts: list[int], first_row: int = 0) -> None:
         """Unite the rows that share a value, with those of earlier batches; rows are numbered from `first_row`."""
         engine, limit = self.engine, self.options.max_group
         for key, own in enumerate(entries):

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name, plural, whole_number
 from dfmst._common.types import Array, ColumnName, Frame, Vertices
-from dfmst._edges.device_columns import DeviceEntries
+from dfmst._edges.device_frame import DeviceEntries
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns, read_table

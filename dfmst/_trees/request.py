@@ -13,15 +13,14 @@ from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, get_args
 
 from dfmst._common.arguments import check_strategy, whole_number, yes_or_no
+from dfmst._common.machine import Tell
 from dfmst._common.options import driver_of, unknown_option, version_for
-from dfmst._common.progress import Tell
 from dfmst._common.types import ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
 from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
-from dfmst.formats.addresses import scheme_of
-from dfmst.formats.stores import Access, Located, local_folder
+from dfmst.formats.stores import Access, Located, local_folder, scheme_of
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "merge", "shuffle"]

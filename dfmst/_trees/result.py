@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, Unpack
 import pyarrow as pa
 
 from dfmst._common.arguments import plural
-from dfmst._common.progress import Tell, peak_memory
+from dfmst._common.machine import Tell, peak_memory
 from dfmst._common.types import Array
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.read import EdgeColumns
@@ -192,14 +192,13 @@ class Forest:
         Parameters
         ----------
         progress
-            A stream reads ids and weights of all rows again: True for a bar, or a function that is called with the
-            rows done and the rows in all (``None``: unknown).
+            A stream and a cluster read ids and weights of all rows again: True for a bar, or a function that is called
+            with the rows (on a cluster: tasks) that are done, and all of them (``None``: unknown).
 
         Raises
         ------
         CapacityError
-            A stream's linked forest, 100 bytes a vertex, does not fit the limit. The edges of a cluster are read into
-            the memory of this process.
+            A stream's linked forest, 100 bytes a vertex, does not fit the limit; on a cluster that of each worker.
         """
         return self.store.certify(progress)
 

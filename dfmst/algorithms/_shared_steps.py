@@ -16,7 +16,9 @@ from dfmst._engines.primitives.contract import (
     contract,
     contract_edges,
     crossing_flags,
+    crossing_share,
     drop_parallel,
+    flatten,
     join_pairs,
     lightest_flagged,
     listed_pairs,
@@ -37,6 +39,8 @@ from dfmst.algorithms.base import Trace
 
 _HOST = CpuEngine(1)
 _PAIRS = 1 << 12  # of components that a table holds in a first-level cache
+_MOST_KEPT = 0.5  # share of the edges between components above which a filter costs more than it saves
+_NONE = np.iinfo(np.uint64).max
 _SAMPLE_HITS = 64  # sampled edges below the threshold: its rank is then off by about an eighth
 
 
@@ -347,16 +351,20 @@ def scan_light(level: Level, position: Array | None, parent: Array) -> int:
     return joined
 
 
-def survivors(level: Level, light: Array, parent: Array, *, solve_few: bool = False) -> tuple[Edges, int]:
+def label_components(level: Level, parent: Array) -> tuple[Array, int]:
+    """Return the number of each vertex's component in `parent`, and of all components."""
+    with level.trace.step("label"):
+        return number_sets(level.engine, parent) or contract(level.engine, parent)
+
+
+def survivors(level: Level, light: Array, label: Array, vertices: int, *, solve_few: bool = False) -> tuple[Edges, int]:
     """Edges that are not flagged as `light` and join two components.
 
-    Their ends are the components, numbered densely, so that the next level works on short columns. Between few
-    components, only the lightest edge of each two is kept; on the host, `solve_few` solves these at once, so that no
-    edge is left.
+    Their ends are the components, numbered densely by `label`, so that the next level works on short columns. Between
+    few components, only the lightest edge of each two is kept; on the host, `solve_few` solves these at once, so that
+    no edge is left.
     """
     engine, edges, flip, _, chosen, trace, deferred = level
-    with trace.step("label"):
-        label, vertices = number_sets(engine, parent) or contract(engine, parent)
     outside = None if deferred is None else deferred.outside
     few = vertices * vertices <= _PAIRS
     with trace.step("filter"):
@@ -380,6 +388,28 @@ def survivors(level: Level, light: Array, parent: Array, *, solve_few: bool = Fa
     trace.add(edges=pairs, light=pairs, chosen=joined, components=vertices - joined)
     nothing = np.empty(0, np.uint32)
     return Edges(nothing, nothing, nothing, nothing), vertices - joined
+
+
+def keeps_most(level: Level, light: Array, label: Array, vertices: int) -> bool:
+    """Whether `survivors` would keep most of the edges, by a sample. It keeps few edges between few components."""
+    engine, edges, *_ = level
+    if not engine.on_host or vertices * vertices <= _PAIRS:
+        return False
+    return crossing_share(engine, edges, label, light) > _MOST_KEPT
+
+
+def join_lightest(engine: Engine, edges: Edges, parent: Array, chosen: Array, trace: Trace) -> None:
+    """Join each component by its lightest edge (Borůvka): flag the rows, and let every vertex point at its root.
+
+    The edges' ends are replaced by components of `parent`.
+    """
+    with trace.step("lightest"):
+        best = engine.xp.full(len(parent), _NONE, np.uint64)
+        engine.launch("lightest_edges", len(edges), edges.source, edges.target, edges.key, parent, best)
+    with trace.step("hook"):
+        engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
+    with trace.step("jump"):
+        flatten(engine, parent)
 
 
 def contract_round(

@@ -22,13 +22,11 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import count_roots, flatten
+from dfmst._engines.primitives.contract import count_roots
 from dfmst._engines.primitives.edges import gather_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._shared_steps import contract_round
+from dfmst.algorithms._shared_steps import contract_round, join_lightest
 from dfmst.algorithms.base import Trace, chosen_rows
-
-_NONE = np.iinfo(np.uint64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +77,7 @@ class Boruvka:
         edges = gather_edges(engine, table.edges(), None, None, table.flip)
         while len(edges) and joined:
             trace.round(vertices=components, edges=len(edges), touched=2 * len(edges))
-            with trace.step("lightest"):
-                best = engine.xp.full(len(parent), _NONE, np.uint64)
-                engine.launch("lightest_edges", len(edges), edges.source, edges.target, edges.key, parent, best)
-            with trace.step("hook"):
-                engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
-            with trace.step("jump"):
-                flatten(engine, parent)
+            join_lightest(engine, edges, parent, chosen, trace)
             # Either way, the host reads one number from the device.
             if self.contract == "none":
                 left = count_roots(engine, parent)

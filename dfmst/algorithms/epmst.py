@@ -20,7 +20,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._shared_steps import Level, scan_light, select_light, survivors
+from dfmst.algorithms._shared_steps import Level, label_components, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.prim import Prim
 
@@ -88,7 +88,7 @@ class EPMST:
         light, position = (None, None) if share >= 1 else select_light(level, share, self.seed)
         components -= scan_light(level, position, parent)
         if light is not None and components > 1:
-            rest, components = survivors(level, light, parent)
+            rest, components = survivors(level, light, *label_components(level, parent))
             if len(rest):
                 trace.round(vertices=components, edges=len(rest))
                 Prim().grow(engine, rest, components, chosen, trace)

@@ -36,6 +36,7 @@ from dfmst._engines.primitives.edges import (
     Edges,
     cut_to_zeros,
     end_words,
+    gather_edges,
     gather_keys,
     leading_window,
     spread_steps,
@@ -43,7 +44,18 @@ from dfmst._engines.primitives.edges import (
 )
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
 from dfmst._engines.primitives.sort import block_length
-from dfmst.algorithms._shared_steps import MANY_THREADS, Level, check_light, scan_light, select_light, survivors
+from dfmst.algorithms._shared_steps import (
+    MANY_THREADS,
+    Level,
+    check_light,
+    contract_round,
+    join_lightest,
+    keeps_most,
+    label_components,
+    scan_light,
+    select_light,
+    survivors,
+)
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
@@ -112,13 +124,13 @@ class FilterKruskal:
             return short_forest(engine, table)
         chosen = flag_words(engine, len(table))
         components = table.vertices
-        edges, flip, deferred, near = table.edges(), table.flip, table.deferred, True
+        edges, flip, deferred, near, joins = table.edges(), table.flip, table.deferred, True, 0
         while len(edges) and components > 1:
             trace.round(vertices=components, edges=len(edges))
             if edges.row is not None and components * components <= len(edges) <= _SMALL:
                 with trace.step("compact"):
                     edges = drop_parallel(engine, edges, components)
-            share = self._light_share(engine, len(edges), components)
+            share = None if joins > _MOST_JOINS else self._light_share(engine, len(edges), components)
             width = range_width(engine, edges, components) if near else None
             level = Level(engine, edges, flip, components, chosen, trace, deferred)
             if width is not None:
@@ -136,8 +148,8 @@ class FilterKruskal:
             if flags is None or components == 1:
                 break
             position = None  # frees its memory
-            (edges, components), flip = survivors(level, flags, parent, solve_few=True), 0
-            deferred = None
+            edges, components, joins = _rest(level, flags, parent, joins)
+            flip, deferred = 0, None
         if deferred is not None:
             raise ChecksFailed
         return chosen_rows(engine, chosen)
@@ -158,6 +170,36 @@ class FilterKruskal:
             light = max(light, 1 + math.log(components) / 2)
         share = light / density
         return None if edges <= small or share > _MOST_LIGHT else share
+
+
+_MOST_JOINS = 4  # rounds of Borůvka; each takes up to a quarter of the time of a sort
+
+
+def _rest(level: Level, light: Array, parent: Array, joins: int) -> tuple[Edges, int, int]:
+    """Return the edges between components that are not `light`, the number of components, and that of `joins`.
+
+    If a filter would keep most edges, a round of Borůvka joins each component instead, which makes `joins` one more.
+    """
+    label, components = label_components(level, parent)
+    if keeps_most(level, light, label, components):
+        joins += 1
+        if joins <= _MOST_JOINS:
+            return *_join_all(level, label, components), joins
+    return *survivors(level, light, label, components, solve_few=True), joins
+
+
+def _join_all(level: Level, label: Array, components: int) -> tuple[Edges, int]:
+    """Join each component by its lightest edge; return the edges between those that are left, and their number."""
+    engine, edges, flip, vertices, chosen, trace, deferred = level
+    if deferred is not None:
+        deferred.check_ends(engine, edges.source, edges.target, vertices)
+    with trace.step("contract"):
+        edges = gather_edges(engine, edges, None, label, flip)
+    parent = numbered(engine, components)
+    join_lightest(engine, edges, parent, chosen, trace)
+    edges, _, left = contract_round(engine, edges, parent, trace, "contract", lightest_only=False)
+    trace.add(joined=components - left, components=left)
+    return edges, left
 
 
 _FEW = 1 << 13  # words below which the scratch costs more than it saves

@@ -30,8 +30,17 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.dictionary import plain
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import open_frame, unwrap
-from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
-from dfmst._edges.lazy_tables import Tables, as_lazy, collected, open_tables, ordered_integers
+from dfmst._edges.lazy_frame import (
+    LazyView,
+    Tables,
+    as_lazy,
+    collected,
+    lazy_edges,
+    open_lazy_frame,
+    open_tables,
+    ordered_integers,
+    rows_in_order,
+)
 from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.vertices import factorize
 from dfmst._edges.view import View

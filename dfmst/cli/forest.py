@@ -179,10 +179,9 @@ def _check_driver(job: Job, option: str | None) -> None:
         raise click.UsageError("--workers and --scheduler cannot be combined.")
     if job.output is None or str(job.output) == "-":
         raise click.UsageError(f"{option} needs a directory to write to: name it with -o.")
-    for name in ("verify", "trace", "to", "format", "engine", "threads", "memory_limit", "spill_dir"):
+    for name in ("trace", "to", "format", "engine", "threads", "memory_limit", "spill_dir"):
         if getattr(job, name) not in (None, False, "auto"):
-            instead = " Check what is written with dfmst verify." if name == "verify" else ""
-            raise click.UsageError(f"{option} and --{name.replace('_', '-')} cannot be combined.{instead}")
+            raise click.UsageError(f"{option} and --{name.replace('_', '-')} cannot be combined.")
     if job.gpu_memory_limit is not None and (not job.gpus or job.scheduler is not None):
         raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
 

@@ -15,7 +15,6 @@ from dfmst.cli.options import GroupedCommand, choice, json_option, to_path, vert
 from dfmst.cli.program import FAILURE
 
 _STREAMS = ("stream", "spill", "components", "clusters")
-_RATES = ("read", "number", "fold", "sort", "solve", "network", "disk")
 _count = partial(click.option, type=click.IntRange(1, (1 << 63) - 1))
 
 
@@ -24,16 +23,7 @@ class _Plan(GroupedCommand):
 
     groups: ClassVar[dict[str, tuple[str, ...]]] = {
         "Graph": ("n_vertices", "n_edges", "partitions", "largest_partition", "id_bytes", "source", "target", "weight"),
-        "Cluster": (
-            "workers",
-            "memory_limit",
-            "disk_limit",
-            "rates",
-            "gpus",
-            "gpu_memory_limit",
-            "protocol",
-            "strategy",
-        ),
+        "Cluster": ("workers", "memory_limit", "disk_limit", "gpus", "gpu_memory_limit", "strategy"),
     }
 
 
@@ -51,20 +41,8 @@ class _Plan(GroupedCommand):
         help="Limit of memory for each worker (default: 4GiB; with GPUs twice a GPU's).",
     ),
     click.option("--disk-limit", metavar="SIZE", help="Space on the disk of each worker (default: enough)."),
-    click.option(
-        "--rate",
-        "rates",
-        multiple=True,
-        type=(click.Choice(_RATES), click.FloatRange(0, min_open=True)),
-        metavar="NAME NUMBER",
-        help="A rate of your machines: rows a second of a core (read, number, fold, sort, solve), or bytes a second of "
-        "a worker (network, disk). Give one or several times.",
-    ),
     _count("--gpus", metavar="G", help="Workers with a GPU each, in place of --workers."),
     click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU."),
-    choice(
-        "--protocol", "tcp", "ucx", help="How workers with GPUs send columns: through both hosts, or from GPU to GPU."
-    ),
     choice(
         "--strategy",
         *("auto", "merge", "shuffle", "labels", *_STREAMS),
@@ -81,9 +59,9 @@ class _Plan(GroupedCommand):
     cls=_Plan,
 )
 def plan(job: Job) -> None:
-    """Predict memory, disk, traffic and least time of a forest on a cluster, or of a stream, and show the formulas.
+    """Predict memory, disk, traffic and CPU time of a forest on a cluster, or of a stream, and show the formulas.
 
-    The quantity that decides the run comes first.
+    A quantity that passes its limit comes first.
 
     The size comes from --n-vertices, --n-edges and --partitions, or from the footers of Parquet files. The exit status
     is 1 if it does not fit.
@@ -101,7 +79,6 @@ def plan(job: Job) -> None:
     job.workers = job.workers or (1 if streams else 2)
     if job.workers > 1 and job.strategy in ("stream", "spill"):
         raise click.UsageError(f"--strategy {job.strategy} is one process: leave --workers out.")
-    job.rates = dict(job.rates)
     job.memory_limit = memory_bytes(job, "memory_limit", auto=streams)
     job.disk_limit = memory_bytes(job, "disk_limit")
     job.gpu_memory_limit = memory_bytes(job, "gpu_memory_limit")

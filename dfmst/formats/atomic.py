@@ -25,9 +25,8 @@ from dfmst._common.directories import (
     remove_tree,
 )
 from dfmst.errors import OutputError
-from dfmst.formats.addresses import COMPLETE, Address
 from dfmst.formats.files import FileName, open_native
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import COMPLETE, Address, path_of
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
 _LETTERS = 50

@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_columns
-from dfmst.formats.addresses import Address
 from dfmst.formats.files import ROWS_IN_A_BATCH, FileName, GraphFile, is_parquet, open_native, problem, refusing_damage
-from dfmst.formats.stores import path_of
+from dfmst.formats.stores import Address, path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
@@ -259,6 +258,41 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
     hint = f"{_HINT}; convert other formats with dfmst convert"
     with refusing_damage(path, _KIND, hint), open_native(path) as file:
         return pyarrow.parquet.read_metadata(file)
+
+
+def parquet_size(
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
+) -> TableSize:
+    """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
+    rows, largest, bounded, counts = 0, -1, True, [0]
+    for path, groups in files:
+        footer, before = parquet_footer(path), rows
+        if footer.num_rows:
+            bounded &= _check_ends(path, footer, ends)
+        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
+        if places:
+            with open_native(path) as file, open_buffered(file) as parquet:
+                refuse_unreadable(parquet, path, ends)
+        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
+            rows += group.num_rows
+            for column in map(group.column, places):
+                if group.num_rows:
+                    found = column.statistics
+                    known = found is not None and found.has_min_max and isinstance(found.min, int)
+                    bounded &= known and found.min >= 0
+                    largest = max(largest, found.max if known else 0)
+        counts.append(rows - before)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
+
+
+def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:
+    """Raise if neither a file nor its path has an end; return whether the file has both."""
+    names = footer.schema.to_arrow_schema().names
+    known = [*names, *path_values(path)]
+    missing = missing_columns(zip(("source", "target"), ends, strict=False), known, path)
+    if missing is not None:
+        raise missing
+    return {*ends} <= {*names}
 
 
 _ARROW_MAGIC = b"ARROW1"

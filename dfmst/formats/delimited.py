@@ -462,8 +462,9 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
         if hidden:
             shown = hidden[0].text.decode(errors="replace")
             file.note(f"{file.path}: skipped {len(hidden):,} lines before the rows, such as {shown!r}")
-        plain = replace(layout, fields=_snap_fields(END_POINTS, columns, names, first, file), quoted=False, missing="")
-        return stream_rows(file, plain, skip, counts, padded=False)
+        strict = tuple(replace(field, padded=False) for field in END_POINTS)
+        plain = replace(layout, fields=_snap_fields(strict, columns, names, first, file), quoted=False, missing="")
+        return stream_rows(file, plain, skip, counts)
     ends = tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
     if not names and (marked := [line for line in comments if _is_marked_row(line, columns, file)]):
         skip = marked[0].number - 1

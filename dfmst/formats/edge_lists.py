@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.text_columns import infer_types, parse
+from dfmst.formats.text_columns import Parsed, read_rows
 from dfmst.formats.text_reader import (
     Block,
     TextReader,
@@ -88,28 +88,30 @@ def fields_of_row(known: tuple[Field, ...], columns: int, line: int, file: Graph
 
 
 def stream_rows(
-    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None, *, padded: bool = True
+    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None
 ) -> pa.RecordBatchReader:
-    """Stream the rows of a text table; without `padded`, zeros before the digits of an id are an error."""
+    """Stream the rows of a text table."""
     kinds = dict(file.least)
     least = {at: kind for at, name, field in layout.named if (kind := kinds.get(name)) in field.ladder}
     layout = layout.widened({at: layout.fields[at].ladder.index(kind) for at, kind in least.items()})
-    layout = infer_types(partial(_blocks, file, layout, skip), layout)
-    checked = counts if counts is not None and file.check_counts else HeaderCounts()
+    most_bytes = 0 if file.several else KEPT_BLOCKS * file.block_bytes
+    layout, rows = read_rows(partial(_blocks, file, layout, skip), layout, most_bytes)
     schema = layout.schema
     if file.lines:
         schema = schema.append(pa.field(LINE, pa.large_string(), metadata={b"separator": file.lines.encode()}))
-    return pa.RecordBatchReader.from_batches(schema, _batches(file, layout, skip, checked, padded))
+    checked = counts if counts is not None and file.check_counts else HeaderCounts()
+    return pa.RecordBatchReader.from_batches(schema, _batches(file, layout, skip, checked, rows))
+
+
+#: Blocks of text whose rows are kept from the search for types.
+KEPT_BLOCKS = 4
 
 
 def _batches(
-    file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts, padded: bool
+    file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts, parsed: Iterator[Parsed]
 ) -> Iterator[pa.RecordBatch]:
     rows, last_line, last_row = 0, skip, skip
-    for block in _blocks(file, layout, skip):
-        batch = parse(block, layout)
-        if not padded:
-            _refuse_padded(block, layout)
+    for block, batch in parsed:
         counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
         last_line = block.last_line
@@ -126,34 +128,6 @@ def _batches(
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
         raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
-
-
-def _has_padded(data: bytes) -> bool:
-    """Return whether a word of a text begins with a zero before another digit."""
-    if data[:1] == b"0" and data[1:2].isdigit():
-        return True
-    text = np.frombuffer(data, np.uint8)
-    for start in range(0, len(text), CACHED_BYTES):
-        part = text[max(start - 1, 0) : start + CACHED_BYTES + 1]
-        zeros = part[1:-1] == ord("0")
-        zeros &= part[:-2] <= ord(" ")
-        if zeros.any() and (part[np.flatnonzero(zeros) + 2] >= ord("0")).any():
-            return True
-    return False
-
-
-CACHED_BYTES = 1 << 17  # of arrays that stay in a processor's cache
-
-
-def _refuse_padded(block: Block, layout: Layout) -> None:
-    """Raise FormatError for an id such as 07: it may be the vertex 7, or the name of another one."""
-    if not _has_padded(block.data):
-        return
-    for line, words in split_rows(block, layout):
-        for word, field in zip(words, layout.fields, strict=True):
-            if field.end_point and len(word) > 1 and word.startswith("0"):
-                message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
-                raise block.file.problem(message, line, "read names with format='csv'; remove such zeros of numbers")
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:

@@ -21,8 +21,7 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice
 from dfmst._common.directories import naming_full
-from dfmst._common.limits import free_memory
-from dfmst._common.progress import machine_memory
+from dfmst._common.machine import free_memory, machine_memory
 from dfmst.errors import (
     FormatError,
     InvalidEdgesError,
@@ -32,8 +31,7 @@ from dfmst.errors import (
     missing_columns,
     printable,
 )
-from dfmst.formats.addresses import Address
-from dfmst.formats.stores import Access, path_of
+from dfmst.formats.stores import Access, Address, path_of
 
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.text_columns import parse_columns
+from dfmst.formats.text_columns import read_words, typed
 from dfmst.formats.text_reader import Block, TextReader, header_lines
 from dfmst.formats.text_rows import CONVERTERS, WHOLE, Field, Layout
 
@@ -68,8 +68,8 @@ def _words_in_lines(data: bytes) -> Whole:
 def whole_numbers(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
     """Return the whole numbers of a text, whose lines have these `numbers` in their file."""
     words, layout = Block(data.translate(AS_LINES), 1, file), Layout((Field("value", WHOLE),))
-    with suppress(pa.ArrowInvalid):
-        return parse_columns(words, layout, {"value": pa.int64()})["value"].to_numpy()  # type: ignore[no-any-return]
+    with suppress(ValueError):
+        return typed(read_words(words, layout, [0])[0], layout.fields[0], layout).to_numpy()  # type: ignore[no-any-return]
     values: list[int] = []
     for number, line in zip(numbers.tolist(), data.split(b"\n"), strict=False):
         for letters in line.translate(AS_LINES).split():

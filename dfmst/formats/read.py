@@ -14,8 +14,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, whole_number, yes_or_no
-from dfmst._common.limits import free_memory
-from dfmst._common.progress import showing
+from dfmst._common.machine import free_memory, showing
 from dfmst._edges.unify import CommonSchema, family_of
 from dfmst.errors import KNOWN_NAMES, CapacityError, FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import READ, format_of_file, format_of_suffix, size_in_memory

@@ -1,23 +1,442 @@
-"""How addresses are opened: the file systems of their schemes, by options in the words of pandas, polars or PyArrow."""
+"""Addresses of files that other machines hold, such as ``s3://bucket/edges.parquet`` or ``https://host/edges.csv``.
+
+An :class:`Address` has those methods of a path that readers and writers call, so that they treat both alike. PyArrow
+opens object stores, by options in the words of pandas, polars or PyArrow. Python's own library reads ``https://``, by
+ranges of bytes, and fsspec opens all else, if it is installed.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+import shutil
+import tempfile
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from functools import partial
+from http.client import HTTPException
 from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qsl, unquote, urlsplit
-from urllib.request import url2pathname
+from urllib.request import Request, url2pathname, urlopen
 
 import pyarrow as pa
 
-from dfmst.errors import EngineUnavailableError, OutputError, did_you_mean
-from dfmst.formats.addresses import ATTEMPTS, Address, of_fsspec, scheme_of
+from dfmst._common.directories import naming_full
+from dfmst.errors import DfmstError, EngineUnavailableError, OutputError, did_you_mean
 
+if TYPE_CHECKING:
+    _Path = Path  # for type checkers an address is a path; at run time it lacks the methods that nobody calls
+else:
+    _Path = object
+
+#: The object that says that a directory is complete.
+COMPLETE = "_SUCCESS"
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _OPTIONS = re.compile(r"\?(\w+=.*)", re.DOTALL)  # after an address, as PyArrow writes them
+_MAGIC = re.compile(r"[*?\[]")
+_ATTEMPTS = 5  # to send a request
+_PAUSE = 0.1  # seconds before the second attempt, and twice as long before each later one
+_TIMEOUT = 60  # seconds
+_LATER = (429, 500, 502, 503, 504)  # states of servers that may answer the next time
+_BUFFER = 1 << 20  # bytes that are read at a time
+_SENT, _WAITING = 8 << 20, 8  # bytes of a piece that is sent, and pieces that may wait
+_HINT = "check the address, storage_options= and the network"
+_WORDS = "check the address, --storage-option and the network"
+
+
+class Address(_Path):
+    """A file or a directory of another file system; its text never shows credentials."""
+
+    def __init__(self, filesystem: Any, key: str, start: str, secrets: Sequence[str] = (), root: str = "") -> None:
+        self.filesystem, self.start, self._root, self._secrets = filesystem, start, root, tuple(secrets)
+        self._path = PurePosixPath(key)
+
+    @property
+    def key(self) -> str:
+        """The name in the file system."""
+        return "" if self._path == PurePosixPath() else str(self._path)
+
+    def __str__(self) -> str:
+        return self.start + self.key.removeprefix(self._root)
+
+    __fspath__ = as_posix = __str__
+
+    def __repr__(self) -> str:
+        return f"Address({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __lt__(self, other: Any) -> bool:
+        return str(self) < str(other)
+
+    parts = property(lambda self: self._path.parts)
+    name = property(lambda self: self._path.name)
+    stem = property(lambda self: self._path.stem)
+    suffix = property(lambda self: self._path.suffix)
+    suffixes = property(lambda self: self._path.suffixes)
+    parent = property(lambda self: self._at(self._path.parent))
+    parents = property(lambda self: list(map(self._at, self._path.parents)))
+
+    def _at(self, path: PurePosixPath | str) -> Address:
+        return Address(self.filesystem, str(path), self.start, self._secrets, self._root)
+
+    def __truediv__(self, name: Any) -> Address:
+        return self._at(self._path / name)
+
+    def with_name(self, name: str) -> Address:
+        """Return the address of another file of the directory."""
+        return self._at(self._path.with_name(name))
+
+    def match(self, pattern: str) -> bool:
+        """Whether the end of its name fits a pattern."""
+        return self._path.match(pattern)
+
+    def glob(self, pattern: str) -> Any:
+        """Return the files of the directory whose names fit a pattern, or the file or directory of a name."""
+        return (self / pattern).matches() if _MAGIC.search(pattern) else filter(Address.exists, [self / pattern])
+
+    def relative_to(self, other: Any) -> Any:  # type: ignore[override]
+        """Return the name in a directory."""
+        return self._path.relative_to(other._path)
+
+    def is_relative_to(self, other: Any, *_: Any) -> bool:
+        """Whether a directory holds it."""
+        if not isinstance(other, Address) or (self.start, self._root) != (other.start, other._root):
+            return False
+        return bool(self._path.is_relative_to(other._path))
+
+    def resolve(self, strict: bool = False) -> Address:
+        """Return the address: it has no links."""
+        return self
+
+    absolute = resolve
+
+    def samefile(self, other: Any) -> bool:
+        """Whether the other one has the same address."""
+        return bool(self == other)
+
+    def exists(self, **_: Any) -> bool:
+        """Whether it is a file or a directory."""
+        return bool(self._state()[0])
+
+    def is_file(self, **_: Any) -> bool:
+        """Whether it is a file."""
+        return self._state()[0] == "File"
+
+    def is_dir(self, **_: Any) -> bool:
+        """Whether there are files whose names begin with it and a slash."""
+        return self._state()[0] == "Directory"
+
+    def stat(self, **_: Any) -> Any:
+        """Return its size; raise FileNotFoundError if it does not exist."""
+        kind, size = self._state()
+        if not kind:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+        return SimpleNamespace(st_size=size)
+
+    def _state(self) -> tuple[str, int]:
+        """Return its kind, ``"File"``, ``"Directory"`` or nothing, and its size."""
+        with self.reached():
+            info = self.filesystem.get_file_info(self.key)
+        return ("" if info.type.name == "NotFound" else info.type.name), info.size or 0
+
+    def native(self) -> pa.NativeFile:
+        """Open it for reading at any place."""
+        with self.reached():
+            return self.filesystem.open_input_file(self.key)
+
+    def open(self, *_: Any, **__: Any) -> Any:
+        """Open it for reading, with a buffer."""
+        return io.BufferedReader(_Stream(self), _BUFFER)
+
+    def stamp(self) -> tuple[int, str]:
+        """Return size and version (etag); one of them changes if the file is replaced."""
+        with self.native() as file, self.reached():
+            size = file.size()
+            store = of_fsspec(self.filesystem)
+            tag = (file.metadata() or {}).get("ETag", "") if store is None else store.ukey(self.key)
+            tag = tag.decode() if isinstance(tag, bytes) else str(tag)
+        return size, tag or str(self.filesystem.get_file_info(self.key).mtime_ns)
+
+    def files(self) -> list[tuple[Address, int]]:
+        """List all files under the directory, with their sizes."""
+        fs = import_module("pyarrow.fs")
+        with self.reached():
+            found = self.filesystem.get_file_info(fs.FileSelector(self.key, recursive=True, allow_not_found=True))
+        return sorted((self._at(info.path), info.size or 0) for info in found if info.is_file)
+
+    def iterdir(self) -> Any:
+        """Yield the files under the directory."""
+        return iter([path for path, _ in self.files()])
+
+    def matches(self) -> list[Address]:
+        """List the files that its name as a pattern stands for."""
+        parts = self.parts
+        plain = next(number for number, part in enumerate(parts) if _MAGIC.search(part))
+        names = [path for path, _ in self._at(PurePosixPath(*parts[:plain])).files()]
+        return [path for path in names if _matches(path.parts[plain:], parts[plain:])]
+
+    def mkdir(self, *_: Any, **__: Any) -> None:
+        """Do nothing: a directory is the beginning of its files' names."""
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Remove the file."""
+        with self.reached():
+            self.filesystem.delete_file(self.key)
+
+    def remove_files(self) -> None:
+        """Remove all files under the directory."""
+        with self.reached():
+            if len(self.parts) > 1:
+                self.filesystem.delete_dir(self.key)
+            else:  # of a bucket, which stays
+                self.filesystem.delete_dir_contents(self.key, accept_root_dir=True)
+
+    def check_store(self) -> None:
+        """Raise if its bucket, or its container, does not exist."""
+        bucket = self._at(self.parts[0])
+        if of_fsspec(self.filesystem) is None and len(self.parts) > 1 and not bucket.exists():
+            raise OutputError(f"cannot write {self}: {bucket} does not exist", "create it first, or name another one")
+
+    def upload(self, file: Path) -> None:
+        """Copy a local file to it, whole or not at all."""
+        store = of_fsspec(self.filesystem)
+        try:
+            if store is None:
+                with ThreadPoolExecutor(1) as pool:  # which no signal interrupts
+                    pool.submit(self._send, file).result()
+            else:
+                with store.transaction:
+                    store.put_file(str(file), self.key)
+            if self.stat().st_size != file.stat().st_size:
+                raise OSError("it has another size than the file that was sent")
+        except OSError as error:
+            raise OutputError(f"cannot write {self}: {self.shown(error)}", _HINT, option=(_HINT, _WORDS)) from None
+
+    def _send(self, file: Path) -> None:
+        """Write the bytes of a local file; a stream of PyArrow that is deleted after a fault completes its object."""
+        output = self.filesystem.open_output_stream(self.key, compression=None)
+        try:
+            with file.open("rb") as stream:
+                for number, piece in enumerate(iter(partial(stream.read, _SENT), b""), 1):
+                    output.write(piece)
+                    if not number % _WAITING:
+                        output.flush()  # until it is sent, a piece is in memory
+            output.close()
+        except BaseException:
+            with suppress(OSError):
+                output.close()
+                self.filesystem.delete_file(self.key)
+            raise
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """Context manager: name the address if the file system fails."""
+        try:
+            yield
+        except (FileNotFoundError, OutputError):
+            raise
+        except OSError as error:
+            message = f"{self}: cannot be reached ({self.shown(error)})"
+            raise DfmstError(message, _HINT, option=(_HINT, _WORDS)) from None
+
+    def shown(self, error: BaseException) -> str:
+        """Return the first line of an error without credentials."""
+        text = str(error).partition("\n")[0]
+        for secret in self._secrets:
+            text = text.replace(secret, "…")
+        return text
+
+
+class _Stream(io.RawIOBase):
+    """The bytes of an address; an error of its store names it."""
+
+    def __init__(self, address: Address) -> None:
+        self._address, self._file = address, address.native()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def readinto(self, buffer: Any) -> int:
+        with self._address.reached():
+            return int(self._file.readinto(buffer))
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _WebPage(Address):
+    """A file behind ``https://``; its text has neither user, password nor query, which may be a signature."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        who, _, host = parts.netloc.rpartition("@")
+        secrets = [one for one in (*re.split("[=&]", parts.query), *who.split(":")) if len(one) > 3]
+        super().__init__(None, unquote(parts.path), f"{parts.scheme}://{host}", secrets)
+        self._url = parts._replace(netloc=host, fragment="").geturl()
+        self._headers = {"Authorization": f"Basic {b64encode(unquote(who).encode()).decode()}"} if who else {}
+
+    def _state(self) -> tuple[str, int]:
+        try:
+            return "File", self._known()[0] or 0
+        except FileNotFoundError:
+            return "", 0
+
+    def stamp(self) -> tuple[int, str]:
+        """Return size and version (etag)."""
+        size, tag, _ = self._known()
+        return size or 0, tag
+
+    def native(self) -> pa.NativeFile:
+        """Open it for reading at any place; a file of a server without ranges is copied to this machine first."""
+        size, tag, has_ranges = self._known()
+        if has_ranges and size is not None:
+            read = partial(self._read, tag=tag)
+            return pa.PythonFile(io.BufferedReader(_Bytes(read, size), _BUFFER), "r")
+        copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the file that reads it
+        with self.reached(), naming_full():
+            self._ask(partial(_copy, copy))
+        return pa.PythonFile(copy, "r")
+
+    def check_store(self) -> None:
+        """Raise: nothing is written there."""
+        raise OutputError(f"cannot write {self}: https:// is read only", "write to a file or to a store, and copy it")
+
+    def _known(self) -> tuple[int | None, str, bool]:
+        """Return size and version, and whether the server sends ranges of bytes."""
+        with self.reached():
+            return self._ask(_described, (0, 0))  # type: ignore[no-any-return]
+
+    def _read(self, begin: int, end: int, tag: str) -> bytes:
+        """Read a range of bytes; the file must have this version."""
+
+        def read(answer: Any) -> bytes:
+            content: bytes = answer.read()
+            if len(content) != end - begin:
+                raise ConnectionError(f"the server sent {len(content):,} of {end - begin:,} bytes")
+            return content
+
+        return self._ask(read, (begin, end - 1), tag)  # type: ignore[no-any-return]
+
+    def _ask(self, read: Callable[[Any], Any], span: tuple[int, int] | None = None, tag: str = "") -> Any:
+        """Return what `read` makes of a server's answer; a server that fails, or is cut off, is asked again."""
+        request = Request(self._url, headers=self._headers)
+        if span is not None:
+            request.add_header("Range", f"bytes={span[0]}-{span[1]}")
+        if tag.startswith('"'):
+            request.add_header("If-Match", tag)
+        for pause in (*(_PAUSE * 2**attempt for attempt in range(_ATTEMPTS - 1)), None):
+            try:
+                with urlopen(request, timeout=_TIMEOUT) as answer:
+                    return read(answer)
+            except HTTPError as error:
+                error.close()
+                if error.code in (404, 410):
+                    raise FileNotFoundError(2, "No such file or directory") from None
+                if error.code == 416:  # a range of an empty file
+                    return self._ask(read)
+                if error.code == 412:
+                    raise OSError("the file has changed since it was opened") from None
+                if error.code not in _LATER or pause is None:
+                    raise OSError(f"the server says {error.code} {error.reason}") from None
+            except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+                if pause is None:
+                    raise ConnectionError(f"the connection failed {_ATTEMPTS} times: {error}") from error
+            time.sleep(pause)
+        raise AssertionError
+
+
+def _described(answer: Any) -> tuple[int | None, str, bool]:
+    """Return size, version and whether the answer is a range."""
+    whole = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
+    size = whole[1] if whole else answer.headers.get("Content-Length") if answer.status == 200 else None
+    tag = str(answer.headers.get("ETag") or answer.headers.get("Last-Modified") or "")
+    return None if size is None else int(size), tag, answer.status == 206
+
+
+def _copy(copy: Any, answer: Any) -> None:
+    """Copy the whole file that a server sends."""
+    copy.seek(0)
+    copy.truncate()
+    shutil.copyfileobj(answer, copy)
+    expected = answer.headers.get("Content-Length")
+    if expected not in (None, str(copy.tell())):
+        raise ConnectionError(f"the server sent {copy.tell():,} of {int(expected):,} bytes")
+    copy.seek(0)
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes of a file, each read when it is asked for."""
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read, self._size, self._place = read, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        length = max(0, min(len(buffer), self._size - self._place))
+        if length:
+            buffer[:length] = self._read(self._place, self._place + length)
+            self._place += length
+        return length
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Whether parts of a name fit those of a pattern; ``**`` fits any number of them."""
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_matches(names[skipped:], patterns[1:]) for skipped in range(len(names) + 1))
+    return bool(names) and fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])
+
+
+def of_fsspec(filesystem: Any) -> Any:
+    """Return the object of fsspec that PyArrow's file system calls, if it calls one."""
+    return getattr(getattr(filesystem, "handler", None), "fs", None)
+
+
+def scheme_of(name: Any) -> str | None:
+    """Return the scheme of an address in small letters; ``None``: a name on this machine."""
+    text = os.fspath(name) if isinstance(name, (str, os.PathLike)) else ""
+    found = _ADDRESS.match(text) if isinstance(text, str) else None
+    return None if found is None else found[1].lower()
+
+
+def file_stamp(path: Path) -> tuple[Any, ...]:
+    """Return the size of a file and its version: when it was written, or the etag of an object."""
+    if isinstance(path, Address):
+        return path.stamp()
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
 
 
 class Located(TypedDict, total=False):
@@ -51,8 +470,7 @@ class Access:
         if scheme == "file":
             return Path(url2pathname(unquote(urlsplit(text).path)))
         if scheme in ("http", "https"):
-            web: Path = import_module("dfmst.formats.web").WebPage(text)
-            return web
+            return _WebPage(text)
         return self._open(text, scheme)
 
     def _open(self, text: str, scheme: str) -> Path:
@@ -125,7 +543,7 @@ class _Store(NamedTuple):
             if not {"endpoint_override", "region"} & chosen.keys() and not {*_REGIONS} & os.environ.keys():
                 with suppress(OSError, ValueError):  # a later request says why
                     chosen["region"] = fs.resolve_s3_region(bucket)
-            retries = fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS)
+            retries = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
             chosen = {"request_timeout": _REQUEST, "connect_timeout": _CONNECT, **chosen}
             chosen |= {"retry_strategy": retries, "allow_delayed_open": True}  # small objects take one request
         try:

@@ -1,480 +1,341 @@
-"""Blocks of text tables as record batches of the narrowest types that hold every row, parsed by PyArrow.
+"""Blocks of text tables as record batches: PyArrow reads every column as text, and :func:`typed` gives it its type.
 
-A stream cannot change its schema, so :func:`infer_types` reads the whole file first. Blocks of digits and blanks need
-no parsing then, and columns that already have their widest type are skipped.
+A stream cannot change its schema, so :func:`read_rows` reads the whole file first. It keeps the batches of a short
+file, which is then read once.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple, Self
+from itertools import chain, islice
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
 from dfmst._common.deferred import call_arrow, pc
-from dfmst._common.limits import has_threads
+from dfmst._common.machine import has_threads
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
-from dfmst.formats.text_reader import BYTE_ORDER_MARK, QUOTE, SPACE, Block, quotes_around
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block, opening_quotes
 from dfmst.formats.text_rows import (
     EXACT,
     FLOAT_DIGITS,
     MISSING_TEXTS,
-    TEXT,
-    WHOLE_DECIMAL,
-    WHOLE_TYPES,
     Field,
     Layout,
     Quoted,
-    converts,
+    exact_decimal,
+    exact_real,
     parse_rows,
     split_rows,
 )
 
-NEWLINE, TAB, MINUS, POINT, ZERO, EXPONENT = b"\n\t-.0e"
-SAFE_DIGITS = 15
-CANONICAL = r"^(0|-?[1-9][0-9]*)$"
+MARK = "\0"  # stands before a value in quotes: no file of text holds this byte
+WHITESPACE = " \t\n\r\f\v"
 FRACTION = r"^(0|-?[1-9][0-9]*|-?[0-9]+\.[0-9]+)$"
-PIECE = 1 << 18  # bytes that fit in a processor's cache
+MANY_DIGITS = rf"[1-9](\.?[0-9]){{{FLOAT_DIGITS}}}"
+MARKED_NUMBER = rf"^[#%]{ANY_NUMBER.removeprefix('^')}"
+
+#: A block as it stands in the file, and its rows.
+Parsed = tuple[Block, pa.RecordBatch]
+#: Columns as text by their positions.
+Words = dict[int, pa.ChunkedArray]
 
 
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
     """Parse one block of the file whose rows gave the layout its types."""
     block = layout.tidied(block)
+    words = read_words(block, layout, [at for at, *_ in layout.named])
     try:
-        table = parse_columns(block, layout, {name: field.type for _, name, field in layout.named}, exact=True)
-    except pa.ArrowInvalid:
+        return _batch({name: typed(words[at], field, layout) for at, name, field in layout.named}, layout)
+    except ValueError:
         return parse_rows(block, layout)
-    start = layout.marker + layout.separator.encode()
-    if layout.marker and block.data.startswith(start) + block.data.count(b"\n" + start) != len(table):
-        return parse_rows(block, layout)
-    batches = table.select(layout.schema.names).combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=layout.schema)
 
 
-def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType], *, exact: bool = False) -> pa.Table:
-    """Parse the named columns by pyarrow; with `exact`, the types are known to hold every value."""
-    if not block.data.strip(b"\n"):
-        return pa.schema(list(types.items())).empty_table()
-    if layout.quoted:
-        around = quotes_around(block.data, layout.separator.encode())
-        if around is None or (around and block.data.count(b'"') % 2):
-            raise pa.ArrowInvalid("pyarrow reads a value behind a closed quote, and one that is never closed")
-    suspects = _suspects(block.data, layout, types)
-    table = _read_csv(block.data, layout, types | dict.fromkeys(suspects, pa.string()))
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    quoted = {name: types[name] for _, name, field in layout.named if field.quoted and name in types}
-    if quoted:
-        texts = _read_csv(block.data, layout, quoted, ("", *MISSING_TEXTS))
-        columns |= dict(zip(texts.column_names, texts.columns, strict=True))
-    for name, field in suspects.items():
-        columns[name] = _cast(cleaned(columns[name], field, layout), types[name])
-    table = pa.table(columns) if suspects or quoted else table
-    decimals = {name: types[name] for name in types if pa.types.is_decimal(types[name]) and name not in suspects}
-    if decimals:
-        words = _read_csv(block.data, layout, dict.fromkeys(decimals, pa.string()))
-        for name, kind in decimals.items():
-            _refuse_long(words[name], kind)
-    if not exact:
-        _refuse_inexact(block, layout, table, suspects)
-    return table
+def _batch(columns: dict[str, pa.ChunkedArray], layout: Layout) -> pa.RecordBatch:
+    table = pa.table(columns).select(layout.schema.names).combine_chunks()
+    return next(iter(table.to_batches()), None) or pa.RecordBatch.from_pylist([], schema=layout.schema)
 
 
-def _suspects(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> dict[str, Field]:
-    """Return the columns of numbers that PyArrow cannot read as they are written."""
-    # PyArrow reads 0x10 as 16; in an edge list it is a name or an error. A search for one byte is the fastest.
-    hexadecimal = (b"x" in data and b"0x" in data) or (b"X" in data and b"0X" in data)
-    numbers = {name: field for _, name, field in layout.named if types.get(name, pa.string()) != pa.string()}
-    read = any(field.named for field in numbers.values())
-    missing = read and bool(layout.missing) and layout.missing.encode() in data
-    return {
-        name: field
-        for name, field in numbers.items()
-        if (hexadecimal and pa.types.is_integer(types[name])) or (field.named and (missing or layout.localized))
-    }
+def read_words(block: Block, layout: Layout, wanted: Sequence[int]) -> Words:
+    """Return some columns of a tidy block as text.
 
-
-def cleaned(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArray:
-    """Return numbers as PyArrow reads them, and nulls for the word of missing ones; raise ArrowInvalid for others."""
-    words = words if field.kept else pc.ascii_trim_whitespace(words)
-    words = _without_missing(words, layout, field)
-    if layout.localized and field.named and not field.kept:
-        if not _all_match(words, f"^{layout.number_pattern}$"):
-            raise pa.ArrowInvalid("another sign in a number")
-        words = pc.replace_substring(words, layout.thousands, "") if layout.thousands else words
-        words = pc.replace_substring(words, layout.decimal, ".")
-    elif pc.any(pc.match_substring(words, "x", ignore_case=True)).as_py():
-        raise pa.ArrowInvalid("a hexadecimal number")
-    return words
-
-
-def _without_missing(words: pa.ChunkedArray, layout: Layout, field: Field) -> pa.ChunkedArray:
-    """Return words with nulls for those that stand for no number."""
-    if not field.named:
-        return words
-    missing = pa.array([layout.missing] if field.kept else ["", layout.missing])
-    is_missing = call_arrow("is_in", words, options=("SetLookupOptions", missing))
-    return call_arrow("if_else", is_missing, pa.scalar(None, pa.string()), words)
-
-
-def _is_large(column: pa.ChunkedArray) -> bool:
-    """Return whether a float may be a rounded whole number."""
-    limits = call_arrow("min_max", column).as_py()
-    return limits["min"] is not None and max(-limits["min"], limits["max"]) >= EXACT
-
-
-def _has_long_numbers(data: bytes, *, whole: bool) -> bool:
-    """Return whether a float may round a number: a fraction, or one with an exponent, of more digits than tell floats.
-
-    With `whole`, also whether a number has as many digits before a point or without one as no float is sure to hold.
+    In a quoted layout, values in quotes begin with a mark, and empty ones without quotes are nulls.
     """
-    text, most = np.frombuffer(b"\n%b\n" % data, np.uint8), FLOAT_DIGITS + 1
-    fractions = any(sign in data for sign in (b".", b"e", b"E"))
-    for piece in (text[max(0, at - most - 1) : at + PIECE] for at in range(0, len(text), PIECE)):
-        digit = piece - ZERO < 10
-        part = digit | (piece == POINT)
-        if whole and (_runs(digit, SAFE_DIGITS + 1)[1:] & ~part[: -SAFE_DIGITS - 1]).any():
-            return True
-        if not fractions:
-            continue
-        runs, digits = _runs(part, most + 1), _runs(digit, most)
-        first = digit & (piece != ZERO)
-        # From a first digit with a point behind it, from one behind a point or zeros; before a point or an exponent.
-        within = first[: len(runs)] & ~(digits[:-1] & digit[most:])
-        behind = digits[1:] & first[1 : len(digits)] & ~first[: len(runs)]
-        ends = (piece[most:] | 32 == EXPONENT) | (piece[most:] == POINT)
-        if (runs & (within | behind)).any() or (digits[:-1] & ends).any():
-            return True
-    return False
+    try:
+        return _read_csv(block.data, layout, wanted)
+    except pa.ArrowInvalid:  # the row parser splits more rows than PyArrow, or raises a better error
+        rows = [words for _, words in split_rows(block, layout)]
+    if not layout.quoted:
+        return {at: pa.chunked_array([[row[at] for row in rows]], pa.string()) for at in wanted}
+    marked = [[MARK + word if isinstance(word, Quoted) else word or None for word in row] for row in rows]
+    return {at: pa.chunked_array([[row[at] for row in marked]], pa.string()) for at in wanted}
 
 
-def _long_numbers(words: pa.ChunkedArray, floats: pa.ChunkedArray) -> list[str]:
-    """Return the words of floats that may be rounded: large ones, and those of many digits."""
-    many = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", r"[1-9](\.?[0-9]){17}"))
-    large = pc.greater_equal(pc.abs(floats), EXACT)
-    kept: list[str] = words.filter(pc.fill_null(pc.or_(many, large), False)).to_pylist()
-    return kept
-
-
-def _refuse_inexact(block: Block, layout: Layout, table: pa.Table, suspects: dict[str, Field]) -> None:
-    """Raise ArrowInvalid for 1.0 in a column of whole decimals, and for floats that round a whole number."""
-    whole = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if kind == WHOLE_DECIMAL]
-    floats = [name for name in table.column_names if pa.types.is_float64(table[name].type)]
-    long = bool(floats) and (layout.localized or _has_long_numbers(block.data, whole=False))
-    floats = [name for name in floats if long or _is_large(table[name])]
-    if not (whole or floats):
-        return
-    texts = _read_csv(block.data, layout, dict.fromkeys([*whole, *floats], pa.string()))
-    words = {
-        name: cleaned(texts[name], suspects[name], layout) if name in suspects else texts[name]
-        for name in texts.column_names
-    }
-    if not all(_all_match(words[name], ANY_WHOLE) for name in whole):
-        raise pa.ArrowInvalid("a number that is not whole")
-    rounded = (word for name in floats for word in _long_numbers(words[name], table[name]))
-    if not converts(rounded, pa.float64()):
-        raise pa.ArrowInvalid("a number that a float would round")
-
-
-def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType], missing: tuple[str, ...] = ("",)) -> pa.Table:
+def _read_csv(data: bytes, layout: Layout, wanted: Sequence[int]) -> Words:
+    if not data.strip(b"\n"):
+        return {at: pa.chunked_array([], pa.string()) for at in wanted}
+    quotes = opening_quotes(data, layout.separator.encode()) if layout.quoted else np.zeros(0, np.intp)
+    if quotes is None or (len(quotes) and data.count(b'"') % 2):
+        raise pa.ArrowInvalid("PyArrow reads a value behind a closed quote, and one that is never closed")
+    if not has_threads():  # the row parser needs none
+        raise pa.ArrowInvalid("PyArrow starts a thread to read text")
+    if len(quotes):
+        data = np.insert(np.frombuffer(data, np.uint8), quotes + 1, ord(MARK)).tobytes()
     if data.startswith(BYTE_ORDER_MARK):
         data = b"\n" + data  # PyArrow would drop it at the start of a block; inside a file it is text
-    # Skipped columns get unique names, which no column of the file can have.
-    names = [field.name or f"\0{at}" for at, field in enumerate(layout.fields)]
     parsing = pyarrow.csv.ParseOptions(
         delimiter=layout.separator,
         quote_char='"' if layout.quoted else False,
-        # Only if needed: it disables parallel parsing.
-        newlines_in_values=layout.quoted and b'"' in data,
+        newlines_in_values=len(quotes) > 0,  # only if needed: it disables parallel parsing
     )
+    # Skipped columns get unique names, which no column of the file can have.
+    names = [field.name or f"\0{at}" for at, field in enumerate(layout.fields)]
     conversion = pyarrow.csv.ConvertOptions(
-        column_types=types,
-        include_columns=list(types),
-        null_values=missing if layout.quoted else [],
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=[names[at] for at in wanted],
+        null_values=[""] if layout.quoted else [],
         strings_can_be_null=layout.quoted,
         quoted_strings_can_be_null=False,
     )
-    if not has_threads():  # the row parser needs none
-        raise pa.ArrowInvalid("PyArrow starts a thread to read text")
-    reading = pyarrow.csv.ReadOptions(column_names=names)
     try:
-        return pyarrow.csv.read_csv(pa.BufferReader(data), reading, parsing, conversion)
+        reading = pyarrow.csv.ReadOptions(column_names=names)
+        table = pyarrow.csv.read_csv(pa.BufferReader(data), reading, parsing, conversion)
     except pa.ArrowException as error:
         if type(error) is not pa.ArrowException:
             raise
         # "A chunk failed converting for an unknown reason", seen under load: the row parser reads the block again.
         raise pa.ArrowInvalid(str(error)) from error
+    start = layout.marker + layout.separator.encode()
+    if layout.marker and data.startswith(start) + data.count(b"\n" + start) != len(table):
+        raise pa.ArrowInvalid("a row without the first word of all rows")
+    return dict(zip(wanted, table.columns, strict=True))
 
 
-def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) -> None:
-    """Raise if vertices are read as text although a column of them holds only numbers: 1 and 1.0 would be two.
-
-    So would 4 and #4 in a row that may be a comment.
-    """
-    unclear = {at for at, _, field in layout.named if field.end_point and field.type == pa.string()}
-    suspects: dict[int, FormatError] = {}
-    plain, marked = False, None  # numbers in the first column; the error of a mark before one
-    for block in blocks() if unclear else ():
-        for at in sorted(unclear):
-            column = _words(layout.tidied(block), layout, {at: layout.fields[at]})[at]
-            words = [word for word in column.unique().to_pylist() if word and word != layout.missing]
-            numbers = [word for word in words if is_number(word)]
-            plain = plain or (at == 0 and bool(numbers))
-            if len(numbers) < len(words):
-                others = set(words).difference(numbers)
-                if at > 0 or not all(word[0] in "#%" and is_number(word[1:].strip()) for word in others):
-                    unclear.discard(at)
-                marked = marked or (_mark(block, layout) if at in unclear else None)
-            elif at not in suspects and not all(map(is_whole, words)):
-                suspects[at] = _refusal(block, layout, at)
-        if not unclear:
-            return
-    for at in sorted(unclear & suspects.keys()):
-        raise suspects[at]
-    if 0 in unclear and plain and marked is not None:
-        raise marked
-
-
-def _mark(block: Block, layout: Layout) -> FormatError | None:
-    """Build the error for the first row that begins with a mark, without quotes."""
-    for line, words in split_rows(block, layout):
-        if words[0][:1] in ("#", "%") and not isinstance(words[0], Quoted):
-            hint = f"remove the line, or keep the ids as text with text=[{layout.fields[0].name!r}]"
-            return block.file.problem("a comment, or a row whose first value begins with a mark", line, hint)
-    return None
-
-
-def _refusal(block: Block, layout: Layout, at: int) -> FormatError:
-    """Build the error for the first word of a column that is a number and no id."""
-    rows = ((line, words[at]) for line, words in split_rows(block, layout))
-    line, word = next((line, word) for line, word in rows if is_number(word) and not is_whole(word))
-    name = layout.fields[at].name
-    message = f"column {at + 1} ({name}) holds numbers that are not whole, {str(word)[:40]!r}; "
-    hint = "write whole numbers without a fraction, 1 for 1.0 (pandas turns integer ids with gaps into floats), "
-    hint += f"or keep them as text with text=[{name!r}]"
-    return block.file.problem(f"{message}vertex ids must be integers or strings", line, hint)
-
-
-DIGITS_AND_SPACES = b"0123456789- \t\n"
-
-
-def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout) -> Layout:
-    """Return the layout with the narrowest types that hold every row."""
-    again, words = True, None
-    while again and layout.open_fields:
-        again, words = False, False  # earlier blocks are read again if a later one needs wider types
-        for index, block in enumerate(blocks()):
-            words = words or _has_missing_texts(block)
-            while layout.open_fields and (columns := _columns_to_widen(block, layout)):
-                layout = layout.widened(columns)
-                again = again or index > 0
-            if not layout.open_fields:
-                words = None  # the rest was not looked at
-                break
-    refuse_numeric_names(blocks, layout)
-    return _with_missing_texts(blocks, layout, words)
-
-
-def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
-    """Return the positions of the columns that need a wider type, and how many types further."""
-    fields = {at: field for at, _, field in layout.open_fields}
-    plain = not layout.quoted and not any(field.end_point or field.kept for field in fields.values())
-    # Few digits and blanks only: the first type suffices for every column.
-    floats = {field.type for field in fields.values()} == {pa.float64()}
-    if plain:
-        left = block.data.translate(None, DIGITS_AND_SPACES + b"." * floats + layout.marker)
-        small = floats and not left.strip(b"e") and block.data.count(b"e-") == len(left)
-        if (not left or small) and not _has_long_numbers(block.data, whole=True):
-            return {}
-    block = layout.tidied(block)
-    signs = Signs.of(block.data, layout.separator) if any(field.kept for field in fields.values()) else Signs(False)
-    if signs.plain:
-        return {}
-    if signs.quoted:
-        quoted: npt.NDArray[np.bool_] = np.atleast_1d(_quoted(block, layout).any(axis=0))
-        texts = {at: len(field.ladder) - 1 for at, field in fields.items() if field.kept and quoted[at]}
-        if texts:
-            return texts
-    unsure = {at: field for at, field in fields.items() if field.kept and (signs.odd or field.type == pa.float64())}
-    table = _fit(
-        block, layout, {at: replace(field, ladder=TEXT) if at in unsure else field for at, field in fields.items()}
-    )
-    if table is not None:
-        words = {at: _without_missing(table[field.name], layout, field) for at, field in unsure.items()}
-        return {at: step for at, field in unsure.items() if (step := _steps_of_kept(words[at], field))}
-    words = _words(block, layout, fields)
-    count = {at: _steps_of_kept if field.kept else _steps_by_pattern for at, field in fields.items()}
-    steps = {at: step for at, field in fields.items() if (step := count[at](words[at], field))}
-    others = {at: field for at, field in fields.items() if at not in steps and not field.kept}
-    if _fit(block, layout, others) is None:
-        for at, field in others.items():
-            if not converts((word or "0" for word in words[at].unique().to_pylist()), field.type):
-                steps[at] = 1
-    return steps
-
-
-def _fit(block: Block, layout: Layout, fields: dict[int, Field]) -> pa.Table | None:
-    """Return the columns in their types, or ``None`` if a value has none of them."""
-    with suppress(pa.ArrowInvalid):
-        return parse_columns(block, layout, {field.name or "": field.type for field in fields.values()})
-    return None
-
-
-def _steps_of_kept(words: pa.ChunkedArray, field: Field) -> int:
-    """Count the types before the first whose numbers would be written as the words are, or before text."""
-    whole = field.type in WHOLE_TYPES and _all_match(words, CANONICAL)
-    with suppress(pa.ArrowInvalid):
-        if whole:
-            _cast(words, field.type)
-            return 0
-        places = [at for at, kind in enumerate(field.ladder) if kind == pa.float64()]
-        if places and _all_match(words, FRACTION):
-            numbers = _cast(words, pa.float64())
-            if call_arrow("cast", numbers, options=("CastOptions", pa.string())).equals(words):
-                return places[0]
-    return 1 if whole else len(field.ladder) - 1
-
-
-def _cast(words: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Cast words; raise ArrowInvalid if a type does not hold one."""
-    _refuse_long(words, kind)
-    return call_arrow("cast", words, options=("CastOptions", kind))
-
-
-def _refuse_long(words: pa.ChunkedArray, kind: pa.DataType) -> None:
-    """Raise ArrowInvalid for a word of more digits than a decimal has, which Arrow would take for another number."""
+def typed(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArray:
+    """Return a column in the type of its field; raise ValueError if that does not hold each word as it is written."""
+    kind = field.type
+    if kind == pa.string():
+        words = _without(words, MISSING_TEXTS) if field.quoted else words
+        return _trimmed(words, MARK) if layout.quoted else words
+    if field.kept:  # in quotes, a word is no number
+        words = _without(words, (layout.missing,)) if field.named and layout.missing else words
+    else:
+        words = _plain_numbers(words, layout)
+    if kind == pa.float64():
+        return _same_floats(words) if field.kept else _floats(words)
     if pa.types.is_decimal(kind):
-        whole = f"[0-9]{{0,{kind.precision - kind.scale}}}"
-        if not _all_match(words, rf"^[+-]?{whole}(\.[0-9]{{0,{kind.scale}}})?$"):
-            raise pa.ArrowInvalid("more digits than Arrow checks")
+        return _decimals(words, kind, field.kept)
+    zeros = call_arrow("filter", words, _match("starts_with", words, "0"))
+    zeros = call_arrow("filter", zeros, _are_longer(zeros, 1))
+    if len(zeros) and (field.kept or not field.padded or _any("match_substring_regex", zeros, "x|X")):
+        raise ValueError("a hexadecimal number, or zeros before the digits")
+    if field.kept and _any("starts_with", words, "-0"):
+        raise ValueError("a number that is written in another way")
+    return _cast(words, kind)
 
 
-def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
-    """Return columns as text; words for no value are nulls in a quoted layout."""
-    try:
-        table = parse_columns(block, layout, {field.name or "": pa.string() for field in fields.values()})
-        words = dict(zip(fields, table.columns, strict=True))
-    except pa.ArrowInvalid:  # the row parser splits more rows than PyArrow, or raises a better error
-        rows = [words for _, words in split_rows(block, layout)]
-        words = {
-            at: pa.chunked_array(
-                [[None if layout.is_missing(field, row[at]) else row[at] for row in rows]], pa.string()
-            )
-            for at, field in fields.items()
-        }
-    for at, field in fields.items():
-        if layout.missing and field.type != pa.string():
-            with suppress(pa.ArrowInvalid):
-                words[at] = cleaned(words[at], field, layout)
+def _plain_numbers(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
+    """Return numbers as Arrow reads them, and nulls for missing ones."""
+    if layout.quoted or not layout.spaced:
+        words = _trimmed(words, MARK + WHITESPACE)
+    words = _without(words, ("", layout.missing)) if layout.missing else words
+    if layout.localized:
+        if not _all_match(words, f"^{layout.number_pattern}$"):
+            raise ValueError("another sign in a number")
+        words = pc.replace_substring(words, layout.thousands, "") if layout.thousands else words
+        words = pc.replace_substring(words, layout.decimal, ".")
+    if _any("starts_with", words, "+"):
+        words = pc.replace_substring_regex(words, r"^\+([^+-])", r"\1")
     return words
 
 
-class Signs(NamedTuple):
-    """What the bytes of a block say about its numbers."""
-
-    plain: bool  # whether all values are whole numbers of at most 15 digits
-    odd: bool = False  # whether a number may have a plus, a needless zero or blanks around it
-    quoted: bool = False  # whether a number, or the word for a missing one, may be in quotes
-
-    @classmethod
-    def of(cls, data: bytes, separator: str) -> Self:
-        """Look for the signs, with no regard to rows."""
-        text, mark = np.frombuffer(b"\n%b\n" % data, np.uint8), ord(separator)
-        plain, quoted, odd = True, False, b"+" in data or (b"-" in data and b"-0" in data)
-        tab = TAB if mark != TAB else SPACE
-        blanks, quotes = separator != " " and (b" " in data or tab in data), b'"' in data
-        for start in range(0, len(text), PIECE):
-            piece = text[max(0, start - SAFE_DIGITS) : start + PIECE]
-            digit, end = piece - ZERO < 10, (piece == mark) | (piece == NEWLINE)
-            before, within, zero = piece[:-2], digit[1:-1], piece[1:-1] == ZERO
-            if not odd:
-                odd = bool((zero & digit[2:] & ~digit[:-2] & (before != POINT)).any())
-                if blanks and not odd:
-                    blank = (piece == SPACE) | (piece == tab)
-                    near = digit | blank | (piece == MINUS) | (piece == POINT)
-                    between = (end[:-2] & near[2:]) | (near[:-2] & end[2:])
-                    odd = bool((blank[1:-1] & between).any())
-            if quotes and not quoted:
-                within = within | np.isin(piece[1:-1], [MINUS, SPACE, tab, ord("N")])  # "NA" in quotes is a text
-                quoted = bool(((before == QUOTE) & within).any())
-            plain = plain and not odd and bool((digit | end).all()) and not _runs(digit, SAFE_DIGITS + 1).any()
-        return cls(plain, odd, quoted)
+def _same_floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return numbers as floats that are written as the words are."""
+    values = _cast(words, pa.float64())
+    if not _all_match(words, FRACTION) or not _cast(values, pa.string()).equals(words):
+        raise ValueError("a number that is written in another way")
+    return values
 
 
-def _runs(mask: npt.NDArray[np.bool_], length: int) -> npt.NDArray[np.bool_]:
-    """Return at which places `length` entries in a row are true."""
-    run = 1
-    while run < length:
-        step = min(run, length - run)
-        mask, run = mask[step:] & mask[:-step], run + step
-    return mask
+def _floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return numbers as floats that print as the same numbers."""
+    values = _cast(words, pa.float64())
+    # A shorter word has a point and few digits, or is beyond the exact numbers.
+    significant = call_arrow("ascii_ltrim", words, options=("TrimOptions", "-0"))
+    doubtful = call_arrow("filter", words, _are_longer(significant, FLOAT_DIGITS + 1))
+    doubtful = call_arrow("filter", doubtful, _match("match_substring_regex", doubtful, MANY_DIGITS))
+    large = call_arrow("greater_equal", call_arrow("abs", values), pa.scalar(EXACT))
+    unlike = call_arrow("or", large, call_arrow("is_nan", values))
+    for word in (*doubtful.to_pylist(), *call_arrow("filter", words, unlike).to_pylist()):
+        if not is_number(word):  # nan(1)
+            raise ValueError("not a number")
+        exact_real(word)
+    return values
 
 
-def _quoted(block: Block, layout: Layout) -> npt.NDArray[np.bool_]:
-    """Return which values of each row are in quotes."""
-    text, width = np.frombuffer(b"\n%b\n" % block.data.strip(b"\n"), np.uint8), len(layout.fields)
-    around = quotes_around(block.data, layout.separator.encode())
-    ends = np.flatnonzero((text == ord(layout.separator)) | (text == NEWLINE))
-    ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
-    rows, newlines = ends[:-1].reshape(-1, width) if len(ends) % width == 1 % width else None, text[ends] == NEWLINE
-    if not around or rows is None or not newlines[::width].all() or newlines.sum() != len(rows) + 1:
-        found = [[isinstance(word, Quoted) for word in words] for _, words in split_rows(block, layout)]
-        return np.array(found, bool).reshape(-1, width)
-    starts = text[rows + 1]
-    marked: npt.NDArray[np.bool_] = starts[starts[:, 0] != NEWLINE] == QUOTE  # a blank line is no row of one column
-    return marked
+def _decimals(words: pa.ChunkedArray, kind: pa.DataType, kept: bool) -> pa.ChunkedArray:
+    """Return numbers as decimals; Arrow would take one of more digits for another number."""
+    whole, fraction = kind.precision - kind.scale, rf"(\.[0-9]{{0,{kind.scale}}})?" if kind.scale else ""
+    plain = rf"^(0|-?[1-9][0-9]{{0,{whole - 1}}})$" if kept else rf"^-?[0-9]{{0,{whole}}}{fraction}$"
+    if _all_match(words, plain):
+        return _cast(words, kind)
+    if kept or not _all_match(words, ANY_NUMBER if kind.scale else ANY_WHOLE):
+        raise ValueError("not a number")
+    numbers = [None if word is None else exact_decimal(word, kind.scale) for word in words.to_pylist()]
+    return pa.chunked_array([numbers], kind)
 
 
-def _has_missing_texts(block: Block) -> bool:
-    # A search for one byte is many times faster than for two.
-    return any(word[:1] in block.data and word in block.data for word in (b"NA", b"NULL", rb"\N"))
+def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return call_arrow("cast", values, options=("CastOptions", kind))
 
 
-def _with_missing_texts(blocks: Callable[[], Iterator[Block]], layout: Layout, words: bool | None) -> Layout:
-    """Return the layout with the columns of ids and keys in which only words for missing values lack quotes.
-
-    In other columns such words are texts, which a note counts. `words`: whether the file holds any, if that is known.
-    """
-    named = {at: name for at, name, field in layout.named if (field.kept and field.named) or field.end_point}
-    texts = {at: name for at, name in named.items() if layout.fields[at].type == pa.string()}
-    if not (layout.quoted and texts and words is not False and any(map(_has_missing_texts, blocks()))):
-        return layout
-    bare, plain, full = Counter[int](), Counter[int](), Counter[int]()
-    for block in map(layout.tidied, blocks()):
-        columns = _words(block, layout, {at: layout.fields[at] for at in texts})
-        quoted = _quoted(block, layout) if b'"' in block.data else None
-        for at in texts:
-            missing = call_arrow("is_in", columns[at], options=("SetLookupOptions", pa.array(MISSING_TEXTS)))
-            is_word, in_quotes = np.asarray(missing), quoted[:, at] if quoted is not None else np.False_
-            bare[at] += int((is_word & ~in_quotes).sum())
-            plain[at] += int((np.asarray(columns[at].is_valid()) & ~is_word & ~in_quotes).sum())
-            full[at] += int(np.sum(in_quotes))
-    quoted_texts = [at for at in texts if bare[at] and full[at] and not plain[at]]
-    for at in texts.keys() - {*quoted_texts}:
-        if bare[at]:
-            said = f"{bare[at]:,} values of {texts[at]!r} are NA, NULL or \\N, texts like others"
-            block.file.note(f"{block.file.path}: {said}: leave missing ones empty")
-    fields = (replace(field, quoted=at in quoted_texts) for at, field in enumerate(layout.fields))
-    return replace(layout, fields=tuple(fields))
+def _trimmed(words: pa.ChunkedArray, letters: str) -> pa.ChunkedArray:
+    return call_arrow("ascii_trim", words, options=("TrimOptions", letters))
 
 
-def _steps_by_pattern(words: pa.ChunkedArray, field: Field) -> int:
-    """Count the types of the ladder before the first that may hold words of this form, or before the last."""
-    if not _all_match(words, ANY_NUMBER):
-        suits = [kind == pa.string() for kind in field.ladder]
-    elif field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
-        suits = [kind not in WHOLE_TYPES for kind in field.ladder]
-    else:
-        return 0
-    return suits.index(True) if True in suits else len(suits) - 1
+def _without(words: pa.ChunkedArray, missing: Iterable[str]) -> pa.ChunkedArray:
+    """Return words with nulls in place of some."""
+    for word in missing:
+        found = call_arrow("equal", words, pa.scalar(word))
+        if call_arrow("any", found).as_py():
+            words = call_arrow("if_else", found, pa.scalar(None, pa.string()), words)
+    return words
+
+
+def _are_longer(words: pa.ChunkedArray, length: int) -> pa.ChunkedArray:
+    return call_arrow("greater", call_arrow("binary_length", words), pa.scalar(length))
+
+
+def _match(function: str, words: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    return call_arrow(function, words, options=("MatchSubstringOptions", pattern))
+
+
+def _any(function: str, words: pa.ChunkedArray, pattern: str) -> bool:
+    return call_arrow("any", _match(function, words, pattern)).as_py() is True
 
 
 def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:
-    matches = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", pattern))
-    return call_arrow("all", matches).as_py() is not False
+    return call_arrow("all", _match("match_substring_regex", words, pattern)).as_py() is not False
+
+
+def read_rows(
+    blocks: Callable[[], Iterator[Block]], layout: Layout, most_bytes: int
+) -> tuple[Layout, Iterator[Parsed]]:
+    """Return the layout with the narrowest types that hold every row, and the rows.
+
+    The rows of the first `most_bytes` are kept from the search for types. If a later block needs wider types, all are
+    read again.
+    """
+    again, keep, parsed, ids = True, True, list[Parsed](), dict[int, _TextIds]()
+    while again:
+        again, keep, size, parsed, ids = False, True, 0, [], {}
+        for index, block in enumerate(blocks()):
+            size += len(block.data)
+            keep = keep and size <= most_bytes
+            wanted = [at for at, _, field in layout.named if keep or field.is_open or field.is_text_id]
+            if not wanted:
+                break
+            narrow, words = layout.schema, read_words(layout.tidied(block), layout, wanted)
+            layout, columns = _fit(words, layout)
+            again = again or (index > 0 and layout.schema != narrow)
+            keep = keep and len(columns) == len(words)  # the row parser names the word that no type holds
+            parsed += [(block, _batch(columns, layout))] if keep else []
+            for at in words:
+                if layout.fields[at].is_text_id:
+                    ids.setdefault(at, _TextIds(at, layout)).add(words[at], block)
+    for column in ids.values():
+        column.refuse_numbers()
+    quoted = {at for at, column in ids.items() if column.are_quoted()}
+    fields = tuple(replace(field, quoted=at in quoted) for at, field in enumerate(layout.fields))
+    layout, parsed, keep = replace(layout, fields=fields), [] if quoted else parsed, keep and not quoted
+    later = () if keep else ((block, parse(block, layout)) for block in islice(blocks(), len(parsed), None))
+    return layout, chain((parsed.pop(0) for _ in range(len(parsed))), later)
+
+
+def _fit(words: Words, layout: Layout) -> tuple[Layout, dict[str, pa.ChunkedArray]]:
+    """Return the layout with the narrowest types that hold the words, and the columns that a type holds."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    while True:
+        steps: dict[int, int] = {}
+        for at, name, field in layout.named:
+            if at not in words or (name in columns and columns[name].type == field.type):
+                continue
+            columns.pop(name, None)
+            for steps[at], kind in enumerate(field.ladder):
+                with suppress(ValueError):
+                    columns[name] = typed(words[at], replace(field, ladder=(kind,)), layout)
+                    break
+        if not any(steps.values()):
+            return layout, columns
+        layout = layout.widened(steps)
+
+
+class _TextIds:
+    """What the words of a column of ids or keys say, if they are texts."""
+
+    def __init__(self, at: int, layout: Layout) -> None:
+        self.at, self.layout, self.field = at, layout, layout.fields[at]
+        self.missing, self.quoted, self.others = 0, 0, 0  # counts of words: for missing values, in quotes, and others
+        self.numeric = self.field.end_point  # whether all are numbers, or comments that begin with a number
+        self.has_numbers = False
+        self.fraction: Block | None = None  # the first block of numbers that are not all whole
+        self.mark: Block | None = None  # the first block with a mark of a comment before a number
+
+    def add(self, words: pa.ChunkedArray, block: Block) -> None:
+        """Look at the words of one more block."""
+        self.block = block
+        missing = call_arrow("is_in", words, options=("SetLookupOptions", pa.array(MISSING_TEXTS)))
+        counts = [_count(missing), _count(_match("starts_with", words, MARK))]
+        self.missing += counts[0]
+        self.quoted += counts[1]
+        self.others += len(words) - words.null_count - sum(counts)
+        if not self.numeric:
+            return
+        plain = _without(_trimmed(words, MARK), ("", self.layout.missing))
+        numbers = _match("match_substring_regex", plain, ANY_NUMBER)
+        self.has_numbers |= call_arrow("any", numbers).as_py() is True
+        if call_arrow("all", numbers).as_py() is not False:
+            if self.fraction is None and not _all_match(plain, ANY_WHOLE):
+                self.fraction = block
+            return
+        others = call_arrow("filter", plain, call_arrow("invert", numbers))
+        self.numeric = self.at == 0 and _all_match(others, MARKED_NUMBER)
+        self.mark = self.mark or block
+
+    def refuse_numbers(self) -> None:
+        """Raise if all words are numbers: 1 and 1.0 would be two vertices, and so would 4 and #4 in a comment."""
+        if self.numeric and self.fraction is not None:
+            raise self._refusal(self.fraction)
+        if self.numeric and self.has_numbers and self.mark is not None:
+            name = self.field.name
+            for line, (word, *_) in split_rows(self.mark, self.layout):
+                if word[:1] in ("#", "%") and not isinstance(word, Quoted):
+                    hint = f"remove the line, or keep the ids as text with text=[{name!r}]"
+                    message = "a comment, or a row whose first value begins with a mark"
+                    raise self.mark.file.problem(message, line, hint)
+
+    def _refusal(self, block: Block) -> FormatError:
+        rows = ((line, words[self.at]) for line, words in split_rows(block, self.layout))
+        line, word = next((line, word) for line, word in rows if is_number(word) and not is_whole(word))
+        name = self.field.name
+        message = f"column {self.at + 1} ({name}) holds numbers that are not whole, {str(word)[:40]!r}; "
+        hint = "write whole numbers without a fraction, 1 for 1.0 (pandas turns integer ids with gaps into floats), "
+        hint += f"or keep them as text with text=[{name!r}]"
+        return block.file.problem(f"{message}vertex ids must be integers or strings", line, hint)
+
+    def are_quoted(self) -> bool:
+        """Return whether only words for missing values lack quotes; in other columns they are texts, with a note."""
+        if self.missing and self.quoted and not self.others:
+            return True
+        if self.missing:
+            file, said = self.block.file, f"{self.missing:,} values of {self.field.name!r} are NA, NULL or \\N"
+            file.note(f"{file.path}: {said}, texts like others: leave missing ones empty")
+        return False
+
+
+def _count(mask: pa.ChunkedArray) -> int:
+    return call_arrow("sum", mask).as_py() or 0

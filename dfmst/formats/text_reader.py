@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow
@@ -53,13 +54,13 @@ def cut_at_newline(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-def quotes_around(data: bytes, separators: bytes) -> bool | None:
-    """Return whether quotes enclose values, or are letters within them; ``None`` if neither holds for all of them.
+def opening_quotes(data: bytes, separators: bytes) -> npt.NDArray[np.intp] | None:
+    """Return the places of the quotes that open values; ``None`` if some quotes enclose values, and others are letters.
 
     Only a quote at the start of a value encloses it.
     """
     if b'"' not in data:
-        return False
+        return np.zeros(0, np.intp)
     text = np.frombuffer(data, np.uint8)
     quotes = np.flatnonzero(text == QUOTE)
     ends = np.zeros(256, bool)
@@ -67,21 +68,21 @@ def quotes_around(data: bytes, separators: bytes) -> bool | None:
     starts = ends[text[quotes - 1]]
     starts[0] |= quotes[0] == 0
     if not starts.any():
-        return False
+        return quotes[:0]
     ends[QUOTE] = True  # two quotes within a value are one of its letters
     opening, closing = quotes[::2], quotes[1::2]
     opens = starts[::2] | (text[opening - 1] == QUOTE)
     closes = ends[text[np.minimum(closing + 1, len(text) - 1)]]
-    return True if opens.all() and closes.all() else None
+    return opening[starts[::2]] if opens.all() and closes.all() else None
 
 
 def cut_outside_quotes(data: bytes, separators: bytes) -> int:
     """Return the length of the complete CSV records in ``data``: a newline in quotes does not end one."""
-    around = quotes_around(data, separators)
-    if around is None:
+    opening = opening_quotes(data, separators)
+    if opening is None:
         return max((value.end() for value in _values(data, separators) if value[1] == b"\n"), default=0)
     end = data.rfind(b"\n")
-    odd = around and data.count(b'"', 0, max(end, 0)) % 2
+    odd = len(opening) and data.count(b'"', 0, max(end, 0)) % 2
     while end >= 0 and odd:
         before = data.rfind(b"\n", 0, data.rfind(b'"', 0, end))
         odd ^= data.count(b'"', max(before, 0), end) % 2
@@ -92,11 +93,11 @@ def cut_outside_quotes(data: bytes, separators: bytes) -> int:
 def record_lines(block: Block, separators: bytes) -> pa.Array:
     """Return each CSV record that is not empty as it stands in the file, its newline included."""
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-    text, around = np.frombuffer(data, np.uint8), quotes_around(data, separators)
+    text, opening = np.frombuffer(data, np.uint8), opening_quotes(data, separators)
     ends = np.flatnonzero(text == ord("\n")) + 1
-    if around:
+    if opening is not None and len(opening):
         ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
-    elif around is None:
+    elif opening is None:
         ends = np.array([value.end() for value in _values(data, separators) if value[1] == b"\n"])
     offsets = np.concatenate(([0], ends))
     lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))

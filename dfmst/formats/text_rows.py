@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -48,11 +48,22 @@ class Field:
     kept: bool = False  # a value that a number would rewrite makes the column text
     named: bool = True  # whether the column has a role, so that the word for missing values is none of its values
     quoted: bool = False  # whether all texts are in quotes, so that the words for missing values without are none
+    padded: bool = True  # whether zeros may stand before the digits of a whole number
 
     @property
     def type(self) -> pa.DataType:
         """The narrowest type of the ladder."""
         return self.ladder[0]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the column may still get a wider type."""
+        return len(self.ladder) > 1
+
+    @property
+    def is_text_id(self) -> bool:
+        """Whether the column has ids or keys that are texts because of the words in the file."""
+        return self.type == pa.string() and (self.end_point or (self.kept and self.named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +93,6 @@ class Layout:
         """Schema of the result."""
         fields = {name: pa.field(name, field.type) for _, name, field in self.named}
         return pa.schema([fields[name] for name in self.order or fields])
-
-    @property
-    def open_fields(self) -> list[tuple[int, str, Field]]:
-        """The columns of ``named`` that may still get a wider type."""
-        return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
     @property
     def marks(self) -> bytes:
@@ -274,17 +280,6 @@ CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
 }
 
 
-def converts(words: Iterable[str], kind: pa.DataType) -> bool:
-    """Return whether all words are values of a type."""
-    converter = CONVERTERS[kind]
-    try:
-        for word in words:
-            converter(word, kind)
-    except ValueError:
-        return False
-    return True
-
-
 def parse_rows(block: Block, layout: Layout) -> pa.RecordBatch:
     """Parse a block line by line."""
     rows = list(split_rows(block, layout))
@@ -299,6 +294,9 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
     values: list[Any] = []
     for line, words in rows:
         word = words[position]
+        if not field.padded and word[:1] == "0" and word[1:2].isdigit():
+            message = f"zeros before the digits of an id, {word[:40]!r}: a number, or a name"
+            raise block.file.problem(message, line, "read names with format='csv'; remove such zeros of numbers")
         try:
             if (layout.missing or field.quoted) and layout.is_missing(field, word):
                 values.append(None)

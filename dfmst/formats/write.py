@@ -17,8 +17,8 @@ import pyarrow.ipc
 
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.directories import SpillDirectory, naming_full
+from dfmst._common.records import geometry_fields, is_wkb, with_text
 from dfmst._common.types import Frame
-from dfmst._common.wkt import geometry_fields, is_wkb, with_text
 from dfmst._edges.arrow_values import plain_views
 from dfmst._edges.frames import read_once, unwrap
 from dfmst._edges.host_frame import is_plain_polars

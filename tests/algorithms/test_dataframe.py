@@ -21,8 +21,8 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._edges import lazy_tables
-from dfmst._edges.lazy_tables import DuckDbTables, Tables
+from dfmst._edges import lazy_frame
+from dfmst._edges.lazy_frame import DuckDbTables, Tables
 from dfmst.algorithms import Dataframe
 from tests.support.oracle import kruskal_rows
 
@@ -231,8 +231,8 @@ def test_the_warning_of_narwhals_about_dask_is_shown_once(monkeypatch):
             read(frame)
         return sum("Dask support is moving" in str(warning.message) for warning in caught)
 
-    monkeypatch.setattr(lazy_tables, "_WARNED", set())
-    here = [shown(lazy_tables.as_lazy) for _ in range(3)]
+    monkeypatch.setattr(lazy_frame, "_WARNED", set())
+    here = [shown(lazy_frame.as_lazy) for _ in range(3)]
     assert here == [min(1, shown(nw.from_native)), 0, 0]  # versions of Narwhals differ
 
 

@@ -157,7 +157,7 @@ def test_index_of_pandas_stays(dfmst, index):
 
 
 def test_verify_fails_loudly(dfmst, roads, monkeypatch):
-    from dfmst._trees.optimality import Violation
+    from dfmst._trees.certificate import Violation
 
     violation = Violation("not-spanning", 3, "row 3 joins two trees")
     monkeypatch.setattr("dfmst._trees.certificate.certify_rows", lambda *_: violation)

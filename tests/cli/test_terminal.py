@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import dfmst as library
-from dfmst._common.progress import RowBar, showing
+from dfmst._common.machine import RowBar, showing
 from dfmst.cli import main
 from tests.cli.test_interruptions import drain
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._common.wkt import wkt
+from dfmst._common.records import wkt
 from dfmst.errors import OutputError
 from dfmst.formats import write_edges
 

@@ -34,8 +34,8 @@ from dfmst._drive.build import forest_graph
 from dfmst._drive.client import require_gpus, resources
 from dfmst._drive.devices import spill
 from dfmst._drive.parts import FileRows
-from dfmst._drive.plan.formulas import BASE
 from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.strategies import BASE
 from dfmst._drive.tables import FrameParts, read_edges
 from dfmst._drive.tasks import Group
 from dfmst._edges.edge_table import EdgeTable

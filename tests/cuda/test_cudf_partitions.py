@@ -18,7 +18,7 @@ pytest.importorskip("dask")
 
 from dfmst._drive.build import forest_graph
 from dfmst._drive.client import Resources
-from dfmst._drive.plan.formulas import BASE
+from dfmst._drive.strategies import BASE
 from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import gather_from
 from dfmst._trees.request import Request

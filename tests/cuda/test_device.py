@@ -19,7 +19,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._trees.optimality import certify_rows
+from dfmst._trees.certificate import certify_rows
 from dfmst.algorithms import EPMST, Dataframe, Prim
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError

@@ -15,7 +15,7 @@ from tests.support.gpu.tasks import Partition, run_on_gpu
 pytest.importorskip("dask")
 
 from dfmst._drive import tasks
-from dfmst._drive.plan.formulas import DEVICE_SHARE
+from dfmst._drive.strategies import DEVICE_SHARE
 from dfmst._drive.tables import DeviceTable, column_values, host_table
 from dfmst._drive.tasks import Group, fold
 from dfmst._edges.read import EdgeColumns

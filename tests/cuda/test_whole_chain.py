@@ -195,7 +195,7 @@ def test_vertices(kind):
     on_device = cudf.Series.from_arrow(listed)
     device, copied = (
         moved(table),
-        "_edges.device_columns.device_series" if kind == "text" else "_engines.cuda.from_host",
+        "_edges.device_frame.device_series" if kind == "text" else "_engines.cuda.from_host",
     )
     for column, places in ((on_device, ()), (listed, (copied,))):
         with crossing(*places):

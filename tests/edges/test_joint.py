@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+from dfmst._edges.composite import composite_ids, id_parts
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.id_bytes import joint_ids, split_ids
 from dfmst._edges.read import edge_columns
 
 #: Columns of groups; floats and nulls are groups, but not ids.
@@ -45,7 +45,7 @@ def joined(group: pa.Array, source: pa.Array, target: pa.Array) -> list[pa.Array
     columns = replace(edge_columns(["a", "m"], ["b", "n"], None), conditions=Conditions(by=("g",)))
     numbers = pa.array(range(len(group)))
     data: dict[Hashable, pa.Array] = {"g": group, "a": source, "b": target, "m": numbers, "n": numbers}
-    return joint_ids(columns.end_parts, columns.conditions.by, data.__getitem__)
+    return composite_ids(columns.end_parts, columns.conditions.by, data.__getitem__)
 
 
 def stored(column: pa.Array) -> list[object]:
@@ -59,7 +59,7 @@ def test_parts_return(name):
     source = pa.array([3, 1, 2]) if name in ("nothing", "floats") else valid
     kinds = [group.type, source.type, pa.int64()]
     for ids, ends in zip(joined(group, source, source[::-1]), (source, source[::-1]), strict=True):
-        parts = split_ids(ids, kinds)
+        parts = id_parts(ids, kinds)
         assert [part.to_pylist() for part in parts] == [stored(group), stored(ends), [0, 1, 2]]
     null = joined(source, source, source.take(pa.array([0, 1, None])))
     assert [ids.null_count for ids in null] == [0, 1]

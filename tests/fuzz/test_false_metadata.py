@@ -19,7 +19,7 @@ from hypothesis import given, strategies as st
 import dfmst
 import dfmst.dask
 from dfmst._drive.client import Resources
-from dfmst._drive.plan.formulas import Work
+from dfmst._drive.strategies import Work
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
 from dfmst.formats.atomic import sealed_input, sealed_output

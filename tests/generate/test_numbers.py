@@ -8,8 +8,7 @@ import pytest
 
 from dfmst._engines import CpuEngine
 from dfmst.errors import CapacityError
-from dfmst.generate import erdos_renyi, hash24, rmat
-from dfmst.generate.tables import half_bits, stream
+from dfmst.generate import _half_bits as half_bits, _stream as stream, erdos_renyi, hash24, rmat
 from tests.support.columns import each_engine
 
 MASK = 2**64 - 1

@@ -1,4 +1,4 @@
-"""Graphs of igraph: edges in their order, with names and attributes."""
+"""Graphs of igraph: trees, vertices in order, and errors."""
 
 from __future__ import annotations
 
@@ -9,31 +9,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
 
 import dfmst
-from tests.support.lanes import examples
-
-edges = st.lists(st.tuples(*[st.integers(0, 4)] * 2, st.integers(0, 2)), max_size=15)
-
-
-@given(rows=edges, named=st.booleans(), directed=st.booleans())
-@examples(40)
-def test_round_trips(rows, named, directed):
-    graph = igraph.Graph(5, [row[:2] for row in rows], directed=directed)
-    graph.es["weight"] = [row[2] for row in rows]
-    graph.es["label"] = [f"{row}" for row in rows]
-    if named:
-        graph.vs["name"] = list("vwxyz")
-    table = dfmst.from_igraph(graph)
-    names = list("vwxyz") if named else list(range(5))
-    assert table.column_names == ["source", "target", "weight", "label"]
-    ends = [(names[u], names[v]) for u, v in graph.get_edgelist()]
-    assert list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)) == ends
-    back = dfmst.to_igraph(table, ids=names)
-    assert back.vs["name"] == names
-    assert [set(edge) for edge in back.get_edgelist()] == [{u, v} for u, v in graph.get_edgelist()]
-    assert [back.es[name] for name in back.es.attributes()] == [graph.es["weight"], graph.es["label"]]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

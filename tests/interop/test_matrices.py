@@ -28,25 +28,6 @@ def ordered(edges: pa.Table) -> list[tuple[Any, ...]]:
     return sorted(zip(*edges.to_pydict().values(), strict=True))
 
 
-@given(rows=entries, named=st.booleans(), symmetric=st.booleans())
-@examples(80)
-def test_round_trips_keep_every_entry(rows, named, symmetric):
-    ids = IDS if named else None
-    edges = table(rows)
-    if named:
-        ends = {name: pa.array(IDS).take(edges[name]) for name in ("source", "target")}
-        edges = pa.table({**ends, "weight": edges["weight"]})
-    matrix = dfmst.to_sparse(edges, 5, ids=ids, symmetric=symmetric)
-    assert matrix.shape == (5, 5)
-    back = dfmst.from_sparse(matrix, ids=ids, symmetric=symmetric)
-    if symmetric:  # an edge comes back from its smaller end
-        upward = [(*sorted(row[:2], key=IDS.index if named else None), row[2]) for row in ordered(edges)]
-        assert ordered(back) == sorted(upward)
-    else:
-        assert ordered(back) == ordered(edges)
-    assert back.schema.types == edges.schema.types
-
-
 @given(rows=entries)
 @examples(40)
 def test_symmetry_is_found_entry_by_entry(rows):

@@ -62,34 +62,43 @@ def test_networkx(rows, multigraph):
     assert backend.convert_to_nx(backend.convert_from_nx(graph)) is graph
 
 
-@given(rows=edges, directed=st.booleans())
-@examples(40)
-def test_igraph(rows, directed):
-    graph = igraph.Graph(5, [row[:2] for row in rows], directed=directed, vertex_attrs={"name": IDS})
+@given(rows=edges, named=st.booleans(), directed=st.booleans())
+@examples(80)
+def test_igraph(rows, named, directed):
+    names: Any = IDS if named else list(range(5))
+    graph = igraph.Graph(5, [row[:2] for row in rows], directed, vertex_attrs={"name": IDS} if named else {})
     for name in ATTRIBUTES:
         graph.es[name] = [row[2][name] for row in rows]
-    back = dfmst.to_igraph(dfmst.from_igraph(graph), ids=IDS)
-    assert back.vs["name"] == IDS
+    table = dfmst.from_igraph(graph)
+    assert table.column_names == ["source", "target", *ATTRIBUTES]
+    ends = [(names[u], names[v]) for u, v in graph.get_edgelist()]
+    assert list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)) == ends
+    back = dfmst.to_igraph(table, ids=names)
+    assert back.vs["name"] == names
     assert [set(pair) for pair in back.get_edgelist()] == [{u, v} for u, v, _ in rows]
     for name in ATTRIBUTES:
         assert same(back.es[name], graph.es[name]), name
 
 
-@given(rows=st.lists(st.tuples(END, END, FLOATS), max_size=12), named=st.booleans())
+@given(rows=st.lists(st.tuples(END, END, FLOATS), max_size=12), named=st.booleans(), symmetric=st.booleans())
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-@examples(20)
-def test_sparse_matrices(kind, rows, named):
+@examples(40)
+def test_sparse_matrices(kind, rows, named, symmetric):
     ids: Any = IDS if named else range(5)
-    ends = {name: [ids[row[at]] for row in rows] for at, name in enumerate(("source", "target"))}
+    sources, targets, weights = zip(*rows, strict=True) if rows else ([], [], [])
     type = "str" if named else "int64"
-    table = pa.table(
-        {**{name: pa.array(ends[name], type) for name in ends}, "weight": pa.array([r[2] for r in rows], "f8")}
-    )
+    ends = {name: pa.array([ids[at] for at in side], type) for name, side in (("source", sources), ("target", targets))}
+    table = pa.table({**ends, "weight": pa.array(weights, "f8")})
     frame = {"pandas": pa.Table.to_pandas, "polars": pl.from_arrow, "pyarrow": pa.table}[kind](table)
-    back = dfmst.from_sparse(dfmst.to_sparse(frame, 5, ids=ids), ids=ids, symmetric=False)
-    place = list(ids).index
-    expected = sorted(zip(*table.to_pydict().values(), strict=True), key=lambda row: (place(row[0]), place(row[1])))
-    assert same(list(zip(*back.to_pydict().values(), strict=True)), expected)
+    matrix = dfmst.to_sparse(frame, 5, ids=ids if named else None, symmetric=symmetric)
+    assert matrix.shape == (5, 5)
+    back = dfmst.from_sparse(matrix, ids=ids if named else None, symmetric=symmetric)
+    assert back.schema.types == table.schema.types
+    expected = sorted(rows, key=lambda row: row[:2])
+    if symmetric:  # an edge comes back from its smaller end, after those that begin there
+        upward = sorted(rows, key=lambda row: (*sorted(row[:2]), row[0] > row[1]))
+        expected = [(*sorted(row[:2]), row[2]) for row in upward]
+    assert same(list(zip(*back.to_pydict().values(), strict=True)), [(ids[u], ids[v], w) for u, v, w in expected])
 
 
 @given(entries=st.lists(FLOATS, min_size=10, max_size=10), whole=st.booleans())

@@ -11,7 +11,7 @@ import dfmst
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._trees.optimality import certify_rows
+from dfmst._trees.certificate import certify_rows
 from dfmst.algorithms import REGISTRY, FilterBoruvka, Kruskal
 from dfmst.generate import rmat
 from tests.support.cases import GENERATED, SHAPES

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
+from dfmst._trees.points.search import EUCLID, Space
 from dfmst._trees.points.spanning import nearest_pairs, spanning_pairs
-from dfmst._trees.points.tree import EUCLID, Space
 from tests.support.gpu.ptx.modules import Card, real_ptx
 
 

@@ -37,20 +37,33 @@ def fail(store: Store, method: str, text: str, kind: Any, times: int) -> None:
     store.proxy.faults += [(of(method, text), kind)] * times
 
 
-@pytest.mark.parametrize(("method", "kind"), [("HEAD", "500"), ("GET", "500"), ("GET", "read")])
-def test_a_store_that_fails_is_asked_again(method: str, kind: str, store: Store, both: Both) -> None:
+def addresses(scheme: str, store: Store, both: Both) -> list[str]:
+    """Addresses of the objects behind the proxy."""
+    start = f"http://127.0.0.1:{store.proxy.server_port}/" if scheme == "http" else "s3://"
+    return [f"{start}{both.bucket}/parts/part-{number:03}.parquet" for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "method", "kind"),
+    [("s3", "HEAD", "500"), *((scheme, "GET", kind) for scheme in ("s3", "http") for kind in ("500", "read"))],
+)
+def test_a_server_that_fails_is_asked_again(scheme: str, method: str, kind: str, store: Store, both: Both) -> None:
     expected = dfmst.stream.minimum_spanning_forest(str(both.folder))
     fail(store, method, "part-001", kind, 1)
-    assert dfmst.stream.minimum_spanning_forest(both.address, storage_options=store.faulty).equals(expected)
+    edges = addresses(scheme, store, both)
+    assert dfmst.stream.minimum_spanning_forest(edges, storage_options=store.faulty).equals(expected)
     assert not store.proxy.faults
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["500", "read"])
-def test_a_store_that_keeps_failing_is_an_error_that_names_the_object(kind: str, store: Store, both: Both) -> None:
+@pytest.mark.parametrize("scheme", ["s3", "http"])
+def test_a_server_that_keeps_failing_is_an_error_that_names_the_object(
+    scheme: str, kind: str, store: Store, both: Both
+) -> None:
     fail(store, "GET", "part-001", kind, 1000)
     with pytest.raises(DfmstError, match=r"part-001\.parquet") as caught:
-        dfmst.stream.minimum_spanning_forest(both.address, storage_options=store.faulty)
+        dfmst.stream.minimum_spanning_forest(addresses(scheme, store, both), storage_options=store.faulty)
     assert not {secret for secret in (KEY, SECRET) if secret in str(caught.value)}
     assert len(store.proxy.requests) < 100
 

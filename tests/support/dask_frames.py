@@ -11,7 +11,7 @@ import pandas as pd
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.plan.formulas import BASE
+from dfmst._drive.strategies import BASE
 
 #: Strategy -> options that make it do all that it can with a small graph.
 STRATEGIES: dict[str, dict[str, Any]] = {

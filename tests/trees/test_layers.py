@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 import dfmst
 import dfmst.pandas
 import dfmst.polars
-from dfmst._trees import layers as module
+from dfmst._trees import update as module
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, edge_tables

@@ -234,11 +234,20 @@ def _expected_crossing(engine: Engine, edges: Edges, label: Array, excluded: Arr
     length = len(edges)
     if length <= _FEW_EDGES:
         return length
-    found = np.empty(1, np.uint64)
-    steps = (*spread_steps(length, _CROSSING_SAMPLE), _CROSSING_SAMPLE)
-    engine.launch_alone("count_crossing", *edges[:2], *steps, excluded, label, len(label), found)
-    hits = int(found[0])
+    hits = _sample_crossing(engine, edges, label, excluded)
     return math.ceil((hits + _DEVIATIONS * math.sqrt(hits + 1)) / _CROSSING_SAMPLE * length)
+
+
+def crossing_share(engine: Engine, edges: Edges, label: Array, excluded: Array) -> float:
+    """Return the share of the edges that `take_crossing` takes, by a sample; on the host."""
+    return _sample_crossing(engine, edges, label, excluded) / _CROSSING_SAMPLE
+
+
+def _sample_crossing(engine: Engine, edges: Edges, label: Array, excluded: Array) -> int:
+    found = np.empty(1, np.uint64)
+    steps = (*spread_steps(len(edges), _CROSSING_SAMPLE), _CROSSING_SAMPLE)
+    engine.launch_alone("count_crossing", *edges[:2], *steps, excluded, label, len(label), found)
+    return int(found[0])
 
 
 class Inside(NamedTuple):

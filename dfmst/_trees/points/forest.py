@@ -8,10 +8,9 @@ from typing import Any, TypedDict, Unpack
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.types import Array, Columns, Frame, FrameT
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.points.metrics import Box, Measured, measure
 from dfmst._trees.points.read import Points, read_points, read_series
+from dfmst._trees.points.search import Box, Measured, distances, measure
 from dfmst._trees.points.spanning import complete_pairs, given_pairs, nearest_pairs, spanning_pairs, words_of
-from dfmst._trees.points.tree import distances
 from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 

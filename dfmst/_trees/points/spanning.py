@@ -1,4 +1,23 @@
-"""The spanning tree of all pairs of points or of pairs that another library found, and the pairs of nearest points."""
+"""Rounds of Borůvka's algorithm on all pairs of points: every component takes its lightest edge out.
+
+The same steps run on the host and on a GPU.
+
+Most of these edges lead to one of a few nearest neighbors. If all of these are in the point's own component, the tree
+is searched for the nearest point of another one; nodes whose points all have one label are skipped.
+
+In many dimensions products of matrices find them in less time. An estimate |y|^2 - 2 x.y of all points y around a block
+of points x is one product. Its rounding errors are bounded, so that the points within the bound of the smallest
+estimates include the nearest ones, and are measured exactly. ``float32`` is tried first.
+
+References
+----------
+Higham: Accuracy and stability of numerical algorithms, section 3.5. SIAM 2002: errors of matrix products.
+March, Ram, Gray: Fast Euclidean minimum spanning tree: algorithm, analysis, and applications. KDD 2010.
+Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclidean minimum spanning tree on GPUs. ICPP
+2022.
+
+The spanning tree of all pairs of points or of pairs that another library found, and the pairs of nearest points.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +35,313 @@ from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import open_host_frame
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import component_labels
-from dfmst._trees.points.metrics import Measured
+from dfmst._engines.primitives.contract import component_labels, flatten
 from dfmst._trees.points.read import Points, is_array
-from dfmst._trees.points.rounds import HALF, BlockRounds, Rounds, halves, nearest_by_blocks
-from dfmst._trees.points.tree import EUCLID, Space, build_tree, distances, nearest_points
+from dfmst._trees.points.search import (
+    EUCLID,
+    GRAIN,
+    PLANE,
+    SURE,
+    Measured,
+    PointTree,
+    Space,
+    build_tree,
+    distances,
+    nearest_points,
+    sure_neighbors,
+)
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
+
+_NOWHERE = np.iinfo(np.uint32).max
+_NONE = np.iinfo(np.uint64).max
+HALF = np.uint64(32)
+_INFINITE = int(np.array(np.inf).view(np.uint64))
+
+
+def halves(pairs: Array) -> tuple[Array, Array]:
+    """Return the upper and the lower halves of words, ``int64``."""
+    return (pairs >> HALF).view(np.int64), (pairs & np.uint64(_NOWHERE)).view(np.int64)
+
+
+class Rounds:
+    """Rounds of Borůvka's algorithm on points of which no two are equal.
+
+    With `counts`, ``hub`` has for each point the smallest number that an edge of its core's weight leads to, or its
+    own number.
+    """
+
+    def __init__(
+        self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int, space: Space
+    ) -> None:
+        self.engine, length = engine, points.shape[1]
+        self.tree = self._build(points, space)
+        self.neighbor, self.reach = self._nearest(min(max(wanted, min_samples), length - 1), bool(min_samples))
+        self.near_core = self._cores(counts, min_samples) if min_samples else None
+        self.hub = np.arange(0 if counts is None else length, dtype=np.uint32)
+        self.place: Array = engine.xp.empty(length, np.uint32)
+
+    def _build(self, points: Array, space: Space) -> PointTree:
+        return build_tree(self.engine, points, space)
+
+    def _nearest(self, wanted: int, complete: bool) -> tuple[Array, Array]:
+        """Nearest points of every point by position, and a distance that no other point is nearer than.
+
+        Unless a `complete` list is asked for, it may have another length, and end early.
+        """
+        if not complete and self.engine.on_host and self.tree.axes <= PLANE and wanted <= SURE:
+            return sure_neighbors(self.engine, self.tree)
+        return nearest_points(self.engine, self.tree, wanted)
+
+    def _cores(self, counts: Array | None, min_samples: int) -> Array:
+        """Distance of each position's `min_samples`-th nearest neighbor, equal points counted one by one."""
+        tree, xp = self.tree, self.engine.xp
+        positions: Array = xp.arange(tree.length)
+        if not self.neighbor.shape[1]:
+            return xp.zeros(tree.length)  # type: ignore[no-any-return]
+        if counts is None:
+            return self._apart(positions, self.neighbor[:, min_samples - 1])
+        count = counts[tree.order]
+        within = np.cumsum(count[self.neighbor], axis=1) + (count - 1)[:, None] >= min_samples
+        core = self._apart(positions, self.neighbor[positions, within.argmax(axis=1)])
+        return np.where(count > min_samples, 0.0, core)
+
+    def _apart(self, one: Array, other: Array) -> Array:
+        """Distances of pairs of positions."""
+        ends = one.astype(np.int64), other.astype(np.int64)
+        return distances(self.engine, self.tree.points, *ends, self.tree.space)
+
+    def core(self) -> Array | None:
+        """Return the weight below which each point has no edge, ``float64``, after `run`; ``None``: 0 for all."""
+        return None if self.near_core is None else self.near_core[self.place]
+
+    def run(self, label: Array | None = None) -> Array:
+        """Return the pairs, the smaller number in the upper half of a word; ``uint64``.
+
+        With `label`, points of one label are joined already; a label is one of its points.
+        """
+        empty, tree, length = self.engine.xp.empty, self.tree, self.tree.length
+        # The depth of nodes that have about as many points as a thread takes at a time: on a GPU a leaf.
+        level = max(0, (length // GRAIN).bit_length() - 1) if self.engine.on_host else tree.depth
+        vertices = self.place, empty(length, np.uint32), empty(2 << tree.depth, np.uint32)
+        ways = empty(length, np.uint32), empty(length), empty(length, np.uint8), empty(length, np.uint8)
+        blocks, least = (empty(1 << level), empty(1 << level, np.uint8)), empty(length, np.uint64)
+        chosen = empty(length, np.uint64)
+        pairs: Array = empty(length, np.uint64)
+        self.words: Array = self.engine.xp.zeros(2, np.uint32)  # the barrier's, and the rounds
+        near = self.near_core, self.neighbor.reshape(-1), self.neighbor.shape[1], self.reach, label, level
+        hub = self.hub if len(self.hub) else None
+        turn = empty(1 << level, np.uint64)
+        columns = *tree, *near, *vertices, *ways, *blocks, least, chosen, hub, pairs, turn, self.words[1:]
+        self.engine.launch("span_points", length, self.words, *columns)
+        # No edge joins position 0 to a smaller one, and none the points that were joined before.
+        return pairs[1:] if label is None else pairs[pairs != _NONE]
+
+
+_BLOCK = 1 << 23  # estimates at a time
+_PLENTY = 16  # candidates a wanted point, above which float64 takes less time
+
+
+class _Estimates:
+    """Estimates of squared distances in one precision, in units of a power of two."""
+
+    def __init__(self, points: Array, dtype: type) -> None:
+        axes, length = points.shape
+        self.right = np.empty((axes + 1, length), dtype)
+        middle = points.mean(axis=1, keepdims=True)
+        largest = max(float(np.abs(axis - center).max()) for axis, center in zip(points, middle, strict=True))
+        self.scale = float(np.ldexp(1.0, -int(np.frexp(largest)[1])))
+        square = np.zeros(length)
+        for axis, center, row in zip(points, middle, self.right, strict=False):
+            shifted = (axis - center) * self.scale
+            square += shifted * shifted
+            row[:] = shifted
+        self.right[axes] = square
+        self.square = square
+        norm = np.sqrt(square)
+        self.margin = 1.1 * (axes + 16) * float(np.finfo(dtype).eps) * (norm + norm.max()) ** 2
+
+    def of(self, rows: Array) -> Array:
+        """Return squared distances of all points from these points, less the square of each point's own length."""
+        left = np.ones((len(rows), len(self.right)), self.right.dtype)
+        np.multiply(self.right[:-1, rows].T, -2, out=left[:, :-1])
+        estimate: Array = left @ self.right
+        return estimate
+
+    def above(self, least: Array, rows: Array) -> Array:
+        """Return limits that the estimates of no nearer points exceed; shape ``(rows, 1)``."""
+        limit = (least + 2 * self.margin[rows]).astype(self.right.dtype)
+        above: Array = np.nextafter(limit, limit.dtype.type(np.inf))[:, None]
+        return above
+
+
+class _Search:
+    """Candidates among all points, in the lowest precision that leaves few of them."""
+
+    def __init__(self, engine: Engine, points: Array) -> None:
+        self.engine, self.points = engine, points
+        self.step = max(1, _BLOCK // points.shape[1])
+        self.estimates = _Estimates(points, np.float32)
+
+    def blocks(self, rows: Array) -> Iterator[Array]:
+        """Yield the rows in blocks."""
+        for begin in range(0, len(rows), self.step):
+            yield rows[begin : begin + self.step]
+
+    def refine(self, candidates: int, wanted: int) -> bool:
+        """Whether to estimate once more, as there were too many candidates."""
+        if candidates <= _PLENTY * wanted or self.estimates.right.dtype == np.float64:
+            return False
+        self.estimates = _Estimates(self.points, np.float64)
+        return True
+
+    def nearest(self, rows: Array, wanted: int) -> tuple[Array, Array]:
+        """Return the nearest points of these points, nearest first, and their distances; shape ``(rows, wanted)``."""
+        estimate = self.estimates.of(rows)
+        estimate[np.arange(len(rows)), rows] = np.inf
+        limit = np.partition(estimate, wanted - 1, axis=1)[:, wanted - 1]
+        at, other = np.nonzero(estimate <= self.estimates.above(limit, rows))
+        if self.refine(len(at), len(rows) * wanted):
+            return self.nearest(rows, wanted)
+        distance = distances(self.engine, self.points, rows[at], other)
+        order = np.lexsort((other, distance, at))
+        first = np.searchsorted(at, np.arange(len(rows)))  # `at` ascends, before and after
+        kept = order[first[:, None] + np.arange(wanted)]
+        return other[kept], distance[kept]
+
+    def lightest_out(self, rows: Array, label: Array, core: Array | None) -> tuple[Array, Array]:
+        """Return the other end and the weight of the lightest edge from each of these points to another label."""
+        estimate = self.estimates.of(rows)
+        estimate[label[rows][:, None] == label] = np.inf
+        if core is not None:
+            floor = ((core * self.estimates.scale) ** 2).astype(estimate.dtype)
+            estimate += self.estimates.square[rows][:, None].astype(estimate.dtype)
+            np.maximum(estimate, np.maximum(floor[rows][:, None], floor), out=estimate, where=estimate < np.inf)
+        at, other = np.nonzero(estimate <= self.estimates.above(estimate.min(axis=1), rows))
+        if self.refine(len(at), len(rows) * (1 if core is None else 8)):
+            return self.lightest_out(rows, label, core)
+        weight = distances(self.engine, self.points, rows[at], other)
+        if core is not None:
+            np.maximum(weight, np.maximum(core[rows[at]], core[other]), out=weight)
+        order = np.lexsort((other, weight, at))
+        kept = order[np.searchsorted(at, np.arange(len(rows)))]
+        return other[kept], weight[kept]
+
+
+def nearest_by_blocks(engine: Engine, points: Array, wanted: int, search: _Search | None = None) -> tuple[Array, Array]:
+    """Find the nearest points of every point, and the distance of the last one."""
+    search = search or _Search(engine, points)
+    length = points.shape[1]
+    neighbor, reach = np.empty((length, wanted), np.uint32), np.zeros(length)
+    if wanted:
+        for rows in search.blocks(np.arange(length)):
+            neighbor[rows], distance = search.nearest(rows, wanted)
+            reach[rows] = distance[:, -1]
+    if wanted == length - 1:
+        reach.fill(np.inf)
+    return neighbor, reach
+
+
+class _Ways(NamedTuple):
+    """The lightest edges out of every point, as ``point_rounds.cuh`` describes them."""
+
+    other: Array
+    weight: Array
+    sure: Array
+    reach: Array
+    lightest: Array
+
+
+class BlockRounds(Rounds):
+    """Rounds whose searches are products of matrices. The positions of points are their numbers."""
+
+    def run(self, label: Array | None = None) -> Array:
+        """Return the pairs (see :meth:`Rounds.run`)."""
+        length, columns = self.tree.length, (self.reach, np.full(self.tree.length, _INFINITE, np.uint64))
+        self.label, self.place = np.arange(length, dtype=np.uint32), np.arange(length, dtype=np.uint32)
+        self.ways = _Ways(np.full(length, _NOWHERE, np.uint32), np.zeros(length), np.zeros(length, np.uint8), *columns)
+        if label is not None:
+            self._unite(self.place, label)
+        components, pairs = np.flatnonzero(self.label == self.place), [np.zeros(0, np.uint64)]
+        chosen = np.full(length, _NONE, np.uint64)
+        while len(components) > 1:
+            self._choose(chosen)
+            if len(self.hub) and len(pairs) == 1:
+                self._note_hubs()
+            found = np.unique(chosen[components])  # two components may have chosen the same pair, and one none
+            pairs.append(found[found != _NONE])
+            self._unite(*(half.astype(np.uint32) for half in halves(pairs[-1])))
+            components = components[self.label[components] == components]
+            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
+        return np.concatenate(pairs)
+
+    def _unite(self, source: Array, target: Array) -> None:
+        self.engine.launch("unite", len(source), source, target, None, self.label)
+        flatten(self.engine, self.label)
+
+    def _note_hubs(self) -> None:
+        """After the first round, in which every point found its lightest edge."""
+        core = 0.0 if self.near_core is None else self.near_core
+        at = np.flatnonzero(self.ways.weight == core)
+        np.minimum.at(self.hub, at, self.ways.other[at])
+
+    def _build(self, points: Array, space: Space) -> PointTree:
+        axes, length = points.shape
+        none, order = np.zeros(0), np.arange(length, dtype=np.uint32)
+        self.search = _Search(self.engine, points)
+        return PointTree(points.reshape(-1), order, length, axes, 0, none, none, none, *space)
+
+    def _nearest(self, wanted: int, complete: bool) -> tuple[Array, Array]:
+        return nearest_by_blocks(self.engine, self.tree.points, wanted, self.search)
+
+    def _choose(self, chosen: Array) -> None:
+        """Fill in the pair of every component's lightest edge out, except for the largest component's."""
+        self._know_ways()
+        label, ways = self.label, self.ways
+        count = np.bincount(label)
+        largest = count.argmax() if count.max() > 1 else -1  # in the first round all points find their lightest edge
+        bound = ways.lightest.view(np.float64)
+        open_ = (ways.sure != 1) & (ways.reach <= bound[label]) & (label != largest)
+        if self.near_core is not None:
+            open_ &= self.near_core <= bound[label]
+        for rows in self.search.blocks(np.flatnonzero(open_)):
+            other, weight = self.search.lightest_out(rows, label, self.near_core)
+            ways.other[rows], ways.weight[rows], ways.sure[rows] = other, weight, 1
+            np.minimum.at(bound, label[rows], weight)
+        at = np.flatnonzero((ways.other != _NOWHERE) & (ways.weight == bound[label]) & (label != largest))
+        ends = at.astype(np.uint64), ways.other[at].astype(np.uint64)
+        np.minimum.at(chosen, label[at], np.minimum(*ends) << np.uint64(32) | np.maximum(*ends))
+
+    def _know_ways(self) -> None:
+        """Find the ways out among the nearest points, as kernel ``span_points`` does."""
+        label, ways = self.label, self.ways
+        known = ways.other != _NOWHERE
+        known[known] = label[ways.other[known]] != label[known]
+        rows = np.flatnonzero(~known)
+        spent = rows[ways.sure[rows] == 1]
+        ways.reach[spent] = np.maximum(ways.reach[spent], ways.weight[spent])
+        near = self.neighbor[rows]
+        weight = np.where(label[near] != label[rows][:, None], self._near_weights(rows, near), np.inf)
+        order = np.lexsort((near, weight), axis=1)[:, :1] if near.size else np.zeros((len(rows), 0), np.int64)
+        ways.other[rows], ways.weight[rows], ways.sure[rows] = _NOWHERE, np.inf, 0
+        if order.size:
+            least = np.take_along_axis(weight, order, 1)[:, 0]
+            found = rows[least < np.inf]
+            ways.other[found] = np.take_along_axis(near, order, 1)[:, 0][least < np.inf]
+            ways.weight[found] = least[least < np.inf]
+            sure = ways.weight[found] < ways.reach[found] if self.near_core is not None else np.ones(len(found), bool)
+            ways.sure[found] = sure
+        some = np.flatnonzero(ways.other != _NOWHERE)
+        np.minimum.at(ways.lightest.view(np.float64), label[some], ways.weight[some])
+
+    def _near_weights(self, rows: Array, near: Array) -> Array:
+        """Weights of the edges to the nearest points."""
+        one = np.repeat(rows, near.shape[1])
+        weight = self._apart(one, near.reshape(-1))
+        if self.near_core is not None:
+            np.maximum(weight, np.maximum(self.near_core[one], self.near_core[near.reshape(-1)]), out=weight)
+        return weight.reshape(near.shape)
+
 
 _HALF_WORD = np.uint32(0xFFFF)
 _MANY_AXES = 20  # above which a tree leaves out hardly any points

@@ -19,7 +19,6 @@ import dfmst.dask
 from dfmst._drive.client import Resources
 from dfmst._drive.devices import local_directory, task_engine
 from dfmst._drive.parts import FileRows
-from dfmst._drive.plan.plan import id_words
 from dfmst._drive.shuffle import (
     GroupEdges,
     GroupSizes,
@@ -31,7 +30,7 @@ from dfmst._drive.shuffle import (
 )
 from dfmst._drive.tables import frame_parts, size_of_parts
 from dfmst._drive.tasks import Group
-from dfmst._edges.dictionary import Dictionary
+from dfmst._edges.dictionary import Dictionary, hash_ids
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS
@@ -140,12 +139,12 @@ def test_files_travel_and_go_with_their_objects(what):
 @example([b"", b"\x01", b"\x02\x00"], 0)
 def test_hashes_depend_on_the_values_alone(values, skipped):
     ids = pa.array(values, pa.binary())
-    hashed = id_words(ids).tolist()
+    hashed = hash_ids(ids).tolist()
     assert len(set(hashed)) == len(set(values))
-    assert dict(zip(values, hashed, strict=True)) == dict(zip(values[::-1], id_words(ids[::-1]).tolist(), strict=True))
-    assert id_words(ids.cast(pa.large_binary())[skipped:]).tolist() == hashed[skipped:]
-    assert id_words(ids.dictionary_encode()).tolist() == hashed
-    assert id_words(pa.chunked_array([ids[:skipped], ids[skipped:]])).tolist() == hashed
+    assert dict(zip(values, hashed, strict=True)) == dict(zip(values[::-1], hash_ids(ids[::-1]).tolist(), strict=True))
+    assert hash_ids(ids.cast(pa.large_binary())[skipped:]).tolist() == hashed[skipped:]
+    assert hash_ids(ids.dictionary_encode()).tolist() == hashed
+    assert hash_ids(pa.chunked_array([ids[:skipped], ids[skipped:]])).tolist() == hashed
 
 
 def test_size_from_footers(tmp_path):

@@ -111,7 +111,7 @@ def test_dropped_rows():
 
 
 def test_shuffle_hands_over_a_vertex_table_that_does_not_fit_one_worker():
-    from dfmst._drive.plan.formulas import BASE, fitting_vertices
+    from dfmst._drive.strategies import BASE, fitting_vertices
 
     frame = random_frame(14, vertices=20_000, rows=60_000)
     vertices = len(set(frame.a) | set(frame.b))

@@ -16,8 +16,8 @@ import dfmst.dask
 from dfmst._drive.build import forest_graph
 from dfmst._drive.client import Resources
 from dfmst._drive.parts import FileRows
-from dfmst._drive.plan.formulas import BASE, fitting_vertices
 from dfmst._drive.shuffle import GroupSizes, distribute
+from dfmst._drive.strategies import BASE, fitting_vertices
 from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import Group
 from dfmst._edges.read import EdgeColumns

@@ -131,7 +131,9 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
         return read(part)
 
     monkeypatch.setattr("dfmst._drive.tasks.read_part", change_first)
-    with pytest.raises(dfmst.FormatError, match=r"\d.parquet: the file has changed since the run began\nHint: run again"):
+    with pytest.raises(
+        dfmst.FormatError, match=r"\d.parquet: the file has changed since the run began\nHint: run again"
+    ):
         forest_of(parts, strategy)
 
 

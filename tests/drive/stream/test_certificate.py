@@ -15,10 +15,10 @@ from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst import stream
-from dfmst._drive import rows as second_pass
+from dfmst._drive import certificates
+from dfmst._drive.certificates import Certifier
 from dfmst._drive.parts import Batch, SourceFile
 from dfmst._drive.passes import FoldedForest, Job, fold_source
-from dfmst._drive.rows import Certifier
 from dfmst._drive.sources import FrameSource, open_source
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
@@ -72,7 +72,7 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     for chosen in (forest, other):
         with pytest.MonkeyPatch.context() as patch:
             tight(patch, 7)
-            patch.setattr(second_pass, "_NUMBERED", data.draw(st.sampled_from([9, 2**32 - 2])))
+            patch.setattr(certificates, "_NUMBERED", data.draw(st.sampled_from([9, 2**32 - 2])))
             violation = certify_source(Later([table], begin), job, claimed(table, chosen, begin)).violation
         assert (violation is None) == (chosen == forest)
         if violation is not None:

@@ -24,7 +24,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 PARENT = """
 import subprocess, sys
 held = b"x" * (64 << 20)
-program = "from dfmst._common.progress import peak_memory; print(peak_memory())"
+program = "from dfmst._common.machine import peak_memory; print(peak_memory())"
 subprocess.run([sys.executable, "-c", program], check=True)
 """
 

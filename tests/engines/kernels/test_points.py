@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
+from dfmst._trees.points.search import SURE, Space, build_tree, distances, nearest_points, sure_neighbors
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst._trees.points.tree import SURE, Space, build_tree, distances, nearest_points, sure_neighbors
 from tests.support.columns import each_engine
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import math
 import os
 import subprocess
@@ -22,7 +24,6 @@ nx: Any = pytest.importorskip("networkx")
 from networkx.algorithms.tree.mst import EdgePartition  # noqa: E402
 
 from dfmst.interop.networkx import backend, info  # noqa: E402
-from dfmst.interop.networkx.graph import Graph  # noqa: E402
 from tests.support.lanes import examples  # noqa: E402
 
 # pytest has filters of its own; test_the_second_call_warns_of_nothing has the backend's.
@@ -323,10 +324,10 @@ def test_networkx_finds_the_backend():
         attributes["weight"] = (u * v) % 7
     same(nx.minimum_spanning_tree(graph, backend="dfmst"), nx.minimum_spanning_tree(graph))
     cached = next(iter(graph.__networkx_cache__["backends"]["dfmst"].values()))
-    assert isinstance(cached, Graph)
+    assert isinstance(cached, backend.Graph)
     frame = nx.to_pandas_edgelist(graph)
     of_frame = nx.from_pandas_edgelist(frame, edge_attr=True, backend="dfmst")
-    assert isinstance(of_frame, Graph)
+    assert isinstance(of_frame, backend.Graph)
     total = sum(weight for *_, weight in nx.minimum_spanning_tree(of_frame).edges(data="weight"))
     assert total == np.sum([d["weight"] for *_, d in nx.minimum_spanning_edges(graph)])
 
@@ -359,7 +360,6 @@ def test_what_networkx_raises():
     calls: list[Any] = [
         (backend.node_connected_component, nx.node_connected_component, graph, (7,)),
         (backend.minimum_spanning_tree, nx.minimum_spanning_tree, multigraph, ("weight", "boruvka")),
-        (backend.number_connected_components, nx.number_connected_components, nx.DiGraph([(0, 1)]), ()),
         (backend.partition_spanning_tree, nx.partition_spanning_tree, nx.Graph([(0, 1, {"weight": "x"})] * 2), ()),
     ]
     for ours, theirs, original, arguments in calls:
@@ -378,5 +378,51 @@ def test_a_converted_graph_is_used_as_it_is():
     assert backend.convert_from_nx(converted) is converted
     graph.__networkx_cache__ = {"backends": {"dfmst": {}}}
     assert backend.should_run("connected_components", (graph,), {}) is True
-    directed = backend.convert_from_nx(nx.DiGraph([(0, 1)]))
-    assert (directed.is_directed(), directed.is_multigraph(), len(directed)) == (True, False, 2)
+
+
+def example(make):
+    graph = make(name="roads")
+    graph.add_nodes_from("abcdx", colour="red")
+    ends = [("a", "b", 3), ("b", "c", 1), ("a", "c", 2), ("c", "d", 4), ("d", "a", 0)]
+    graph.add_edges_from((u, v, {"weight": weight, "name": u + v}) for u, v, weight in ends)
+    return graph
+
+
+@pytest.mark.parametrize("make", [nx.Graph, nx.MultiGraph])
+def test_later_changes_of_the_graph_stay_out(make):
+    graph = example(make)
+    expected = nx.minimum_spanning_tree.orig_func(copy.deepcopy(graph))
+    tree = backend.minimum_spanning_tree(backend.convert_from_nx(graph))
+    graph.nodes["a"]["colour"] = graph.graph["name"] = "later"
+    for *_, attributes in graph.edges(data=True):
+        attributes["weight"] = -1
+    graph.remove_node("d")
+    graph.add_node("new")
+    same(tree, expected)
+
+
+def test_the_collector_runs_as_before():
+    graph = backend.convert_from_nx(example(nx.Graph))
+    for change, running in ((gc.disable, False), (gc.enable, True)):
+        change()
+        assert backend.minimum_spanning_tree(graph).number_of_edges() == len(backend.minimum_spanning_tree(graph).edges)
+        assert gc.isenabled() is running
+
+
+def test_other_classes_are_made_by_their_own_methods():
+    class Roads(nx.Graph):  # type: ignore[misc]
+        node_attr_dict_factory = edge_attr_dict_factory = type("Attributes", (dict,), {})
+
+    tree = backend.minimum_spanning_tree(backend.convert_from_nx(example(Roads)))
+    assert type(tree) is Roads
+    assert {type(data) for *_, data in tree.edges(data=True)} == {Roads.edge_attr_dict_factory}
+
+
+def test_a_frame_s_tree_without_a_graph_of_the_frame():
+    frame = pd.DataFrame({"source": list("abca"), "target": list("bcad"), "weight": [3, 1, 2, 5], "toll": [0.5] * 4})
+    for make in (nx.Graph, nx.MultiGraph):
+        graph = backend.from_pandas_edgelist(frame, edge_attr=True, create_using=make)
+        tree = backend.minimum_spanning_tree(graph)
+        assert "original" not in vars(graph)
+        expected = nx.from_pandas_edgelist.orig_func(frame, edge_attr=True, create_using=make)
+        same(tree, nx.minimum_spanning_tree.orig_func(expected))

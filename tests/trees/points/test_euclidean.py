@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 import dfmst
 import dfmst.pandas
-from dfmst._trees.points import rounds, spanning
+from dfmst._trees.points import spanning
 from tests.support.lanes import examples
 
 
@@ -59,7 +59,7 @@ def cloud(kind: str, axes: int, count: int, rng: np.random.Generator) -> np.ndar
 @pytest.mark.parametrize("axes", [1, 2, 3, 8, 24, 64])
 @pytest.mark.parametrize("kind", ["uniform", "blobs", "line", "grid", "equal", "tiny", "far"])
 def test_brute_force(kind, axes, monkeypatch):
-    monkeypatch.setattr(rounds, "_BLOCK", 700)  # of 24 axes and more: products of matrices, in several blocks
+    monkeypatch.setattr(spanning, "_BLOCK", 700)  # of 24 axes and more: products of matrices, in several blocks
     rng = np.random.default_rng(axes)
     for count in (2, 7, 90, 300 if axes < 64 else 120):
         points = cloud(kind, axes, count, rng)

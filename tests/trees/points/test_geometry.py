@@ -233,7 +233,7 @@ def test_geopandas():
 @pytest.mark.parametrize("begin", [0, 1, 3])
 @pytest.mark.parametrize("form", ["wkb", "list"])
 def test_all_positions_of_lines(form, begin):
-    from dfmst._trees.points.geometry import read_lines
+    from dfmst._trees.points.read import read_lines
 
     ways: list[Any] = [[(1.0, 2.0), (3.0, 4.0)], [], None, [(5.0, 6.0), (7.0, 8.0), (9.0, 10.0)], [(11.0, 12.0)]]
     if form == "wkb":

@@ -1,4 +1,4 @@
-"""A machine without memory, threads or open files: what is free, and the words for what is not."""
+"""A machine without memory, threads or open files: what is free, the words for what is not, and bars of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import dfmst
 from dfmst import formats
-from dfmst._common import limits
+from dfmst._common import machine
 from dfmst.errors import CapacityError, FormatError, machine_fault
 
 
@@ -32,23 +32,23 @@ def test_the_memory_that_control_groups_leave(tmp_path, version):
         for name, value in zip(names, (limit, taken), strict=True):
             (place / name).write_text(f"{value}\n")
         (place / "memory.stat").write_text(f"cache 1\n{word}active_file 7\n{word}inactive_file 20\n")
-    found = list(limits._free_in_groups(str(root), "/a/b"))
+    found = list(machine._free_in_groups(str(root), "/a/b"))
     assert found[:2] == [827, 327]
     assert len(found) == (3 if version == 1 else 2)  # "max" is no limit
-    assert list(limits._free_in_groups(str(root), "/of/a/host")) == [827]
+    assert list(machine._free_in_groups(str(root), "/of/a/host")) == [827]
 
 
 def test_the_memory_that_is_free(monkeypatch):
     resource = pytest.importorskip("resource")
-    free = limits.free_memory()
+    free = machine.free_memory()
     assert free is not None
     monkeypatch.setattr(resource, "getrlimit", lambda which: (0, 0))
-    assert limits.free_memory() == 0
+    assert machine.free_memory() == 0
     monkeypatch.setattr("builtins.open", lambda *_, **__: (_ for _ in ()).throw(FileNotFoundError()))
-    monkeypatch.setattr(limits, "machine_memory", lambda: 123)
-    assert limits.free_memory() == 123
-    monkeypatch.setattr(limits, "machine_memory", lambda: None)
-    assert limits.free_memory() is None
+    monkeypatch.setattr(machine, "machine_memory", lambda: 123)
+    assert machine.free_memory() == 123
+    monkeypatch.setattr(machine, "machine_memory", lambda: None)
+    assert machine.free_memory() is None
 
 
 @pytest.mark.parametrize(
@@ -199,3 +199,51 @@ def test_limits_of_the_shell(tmp_path, limit, command, words):
     assert words in run.stderr
     assert "damaged" not in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def _no_file(*_, **__):
+    raise FileNotFoundError
+
+
+def test_memory_without_the_files_of_linux(monkeypatch):
+    resource = pytest.importorskip("resource")
+    exact = machine.peak_memory()
+    monkeypatch.setattr("builtins.open", _no_file)
+    assert machine.memory_now() == 0
+    peak = machine.peak_memory()
+    assert exact is not None
+    assert peak is not None
+    assert exact >> 1 <= peak <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (sys.platform != "darwin") * 10
+    monkeypatch.delattr(os, "sysconf")
+    assert machine.machine_memory() is None
+
+
+def test_a_system_without_resource_usage(monkeypatch):
+    monkeypatch.setattr("builtins.open", _no_file)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    assert machine.peak_memory() is None
+
+
+@pytest.mark.parametrize("used", [0, 3 << 20])
+def test_a_bar_learns_the_number_of_rows(capsys, monkeypatch, used):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(machine, "memory_now", lambda: used)
+    bar = machine.RowBar("folding \x1b]0;", limit=8 << 20)
+    bar(10)
+    for done in (20, 40):
+        bar(done, 40)
+        assert (bar._bar.n, bar._bar.total) == (done, 40)
+        assert bar._bar.postfix == (f"{used >> 20} of 8 MiB" if used else None)
+    bar.close()
+    assert r"folding \x1b]0; 10.0 rows" in capsys.readouterr().err
+
+
+def test_a_bar_without_rows_draws_nothing(capsys):
+    with machine.showing(True, "folding"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_that_is_no_function():
+    with pytest.raises(TypeError, match="progress is a int; it must be True, or a function"), machine.showing(1, "x"):
+        pass

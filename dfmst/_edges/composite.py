@@ -1,7 +1,8 @@
-"""Ids of several columns, or of a group and an id, as bytes that mean the same in every batch of a table.
+"""Ids and weights of several columns as one column: ids as bytes, weights as ranks of a table or as keys of a batch.
 
-The bytes of an id are those of its groups, then of its parts, one after the other. A value begins with a byte, its tag;
-a word is 64 bits, the lowest byte first:
+An id of several columns, or of a group and an id, becomes bytes that mean the same in every batch of a table: those of
+its groups, then of its parts, one after the other. On a GPU it becomes a number. A value begins with a byte, its tag; a
+word is 64 bits, the lowest byte first:
 
 ====  ================================================================  ======================================
 tag   values                                                            bytes behind the tag
@@ -19,6 +20,9 @@ H, S  times since midnight, durations                                   the same
 ====  ================================================================  ======================================
 
 Equal values of all comparable types have equal bytes, and the bytes of no value are a prefix of those of another.
+
+Weights of several columns become the ranks of a table's rows. The rows of a batch get a composite key of 64 bits, which
+stores 32 bits of each weight column.
 """
 
 from __future__ import annotations
@@ -33,10 +37,173 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Invalid
-from dfmst._edges.arrow_values import numbers_of_arrow, ticks
-from dfmst._edges.conditions import group_entries, no_groups
+from dfmst._edges.arrow_values import no_groups, numbers_of_arrow, ticks
+from dfmst._edges.conditions import condition_masks, group_entries
+from dfmst._edges.device_frame import device_column
+from dfmst._edges.edge_table import HOST, CheckedColumns, flip_bits
+from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import id_columns
+from dfmst._edges.vertices import IdColumns, factorize, id_columns
+from dfmst._edges.view import View
+from dfmst._edges.weights import constant_weights, missing_weights, stacked_weights, weight_column
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.sort import sort_order
+from dfmst.errors import InvalidEdgesError
+
+
+@names_missing_columns
+def compose(engine: Engine, view: View, columns: EdgeColumns) -> View:
+    """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
+    if columns.keys is None:
+        return view
+    composed = _composed_ids(engine, view, columns)
+    if columns.has_joint_weight:
+        composed[columns.weight] = _ranked_weights(view.engine(engine), view, columns.weights, view.column, len(view))
+    return view.with_composed(composed)
+
+
+@names_missing_columns
+def compose_both(engine: Engine, edges: View, columns: EdgeColumns, forest: View) -> tuple[View, View]:
+    """Return :func:`compose` of edges and of a forest, with ranks that compare."""
+    if columns.keys is None:
+        return edges, forest
+    ends, rows = [_composed_ids(engine, view, columns) for view in (edges, forest)], len(forest)
+    if columns.has_joint_weight:
+
+        def stacked(name: ColumnName) -> Any:
+            return stacked_weights(name, forest.column(name), edges.column(name))
+
+        rank = _ranked_weights(edges.engine(engine), edges, columns.weights, stacked, rows + len(edges))
+        ends[0][columns.weight], ends[1][columns.weight] = rank[rows:], rank[:rows]
+    return edges.with_composed(ends[0]), forest.with_composed(ends[1])
+
+
+def _composed_ids(engine: Engine, view: View, columns: EdgeColumns) -> dict[Any, Any]:
+    """Return a column for each end, if an id has several columns."""
+    if len(columns.end_parts) == 1 and columns.end_parts[0] == columns.names[:2]:
+        return {}
+    ids: list[Any] = [pa.array([], pa.int64())] * 2  # an empty column may have any type
+    if len(view):
+        parts = columns.end_parts
+        ids = (
+            _numbered_ids(engine, view, parts, columns.invalid)
+            if view.on_device
+            else composite_ids(parts, (), view.column, columns.invalid)
+        )
+    return dict(zip(columns.names[:2], ids, strict=True))
+
+
+def _ranked_weights(
+    engine: Engine, view: View, names: list[ColumnName], column: Callable[[ColumnName], Column], rows: int
+) -> Any:
+    """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
+    xp = engine.xp
+    rank, missing = xp.zeros(rows, np.uint32), xp.zeros(rows, bool)
+    for name in names if rows else ():
+        weights = view.readers.weights(name, column(name))
+        mask = missing_weights(engine, weights)
+        missing |= False if mask is None else mask
+        rank = _further_rank(engine, rank, gather_keys(engine, weights.values, None))
+    return pa.array(rank, mask=missing) if engine.on_host else device_column(rank, missing)
+
+
+def _further_rank(engine: Engine, rank: Array, key: Array) -> Array:
+    xp, order = engine.xp, sort_order(engine, key)
+    order = order[sort_order(engine, rank[order])]
+    begins = xp.zeros(len(order), bool)
+    for column in (rank[order], key[order]):
+        begins[1:] |= column[1:] != column[:-1]
+    further: Array = xp.empty(len(order), np.uint32)
+    further[order] = xp.cumsum(begins, dtype=np.uint32)
+    return further
+
+
+def _numbered_ids(engine: Engine, view: View, parts: list[EndNames], invalid: Invalid) -> list[Any]:
+    """Number the ids of both ends of a frame on a GPU; null if a part of the id is."""
+    ends: list[Array] = [engine.xp.zeros(1, np.uint64)] * 2
+    nulls = [engine.xp.zeros(1, bool)] * 2
+    number = partial(factorize, engine, in_order=False)
+    for names in parts:
+        ids = view.readers.ids(*((name, view.column(name)) for name in names), invalid=invalid)
+        numbered = number(ids.source, ids.target)
+        ends = [end * np.uint64(numbered.total) + codes for end, codes in zip(ends, numbered[:2], strict=True)]
+        ends = list(number(*ends)[:2])
+        nulls = [null if mask is None else null | mask for null, mask in zip(nulls, ids[2:], strict=True)]
+    return [device_column(end, null) for end, null in zip(ends, nulls, strict=True)]
+
+
+_HIGHEST = (1 << 64) - 1
+
+
+def check_composite(
+    engine: Engine, columns: EdgeColumns, column: Callable[[ColumnName], Column], rows: int
+) -> CheckedColumns:
+    """Read and check a batch; weights of several columns, or with rows to keep, become ascending keys."""
+    if not rows:
+        for name in columns.read_names:  # raises if one is absent
+            column(name)
+        none = np.zeros(0, np.int64)
+        return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
+    composed = {}
+    if columns.joint_ids:
+        ids = composite_ids(columns.end_parts, columns.conditions.by, column, columns.invalid)
+        composed = dict(zip(columns.names[:2], ids, strict=True))
+    if columns.has_joint_weight:
+        composed[columns.weight] = _composite_weights(engine, columns.weights, column)
+
+    def read(name: ColumnName) -> Any:
+        return composed[name] if name in composed else column(name)
+
+    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid)
+    keep, drop = condition_masks(columns.conditions, column, checked.kept)
+    if columns.keyed:
+        checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
+    return checked._replace(forced=keep, barred=drop)
+
+
+def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: Array | None) -> Array:
+    """Keys of the weights in ascending order; rows to keep have key 0, and no others."""
+    values, maximum = checked.weights.values, columns.maximum
+    key = gather_keys(engine, values, None, flip_bits(values.dtype, maximum)).astype(np.uint64)
+    if keep is None:
+        return key
+    shift = not (maximum and values.dtype == np.uint64)  # 0 is a frequent weight: its key must have a place
+    full = (key == (_HIGHEST if shift else 0)) & ~keep
+    if full.any():
+        message = f"column {columns.weight!r} holds {values[full.argmax()]}, for which keep= has no key of 64 bits"
+        raise InvalidEdgesError(message, "subtract a constant from the weights, or cast them to float64")
+    return np.where(keep, np.uint64(0), key + np.uint64(shift))
+
+
+def _composite_weights(engine: Engine, names: list[ColumnName], column: Callable[[ColumnName], Column]) -> pa.Array:
+    """A composite key stores 32 bits of each weight column, the first on top; null if one is null or NaN."""
+    if not 0 < len(names) < 3:
+        message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
+        raise InvalidEdgesError(message, "make one column of them, or call dfmst.minimum_spanning_forest in memory")
+    key, missing = np.zeros(1, np.uint64), np.zeros(1, bool)
+    for name in names:
+        weights = weight_column(name, column(name))
+        mask, values = missing_weights(engine, weights), weights.values
+        missing = missing if mask is None else missing | mask
+        if len(names) > 1:
+            values = _narrowed(name, values, mask)
+        key = (key << np.uint64(32)) | gather_keys(engine, values, None)
+    return pa.array(key, mask=np.broadcast_to(missing, len(key)))
+
+
+def _narrowed(name: ColumnName, values: Array, missing: Array | None) -> Array:
+    with np.errstate(all="ignore"):
+        narrow = values.astype(f"{values.dtype.kind}4", copy=False)
+        changed = narrow.astype(values.dtype, copy=False) != values
+    changed = changed if missing is None else changed & ~missing
+    if changed.any():
+        row = int(changed.argmax())
+        message = f"column {name!r} holds {values[row]} in row {row}, which takes more than 32 bits"
+        hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
+        raise InvalidEdgesError(message, hint, row=row)
+    return narrow
+
 
 _PLAIN = {"t": pa.string(), "y": pa.binary(), "i": pa.int64(), "f": pa.float64(), "b": pa.bool_(), "D": pa.date32()}
 _TIMES = {"T": pa.timestamp, "A": partial(pa.timestamp, tz="UTC"), "S": pa.duration}
@@ -44,7 +211,7 @@ _NULL = b"~"  # the group of rows without one
 _WORD = 9  # bytes of a tag and a word
 
 
-def joint_ids(
+def composite_ids(
     parts: Iterable[EndNames],
     by: Iterable[ColumnName],
     column: Callable[[ColumnName], Column],
@@ -182,8 +349,8 @@ def _scalar(value: bytes) -> pa.Scalar:
     return pa.scalar(value, pa.large_binary())
 
 
-def split_ids(ids: pa.Array, kinds: list[pa.DataType]) -> list[pa.Array]:
-    """Return the parts of the ids that :func:`joint_ids` makes, in these types; the group without a value is null."""
+def id_parts(ids: pa.Array, kinds: list[pa.DataType]) -> list[pa.Array]:
+    """Return the parts of ids of :func:`composite_ids` in these types; the group without a value is null."""
     ids = ids.cast(pa.large_binary())
     _, offsets, content = ids.buffers()
     at = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids)].copy()

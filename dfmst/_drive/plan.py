@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from dfmst._common.arguments import check_choice, check_strategy, with_numbers
+from dfmst._common.arguments import check_strategy, with_numbers
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, ColumnName
-from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, SPARSE_ID, Rates, Work
-from dfmst._drive.plan.prediction import STREAMS, Plan
-from dfmst._drive.plan.strategies import PLANS, automatic_plan, plan_of
-from dfmst._edges import dictionary
-from dfmst._edges.arrow_values import whole_ids
-from dfmst._edges.conditions import Conditions
-from dfmst._edges.id_bytes import joint_ids
-from dfmst._edges.read import EdgeColumns, edge_columns
-from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.id_table import COMMON_KEYS, HashKeys, IdWords
-from dfmst._fold.budget import parse_memory
-from dfmst.errors import missing_columns
-from dfmst.formats.columnar import (
-    TableSize,
-    open_buffered,
-    parquet_files,
-    parquet_footer,
-    path_values,
-    refuse_unreadable,
+from dfmst._common.types import Array
+from dfmst._drive.strategies import (
+    DENSE_ID,
+    DEVICE_SHARE,
+    PLANS,
+    SPARSE_ID,
+    STREAMS,
+    Plan,
+    Work,
+    automatic_plan,
+    plan_of,
 )
+from dfmst._edges.composite import composite_ids
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.dictionary import hash_ids, plain_words
+from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._fold.budget import parse_memory
+from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
 from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
 from dfmst.formats.stores import Access
 
@@ -61,16 +58,14 @@ def plan(
     workers: int = 1,
     memory_limit: int | str | None = None,
     disk_limit: int | str | None = None,
-    rates: Mapping[str, float] | None = None,
     strategy: str = "auto",
     id_bytes: int | None = None,
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
-    protocol: Literal["tcp", "ucx"] = "tcp",
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
 ) -> Plan:
-    """Predict memory, disk, traffic and least time of a forest on a cluster or in a stream, with all formulas.
+    """Predict memory, disk, traffic and CPU time of a forest on a cluster or in a stream, with all formulas.
 
     Parameters
     ----------
@@ -88,10 +83,6 @@ def plan(
     memory_limit, disk_limit
         Memory of each process, and space on its disk, in bytes or as text such as ``"8GiB"``. Default: 4 GiB of memory,
         with GPUs twice a GPU's memory; any space on the disk.
-    rates
-        Rates of your machines: rows of 24 bytes a second that one core can ``"read"``, ``"number"`` (look up the ids
-        of), ``"fold"``, ``"sort"`` and ``"solve"``; bytes a second of one worker's ``"network"`` and ``"disk"``.
-        Default: rates that were measured on one machine. The plan prints those that it uses.
     strategy
         ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``. ``"labels"`` plans the components, or the
         clusters by distance, of a Dask frame. ``"stream"`` plans one process of :mod:`dfmst.stream`, and ``"spill"``
@@ -102,23 +93,20 @@ def plan(
         default it is read from a sample of `files`.
     gpus, gpu_memory_limit
         Number of workers with one GPU each, instead of `workers`, and the memory of each GPU, such as ``"141GB"``.
-    protocol
-        How workers with GPUs send columns to each other: ``"tcp"`` through both hosts, over PCIe; ``"ucx"`` from GPU to
-        GPU, over NVLink if there is one.
     storage_options, filesystem
         How addresses of `files` are opened, as for :func:`dfmst.stream.minimum_spanning_forest`.
 
     Returns
     -------
     Plan
-        The strategy, its quantities with their formulas, and whether it fits. It prints as a table, in which the
-        quantity that decides the run comes first.
+        The strategy, its quantities with their formulas, and whether it fits. It prints as a table, in which a
+        quantity that passes its limit comes first.
 
     Raises
     ------
     ValueError, TypeError
-        Only one of `gpus` and `gpu_memory_limit`; a count below 1, an unknown strategy or rate, several workers of a
-        strategy that is one process, or a malformed limit.
+        Only one of `gpus` and `gpu_memory_limit`; a count below 1, an unknown strategy, several workers of a strategy
+        that is one process, or a malformed limit.
     ColumnNotFoundError, FormatError
         A file has no such id column, or is not Parquet.
 
@@ -130,17 +118,7 @@ def plan(
     n = 2,000,000 vertices, m = 96,000,000 edges in P = 48 partitions
     W = 2 workers of M = 3.22 GB
     rows are read once to find the forest, and once to write it
-    work that all workers share take most of the time: 82 % of 7.06 s at least
     <BLANKLINE>
-    least time                             7.06 s  0.3 + shared / W + in turn + sending
-      shared                               11.6 s  2 · m / read + m / fold + min(m, 6 · W · n) / solve
-      read                      26,000,000 rows/s  2.6e+07
-      fold                      80,000,000 rows/s  8e+07
-      solve                      8,000,000 rows/s  8e+06
-      in turn                               0.5 s  merged in turn / solve
-      merged in turn               4,000,000 rows  2 · min(n, m / W)
-      sending                             0.467 s  (24 · merged in turn / 2 + (W - 1) · 4 · n) / network
-      network                 120,000,000 bytes/s  1.2e+08
     peak memory of a process               654 MB  230 MB + max(folding, merging)
       folding                              424 MB  max(100 · min(m / P, 2^19) + 24 · b, 40 · b + 52 · n)
       b                            8,000,000 rows  min(4 · n, m / W)
@@ -149,7 +127,9 @@ def plan(
     moved between workers                   56 MB  24 · sent + (W - 1) · 4 · n
       sent                         2,000,000 rows  min(n, m / W)
     rows solved in turn            4,000,000 rows  merged in turn
-    CPU time of all workers                12.7 s  0.3 · W + shared + 2 · sent / solve
+      merged in turn               4,000,000 rows  2 · min(n, m / W)
+    CPU time of all workers                13.1 s  24 · (m + 10 · W · min(n, m / W)) / rate
+      rate                    250,000,000 bytes/s  2.5e+08
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
     paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
@@ -166,12 +146,10 @@ def plan(
     device = _device(gpus, gpu_memory_limit, strategy)
     default = 2 * round(device / DEVICE_SHARE) or 4 << 30
     memory = default if memory_limit is None else parse_memory(memory_limit, auto=False)
-    check_choice(protocol, ("tcp", "ucx"), f"protocol is {protocol!r}; it must be 'tcp' or 'ucx'")
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
     disk = 0 if disk_limit is None else parse_memory(disk_limit, "disk_limit", auto=False)
-    speeds = Rates.of({} if rates is None else rates)
-    more: dict[str, Any] = {"largest": largest_partition or 0, "disk_limit": disk, "rates": speeds}
-    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device, int(protocol == "ucx"), **more)
+    ids = DENSE_ID if id_bytes is None else id_bytes
+    work = Work(*size, ids, device, largest=largest_partition or 0, disk_limit=disk)
     return automatic_plan(work) if strategy == "auto" else plan_of(work, strategy)
 
 
@@ -183,41 +161,6 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
         message = f"gpus is {gpus!r} and gpu_memory_limit is {gpu_memory_limit!r}; a plan of a cluster needs both"
         raise ValueError(message)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False))
-
-
-def parquet_size(
-    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
-) -> TableSize:
-    """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
-    rows, largest, bounded, counts = 0, -1, True, [0]
-    for path, groups in files:
-        footer, before = parquet_footer(path), rows
-        if footer.num_rows:
-            bounded &= _check_ends(path, footer, ends)
-        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
-        if places:
-            with open_native(path) as file, open_buffered(file) as parquet:
-                refuse_unreadable(parquet, path, ends)
-        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
-            rows += group.num_rows
-            for column in map(group.column, places):
-                if group.num_rows:
-                    found = column.statistics
-                    known = found is not None and found.has_min_max and isinstance(found.min, int)
-                    bounded &= known and found.min >= 0
-                    largest = max(largest, found.max if known else 0)
-        counts.append(rows - before)
-    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
-
-
-def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:
-    """Raise if neither a file nor its path has an end; return whether the file has both."""
-    names = footer.schema.to_arrow_schema().names
-    known = [*names, *path_values(path)]
-    missing = missing_columns(zip(("source", "target"), ends, strict=False), known, path)
-    if missing is not None:
-        raise missing
-    return {*ends} <= {*names}
 
 
 def size_of_groups(
@@ -246,7 +189,7 @@ def estimate_vertices(files: RowGroups, columns: EdgeColumns) -> int:
     chosen = groups[step // 2 :: step]
     most = _SAMPLE // max(1, len(chosen))
     pairs = (_sampled_ids(path, group, columns, most) for path, group, _ in chosen)
-    samples = [ids for ids in (np.concatenate([id_words(column) for column in pair]) for pair in pairs) if len(ids)]
+    samples = [ids for ids in (np.concatenate([hash_ids(column) for column in pair]) for pair in pairs) if len(ids)]
     if not samples:
         return 0
     if step == 1 and all(count < 2 * most for *_, count in groups):
@@ -292,7 +235,7 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
         return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(chosen))
 
     ends = (
-        joint_ids(columns.end_parts, columns.conditions.by, column)
+        composite_ids(columns.end_parts, columns.conditions.by, column)
         if columns.joint_ids
         else map(column, columns.names[:2])
     )
@@ -305,19 +248,9 @@ def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
         ids = _sampled_ids(path, group, columns, _SAMPLE // _GROUPS)
         if not len(ids[0]):
             continue
-        words = [_words(column) for column in ids]
+        words = [plain_words(column) for column in ids]
         if words[0].offset is None:
             return DENSE_ID if dense else SPARSE_ID
         content = sum(int(one.offset[-1] - one.offset[0]) for one in words if one.offset is not None)
         return SPARSE_ID + round(content / sum(map(len, ids)))
     return DENSE_ID
-
-
-def id_words(ids: Any, keys: HashKeys = COMMON_KEYS) -> Array:
-    """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
-    word: Array = _words(ids).hashed(CpuEngine(threads=1), keys).word
-    return word
-
-
-def _words(ids: Any) -> IdWords:
-    return dictionary.id_words(dictionary.plain(whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids))

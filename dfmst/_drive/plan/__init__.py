@@ -1,1 +1,0 @@
-"""Predictions of memory, bytes moved and rounds, for streams and clusters."""
