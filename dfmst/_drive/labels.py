@@ -22,9 +22,10 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property, pc
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
-from dfmst._drive.parts import EdgeSource, IdKinds
+from dfmst._drive.parts import IdKinds
 from dfmst._drive.passes import FoldedForest, Job, Pass, opened_job
 from dfmst._drive.rows import Delivered, StreamRows, find_rows
+from dfmst._drive.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.composite import id_parts
 from dfmst._edges.conditions import group_entries, value_codes
