@@ -25,14 +25,14 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 import pyarrow as pa
 
 from dfmst._common.directories import naming_full
-from dfmst.errors import DfmstError, EngineUnavailableError, OutputError, did_you_mean
+from dfmst.errors import DfmstError, EngineUnavailableError, OutputError, did_you_mean, no_space
 
 if TYPE_CHECKING:
     _Path = Path  # for type checkers an address is a path; at run time it lacks the methods that nobody calls
@@ -346,7 +346,9 @@ class _WebPage(Address):
                     raise OSError("the file has changed since it was opened") from None
                 if error.code not in _LATER or pause is None:
                     raise OSError(f"the server says {error.code} {error.reason}") from None
-            except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+            except (OSError, HTTPException) as error:
+                if no_space(self, error) is not None:  # for the copy on this machine
+                    raise
                 if pause is None:
                     raise ConnectionError(f"the connection failed {_ATTEMPTS} times: {error}") from error
             time.sleep(pause)
