@@ -568,9 +568,7 @@ def join_claims(engine: Engine, claims: Sequence[Claim], limit: int) -> FoldedFo
             source, target = encoder.encode(ids._replace(source=_native(ids.source), target=_native(ids.target)))
             memory.with_ids(encoder.id_bytes).check(encoder.count)
             pieces.append(Rows(source.astype(np.uint32), target.astype(np.uint32), weight, locator))
-    none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
-    rows = Rows(*map(np.concatenate, zip(*(piece.arrays for piece in pieces or [none]), strict=True)))
-    return FoldedForest(rows, encoder, 0, 0, 0, weight_types)
+    return FoldedForest(Rows.joined(pieces), encoder, 0, 0, 0, weight_types)
 
 
 def _native(column: Column) -> Any:

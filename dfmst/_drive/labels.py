@@ -672,5 +672,4 @@ class _SetsPass(Pass):
         assert self.fold is not None
         dense, values, _ = self.coder.known()
         parent, looped = (self.coder.engine.to_host(column) for column in (self.fold.parent, self.fold.looped))
-        none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
-        return FoldState(none, dense, values, looped, *self.folded, parent=parent)
+        return FoldState(Rows.joined([]), dense, values, looped, *self.folded, parent=parent)
