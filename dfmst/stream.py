@@ -15,10 +15,10 @@ from typing import Any, Unpack
 
 from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Vertices
 from dfmst._drive.certificates import verify
-from dfmst._drive.labels import Labels, label
+from dfmst._drive.labels import Labels, label_stream
 from dfmst._drive.linked import linked_rows
-from dfmst._drive.parts import fits
 from dfmst._drive.rows import deliver, find, find_rows
+from dfmst._drive.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
 from dfmst._trees.cut import Thresholds
@@ -302,7 +302,7 @@ def fold_components(
     {'vertex': [0, 1, 7, 8, 9], 'component': [0, 0, 7, 7, 7]}
     """
     request = Request.of(source, target, None, by=by, on_checkpoint=on_checkpoint, joint_keys=False, **options)
-    return label(edges, request, None, vertices)
+    return label_stream(edges, request, None, vertices)
 
 
 @_of_stream()
@@ -401,4 +401,4 @@ def fold_clusters(
     run: Any = {"algorithm": algorithm, "on_checkpoint": on_checkpoint, **options}
     request = Request.of(source, target, weight, maximum=maximum, by=by, joint_keys=False, **run)
     thresholds = Thresholds.of(n_clusters, distance, request.columns.weight, maximum=request.columns.maximum)
-    return label(edges, request, thresholds, vertices)
+    return label_stream(edges, request, thresholds, vertices)

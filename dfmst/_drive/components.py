@@ -33,15 +33,14 @@ from dask.tokenize import tokenize
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.cluster import check_request, forest_graph, workers_for
-from dfmst._drive.devices import TaskColumns, task_engine
+from dfmst._drive.devices import local_directory, task_engine
 from dfmst._drive.graph import TaskGraph
+from dfmst._drive.parts import FileRows
 from dfmst._drive.strategies import owner_count
 from dfmst._drive.tables import (
-    FileRows,
     FrameParts,
     Table,
     columns_of,
-    edge_table,
     host_table,
     read_edges,
     read_part,
@@ -59,6 +58,7 @@ from dfmst._edges.weights import plain_weights
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.id_table import HashKeys
+from dfmst._fold.rows import StoredColumn
 from dfmst._trees.cut import SortedForest, Thresholds, cut
 from dfmst._trees.request import Request
 from dfmst.errors import ClusterError
@@ -69,13 +69,6 @@ _ASKING = 4  # groups of partitions for each owner that ask for labels of their 
 RANK_BITS = np.uint64(32)  # a vertex is ``owner << RANK_BITS | rank``
 _NO_VERTEX = np.uint64((1 << 64) - 1)
 _SAMPLED = 64  # ids of a block for each sampled one
-
-
-class _Stored(NamedTuple):
-    """A column of a task's result, in a file of its worker."""
-
-    columns: TaskColumns
-    is_arrow: bool
 
 
 def in_files(task: _Task) -> _Task:
@@ -90,17 +83,14 @@ def in_files(task: _Task) -> _Task:
 
 def _stored(value: object) -> Any:
     if isinstance(value, (np.ndarray, pa.Array)) and value.nbytes >= _LONG:
-        return _Stored(TaskColumns.stored(task_engine(), value), isinstance(value, pa.Array))
+        return StoredColumn(local_directory(), value)
     if isinstance(value, pa.Array):
         return pa.concat_arrays([value])  # of a slice, pickle would send all of the longer array
     return _mapped(_stored, value)
 
 
 def _loaded(value: object) -> Any:
-    if isinstance(value, _Stored):
-        column = value.columns.load()
-        return arrow_numbers(column) if value.is_arrow and isinstance(column, np.ndarray) else column
-    return _mapped(_loaded, value)
+    return value.load() if isinstance(value, StoredColumn) else _mapped(_loaded, value)
 
 
 def _mapped(function: Any, value: Any) -> Any:
@@ -166,7 +156,7 @@ def forest_ends(
     engine = task_engine()
     frame = read_part(part)
     chosen = gather(frame, rows[place], number, columns, file)
-    ends = _ids_of(host_table(edge_table(engine, chosen, number, columns)))
+    (ends,) = (_ids_of(host_table(table)) for table in read_edges(engine, chosen, number, columns))
     loops = [loops_of(table) for table in read_edges(engine, part if file is not None else frame, number, columns)]
     found = [ends]
     if thresholds is not None:

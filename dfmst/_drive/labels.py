@@ -1,34 +1,31 @@
-"""A table with a row a vertex, in the order of the ids: the component or the cluster of each.
-
-Ids on disk: components whose ids do not fit the memory, in 4 to 8 bytes a vertex.
-
-The rows are folded in parts whose ids fit. A part leaves its ids in ascending order, and next to each the place of the
-smallest id of its component, in a file. At the end these sorted runs are merged, which numbers all ids in their order,
-and the components of the parts are united by these numbers. The rows are read once.
-
-The labels of a stream's vertices: the components of its rows, or the clusters of its forest.
+"""The labels of a stream's vertices, in the order of the ids: the components of its rows, or clusters of its forest.
 
 Components need no forest: rows are read once, and folded into disjoint sets. A forest is cut by its weights.
+
+If the ids of all rows do not fit the memory, rows are folded in parts whose ids fit. A part leaves its ids in ascending
+order, and next to each the place of the smallest id of its component, in files. At the end these sorted runs are
+merged, which numbers all ids in their order, and the components of the parts are united by these numbers: 4 to 8 bytes
+a vertex. The rows are read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from pathlib import Path
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property, pc
-from dfmst._common.directories import SpillDirectory, disk_errors
+from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
-from dfmst._drive.parts import EdgeSource, IdKinds
+from dfmst._drive.parts import IdKinds
 from dfmst._drive.passes import FoldedForest, Job, Pass, opened_job
 from dfmst._drive.rows import Delivered, StreamRows, find_rows
+from dfmst._drive.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.composite import id_parts
 from dfmst._edges.conditions import group_entries, value_codes
@@ -41,7 +38,7 @@ from dfmst._engines.primitives.flags import count_set
 from dfmst._fold.budget import Budget
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import SetsFold, listed_vertices
-from dfmst._fold.rows import MemoryRun, Rows, read_pieces
+from dfmst._fold.rows import MemoryRun, Rows, StoredColumn, read_pieces
 from dfmst._trees.cut import SortedForest, Thresholds, Weights, cut
 from dfmst._trees.request import Request
 from dfmst.errors import InvalidEdgesError
@@ -299,16 +296,13 @@ class Labels(Delivered):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-_MERGED = 1 << 16  # ids of a run that are merged at a time
-
-
 class _Run(NamedTuple):
     """A part's ids in ascending order, and the place of each one's component."""
 
-    ids: Path  # a stream of Arrow
-    leader: Path  # ``uint32``
-    rank: Path  # ``uint32``: the number of each id among those of all runs, once they are merged
+    ids: list[StoredColumn]
     type: pa.DataType
+    leader: StoredColumn  # ``uint32``
+    rank: StoredColumn  # ``uint32``: the number of each id among those of all runs, once they are merged
 
 
 class IdRuns:
@@ -329,75 +323,61 @@ class IdRuns:
 
     def add(self, numbered: Numbered, label: Array) -> None:
         """Write the ids of a part; `label` is the same for the vertices of a component."""
-        leader, name = name_groups(numbered, label), self._directory.new_name()
-        kind = numbered.decode(np.zeros(0, np.uint32)).type
-        run = _Run(Path(f"{name}.ids"), Path(f"{name}.leader"), Path(f"{name}.rank"), kind)
-        place = np.empty(len(label), np.uint32)
-        begin = 0
-        with disk_errors(self._directory.path):
-            with _writer(run.ids, kind) as file:
-                for piece in numbered.pieces(self._engine):
-                    place[piece] = np.arange(begin, begin + len(piece), dtype=np.uint32)
-                    begin += len(piece)
-                    file.write_batch(_batch(numbered.decode(piece)))
-            with run.leader.open("wb") as file:
-                for piece in numbered.pieces(self._engine):
-                    file.write(np.ascontiguousarray(place[leader[piece]]).data)
+        leader, none = name_groups(numbered, label), np.zeros(0, np.uint32)
+        columns = (StoredColumn(self._directory, none) for _ in range(2))
+        run = _Run([], numbered.decode(none).type, *columns)
+        place, begin = np.empty(len(label), np.uint32), 0
+        for piece in numbered.pieces(self._engine):
+            place[piece] = np.arange(begin, begin + len(piece), dtype=np.uint32)
+            begin += len(piece)
+            run.ids.append(StoredColumn(self._directory, numbered.decode(piece)))
+        for piece in numbered.pieces(self._engine):
+            run.leader.append(place[leader[piece]])
         self._runs.append(run)
 
-    def merge(self) -> tuple[Path, int]:
-        """Number all ids in ascending order; return the file of the ids, and their number."""
-        kind, count = self.type, 0
-        path = Path(f"{self._directory.new_name()}.ids")
-        with disk_errors(self._directory.path), ExitStack() as stack:
-            readers = [_Reader(_batches(run.ids, stack), kind) for run in self._runs]
-            ranks = [stack.enter_context(run.rank.open("wb")) for run in self._runs]
-            merged = stack.enter_context(_writer(path, kind))
-            while parts := _first(readers):
-                taken = pa.concat_arrays([ids for _, ids in parts])
-                order = pc.sort_indices(taken).to_numpy()
-                ascending = taken.take(pa.array(order))
-                new = np.ones(len(taken), bool)
-                new[1:] = pc.not_equal(ascending[1:], ascending[:-1]).to_numpy(zero_copy_only=False)
-                rank = np.empty(len(taken), np.uint32)
-                rank[order] = count + np.cumsum(new) - 1
-                begin = 0
-                for number, ids in parts:
-                    ranks[number].write(rank[begin : begin + len(ids)].data)
-                    begin += len(ids)
-                merged.write_batch(_batch(ascending.filter(pa.array(new))))
-                count += int(new.sum())
-        return path, count
+    def merge(self) -> tuple[list[StoredColumn], int]:
+        """Number all ids in ascending order; return them in pieces, and their number."""
+        readers, merged, count = [_Reader(run.ids, self.type) for run in self._runs], list[StoredColumn](), 0
+        while parts := _first(readers):
+            taken = pa.concat_arrays([ids for _, ids in parts])
+            order = pc.sort_indices(taken).to_numpy()
+            ascending = taken.take(pa.array(order))
+            new = np.ones(len(taken), bool)
+            new[1:] = pc.not_equal(ascending[1:], ascending[:-1]).to_numpy(zero_copy_only=False)
+            rank = np.empty(len(taken), np.uint32)
+            rank[order] = count + np.cumsum(new) - 1
+            begin = 0
+            for number, ids in parts:
+                self._runs[number].rank.append(rank[begin : begin + len(ids)])
+                begin += len(ids)
+            merged.append(StoredColumn(self._directory, ascending.filter(pa.array(new))))
+            count += len(merged[-1])
+        return merged, count
 
     def unite(self, vertices: int) -> SetsFold:
-        """Unite the components of all runs by the numbers of their ids."""
+        """Unite the components of all runs by the numbers of their ids; the runs end."""
         sets = SetsFold(self._engine, vertices)
-        for run in self._runs:
-            with disk_errors(self._directory.path):
-                rank = np.fromfile(run.rank, np.uint32)
-                for begin in range(0, len(rank), _PIECE):
-                    leader = np.fromfile(run.leader, np.uint32, _PIECE, offset=4 * begin)
-                    sets.unite(rank[begin : begin + len(leader)], rank[leader])
-        for path in (path for run in self._runs for path in run[:3]):
-            path.unlink()
+        while self._runs:
+            run = self._runs.pop()
+            rank = run.rank.load()
+            for begin in range(0, len(rank), _PIECE):
+                leader = run.leader.load(begin, _PIECE)
+                sets.unite(rank[begin : begin + len(leader)], rank[leader])
         return sets
 
 
 class _Reader:
     """The ids of a run that are not merged yet."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch], kind: pa.DataType) -> None:
-        self._batches, self._kind = batches, kind
+    def __init__(self, pieces: Sequence[StoredColumn], kind: pa.DataType) -> None:
+        self._pieces, self._kind = iter(pieces), kind
         self.ids = pa.array([], kind)
 
     def fill(self) -> bool:
         """Read on if all ids are merged; return whether there are more."""
-        while not len(self.ids):
-            batch = next(self._batches, None)
-            if batch is None:
-                return False
-            self.ids = batch.column(0).cast(self._kind)
-        return True
+        while not len(self.ids) and (piece := next(self._pieces, None)) is not None:
+            self.ids = piece.load().cast(self._kind)
+        return len(self.ids) > 0
 
     def take(self, last: pa.Scalar) -> pa.Array:
         """Take the ids up to `last`."""
@@ -417,87 +397,61 @@ def _first(readers: Sequence[_Reader]) -> list[tuple[int, pa.Array]]:
 
 
 class StoredNumbers:
-    """The vertices of a result, numbered in the order of their ids, which are in a file.
+    """The vertices of a result, numbered in the order of their ids, which are in files.
 
-    Ids of groups are gathered `held` ids at a time, each time from a part of the file, into a file of their own.
+    Ids of groups are gathered `held` ids at a time, each time from a part of all ids, into files of their own.
     """
 
-    def __init__(self, directory: SpillDirectory, path: Path, total: int, held: int) -> None:
-        self._directory, self._path, self._total, self._held = directory, path, total, held
+    def __init__(self, directory: SpillDirectory, ids: list[StoredColumn], kind: pa.DataType, held: int) -> None:
+        self._directory, self._ids, self._held, self.id_type = directory, ids, held, kind
         self.types: dict[Any, pa.DataType] = {}
-        with disk_errors(directory.path), pa.OSFile(str(path), "rb") as file:
-            self.id_type: pa.DataType = pa.ipc.open_stream(file).schema.field(0).type
+        self._ends = np.cumsum([0, *map(len, ids)]).tolist()
 
     def __len__(self) -> int:
-        return self._total
+        return int(self._ends[-1])
 
     def pieces(self, engine: Engine) -> Iterator[Array]:
-        for begin in range(0, self._total, _PIECE):
-            yield np.arange(begin, min(begin + _PIECE, self._total), dtype=np.uint32)
+        for begin in range(0, len(self), _PIECE):
+            yield np.arange(begin, min(begin + _PIECE, len(self)), dtype=np.uint32)
 
     def rows(self, engine: Engine, leaders: Sequence[Array]) -> Iterator[list[pa.Array]]:
-        with disk_errors(self._directory.path), ExitStack() as stack:
-            columns = [self._gathered(leader, stack) for leader in leaders]
-            begin = 0
-            for batch in _batches(self._path, stack):
-                ids, end = batch.column(0), begin + len(batch)
-                parts = zip(leaders, columns, strict=True)
-                yield [ids, *(_in_order(files, leader[begin:end] // self._held) for leader, files in parts)]
-                begin = end
+        columns = [self._gathered(leader) for leader in leaders]
+        for ids, span, *parts in zip(self._ids, pairwise(self._ends), *columns, strict=True):
+            named = zip(leaders, parts, strict=True)
+            yield [ids.load(), *(_in_order(files, leader[slice(*span)] // self._held) for leader, files in named)]
 
-    def _gathered(self, leader: Array, stack: ExitStack) -> list[Iterator[pa.RecordBatch]]:
-        """Gather the ids of vertices, in the order of the vertices, from one part of all ids after the other."""
+    def _gathered(self, leader: Array) -> list[tuple[StoredColumn, ...]]:
+        """Gather the ids of vertices, in the pieces of all ids, from one part of all ids after the other."""
         files = []
-        for first in range(0, self._total, self._held):
-            path, known = Path(f"{self._directory.new_name()}.part"), self._read(first)
-            stack.callback(path.unlink)
-            with _writer(path, self.id_type) as file, ExitStack() as reading:
-                begin = 0
-                for length in [len(batch) for batch in _batches(self._path, reading)]:
-                    piece = leader[begin : begin + length].astype(np.int64) - first
-                    here = piece[(piece >= 0) & (piece < len(known))]
-                    file.write_batch(_batch(known.take(pa.array(here))))
-                    begin += length
-            files.append(_batches(path, stack))
-        return files
+        for first in range(0, len(self), self._held):
+            known = self._read(first)
+            pieces = (leader[slice(*span)].astype(np.int64) - first for span in pairwise(self._ends))
+            chosen = (known.take(pa.array(piece[(piece >= 0) & (piece < len(known))])) for piece in pieces)
+            files.append([StoredColumn(self._directory, ids) for ids in chosen])
+        return list(zip(*files, strict=True))
 
     def _read(self, first: int) -> pa.Array:
         """Read the ids from a number on."""
-        begin, parts = 0, []
-        with ExitStack() as stack:
-            for batch in _batches(self._path, stack):
-                part = batch.column(0)[max(0, first - begin) : max(0, first + self._held - begin)]
-                parts += [part] if len(part) else []
-                begin += len(batch)
+        last, parts = first + self._held, []
+        for ids, (begin, end) in zip(self._ids, pairwise(self._ends), strict=True):
+            if begin < last and end > first:
+                parts.append(ids.load()[max(0, first - begin) : last - begin])
         return pa.concat_arrays(parts)
 
 
-def _in_order(files: Sequence[Iterator[pa.RecordBatch]], part: Array) -> pa.Array:
-    """Join the next batch of each file, in the order in which `part` names the files."""
-    joined = pa.concat_arrays([next(file).column(0) for file in files])
+def _in_order(files: Sequence[StoredColumn], part: Array) -> pa.Array:
+    """Join files, in the order in which `part` names them."""
+    joined = pa.concat_arrays([file.load() for file in files])
     place = np.empty(len(part), np.int64)
     place[np.argsort(part, kind="stable")] = np.arange(len(part))
     return joined.take(pa.array(place))
-
-
-def _writer(path: Path, kind: pa.DataType) -> Any:
-    return pa.ipc.new_stream(str(path), pa.schema([("ids", kind)]))
-
-
-def _batch(ids: pa.Array) -> pa.RecordBatch:
-    return pa.record_batch([ids], names=["ids"])
-
-
-def _batches(path: Path, stack: ExitStack) -> Iterator[pa.RecordBatch]:
-    """Return the batches of a file, which is closed with the stack."""
-    return iter(pa.ipc.open_stream(stack.enter_context(pa.OSFile(str(path), "rb"))))
 
 
 _GROUPED = 12  # columns of 4 bytes that are as large as the order of the edges of groups
 _LEAST_HELD = 1 << 18  # ids of a part of the file that are held in memory
 
 
-def label(edges: Frame, request: Request, thresholds: Thresholds | None, vertices: Vertices | None) -> Labels:
+def label_stream(edges: Frame, request: Request, thresholds: Thresholds | None, vertices: Vertices | None) -> Labels:
     """Label the vertices of a stream by the clusters of its forest; without thresholds by their components."""
     if request.columns.conditions.by:
         check_one_graph(vertices)
@@ -673,7 +627,7 @@ class _SetsPass(Pass):
             listed = listed_ids(vertices, kind)
             place = np.arange(len(listed), dtype=np.uint32)
             runs.add(Numbered(listed, place, np.zeros(0, np.uint64), len(listed)), place.copy())
-        path, total = runs.merge()
+        ids, total = runs.merge()
         if listed is not None and total > len(listed):
             message = f"rows end in {total - len(listed):,} vertices that vertices= does not list"
             raise InvalidEdgesError(message, "list all vertices, or drop the rows")
@@ -681,7 +635,7 @@ class _SetsPass(Pass):
         budget.check(total)
         held = max(_LEAST_HELD, (self.job.memory - budget.needed(total)) // max(1, 2 * self.memory.id_bytes))
         assert self.job.spill is not None
-        return StoredNumbers(self.job.spill, path, total, held), runs.unite(total).labels()
+        return StoredNumbers(self.job.spill, ids, kind, held), runs.unite(total).labels()
 
     def _new_fold(self, kind: DType) -> SetsFold:
         return SetsFold(self.coder.engine, self.known or 0)

@@ -37,9 +37,10 @@ from dfmst._drive.devices import (
     worker_engine,
 )
 from dfmst._drive.graph import Progress
+from dfmst._drive.parts import FileRows
 from dfmst._drive.strategies import EDGE
-from dfmst._drive.tables import POSITION_BITS, FileRows
-from dfmst._drive.tasks import ColumnTypes, EncodedFold, Group, RowHashes, StoredEncoder
+from dfmst._drive.tables import POSITION_BITS, EdgeTypes
+from dfmst._drive.tasks import EncodedFold, Group, RowHashes, StoredEncoder
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine
@@ -299,7 +300,7 @@ def _edges(first: int, parts: int, dense: int, record: dict[str, Any], tables: I
 def _hashes(tables: Iterator[pa.Table], kind: str) -> RowHashes:
     columns = TaskColumns.read(tables, pa.types.is_uint64)
     source, target = checked_table(next(tables), {"source": is_id_type, "target": is_id_type}).schema.types
-    return RowHashes(columns, ColumnTypes(source, target, kind))
+    return RowHashes(columns, EdgeTypes(source, target, kind))
 
 
 def _by_key(pieces: Iterator[Rows], weight: DType, first: int, parts: int) -> Iterator[Rows]:

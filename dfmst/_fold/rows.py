@@ -355,10 +355,10 @@ class StoredColumn:
         values.sort()
         self._write(values)
 
-    def load(self) -> Any:
-        """Read the column, as it was given."""
+    def load(self, begin: int = 0, count: int = -1) -> Any:
+        """Read the column, as it was given; of an array, at most `count` values from a place on."""
         with disk_errors(self._directory.path):
             if self._dtype is not None:
-                return np.fromfile(self._path, self._dtype)
+                return np.fromfile(self._path, self._dtype, count, offset=begin * self._dtype.itemsize)
             with pa.OSFile(str(self._path), "rb") as file:
                 return pa.ipc.open_file(file).get_batch(0).column(0)

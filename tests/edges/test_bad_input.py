@@ -22,10 +22,6 @@ from tests.support.tables import rows_of
 GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
 
 
-def solve(**columns: Any) -> Any:
-    return dfmst.minimum_spanning_forest(pd.DataFrame({**GOOD, **columns}))
-
-
 def test_missing_column() -> None:
     message = (
         "column 'km' not found; the frame's columns: 'source', 'target', 'weight'\n"
@@ -166,26 +162,40 @@ def test_other_names_of_the_forest(name: str) -> None:
         getattr(dfmst, name)
 
 
-def test_null_ids() -> None:
-    message = (
-        "column 'target' has 2 null ids, the first in row 1\n"
-        "Hint: fill or remove those rows, or leave them out with invalid='drop'"
-    )
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
-        solve(target=pd.array([1, None, None], dtype="Int64"))
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' has 1 null id, in row 2\n"):
-        solve(source=["a", "b", None], target=["b", "c", "c"])
+DROP = "Hint: fill or remove those rows, or leave them out with invalid='drop'"
+ORDERED = "weights must be integers, floats, decimals, booleans, durations, dates or times\nHint: "
+UNLIKE = "large_string ids and column 'target' holds int64 ids, which have no exact common type\nHint: cast both "
+TO_INT64 = "Hint: cast the column to int64 (pandas turns integer ids with gaps into floats)"
+NO_IDS = "vertex ids must be integers, strings or categoricals\n"
+TABLES: dict[str, Any] = {
+    f"column 'target' has 2 null ids, the first in row 1\n{DROP}": {"target": pd.array([1, None, None], "Int64")},
+    "column 'source' has 1 null id, in row 2\n": {"source": ["a", "b", None], "target": ["b", "c", "c"]},
+    f"column 'weight' has 2 weights that are NaN or null, the first in row 0\n{DROP}": {"weight": [np.nan, 1, np.nan]},
+    "column 'weight' has 1 weight that is NaN or null, in row 1\n": pa.table({**GOOD, "weight": [1, None, 2]}),
+    f"column 'source' holds float64 values; {NO_IDS}{TO_INT64}": {"source": [0.0, 1.0, 0.0]},
+    "column 'source' holds double values": pa.table({**GOOD, "source": [0.0, 1.0, None]}),
+    f"column 'source' holds {UNLIKE}columns to one type, so that equal ids are equal": {"source": ["0", "1", "0"]},
+    "column 'source' mixes values of types int, str, ": {"source": pd.Series([0, "1", 0], dtype=object)},
+    f"column 'weight' holds complex128 values; {ORDERED}": {"weight": [1j, 2j, 3j]},
+    f"column 'weight' holds list<item: int64> values; {ORDERED}": {"weight": [[1], [2], [3]]},
+    f"column 'weight' holds large_string values (1 of 3 is not a number: 'two' in row 2); {ORDERED}repair or remove "
+    "those rows, and cast": {"weight": ["1", "2.5e3", "two"]},
+    f"column 'weight' holds large_string values (2 of 3 are not numbers: the first '1,5' in row 0); {ORDERED}read the "
+    "file with decimal": {"weight": ["1,5", "-2,5", "3"]},
+    f"column 'weight' holds large_string values; {ORDERED}cast": {"weight": ["1", "", "x"]},
+    f"column 'weight' holds large_string values; {ORDERED}cast the": {"weight": ["1", "2", "3"]},
+    "edges has 2 columns named 'weight'\nHint: rename them, so that each column has its own name": pd.DataFrame(
+        [[0, 1, 2, 3]], columns=["source", "target", "weight", "weight"]
+    ),
+    "edges has 2 columns named 'target'": pa.table([pa.array([0])] * 3, names=["source", "target", "target"]),
+}
 
 
-def test_nan_weights() -> None:
-    message = (
-        "column 'weight' has 2 weights that are NaN or null, the first in row 0\n"
-        "Hint: fill or remove those rows, or leave them out with invalid='drop'"
-    )
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
-        solve(weight=[np.nan, 1.0, np.nan])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'weight' has 1 weight that is NaN or null, in row 1\n"):
-        dfmst.minimum_spanning_forest(pa.table({**GOOD, "weight": [1, None, 2]}))
+@pytest.mark.parametrize("message", TABLES)
+def test_columns_that_are_no_edges(message: str) -> None:
+    edges = TABLES[message]
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}"):
+        dfmst.minimum_spanning_forest(pd.DataFrame({**GOOD, **edges}) if isinstance(edges, dict) else edges)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
@@ -293,55 +303,6 @@ def test_ids_with_gaps_in_other_functions() -> None:
         dfmst.stream.minimum_spanning_forest(parts)
 
 
-def test_float_ids() -> None:
-    message = (
-        "column 'source' holds float64 values; vertex ids must be integers, strings or categoricals\n"
-        "Hint: cast the column to int64 (pandas turns integer ids with gaps into floats)"
-    )
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
-        solve(source=[0.0, 1.0, 0.0])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds double values"):
-        dfmst.minimum_spanning_forest(pa.table({**GOOD, "source": [0.0, 1.0, None]}))
-
-
-@pytest.mark.parametrize(
-    ("weight", "kind"),
-    [([1j, 2j, 3j], "complex128"), (["a", "b", "c"], "large_string"), ([[1], [2], [3]], "list<item: int64>")],
-)
-def test_weights_without_an_order_or_a_sum(weight: Any, kind: str) -> None:
-    known = "integers, floats, decimals, booleans, durations, dates or times"
-    message = f"column 'weight' holds {kind} values; weights must be {known}"
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}\nHint: "):
-        solve(weight=weight)
-
-
-@pytest.mark.parametrize(
-    ("weight", "odd", "hint"),
-    [
-        (["1", "2.5e3", "two"], "1 of 3 is not a number: 'two' in row 2", "repair or remove those rows, and cast"),
-        (["1", "", "x"], "", "cast"),
-        (["1,5", "-2,5", "3"], "2 of 3 are not numbers: the first '1,5' in row 0", "read the file with decimal"),
-        (["1", "2", "3"], "", "cast"),
-    ],
-)
-def test_texts_as_weights(weight: list[str], odd: str, hint: str) -> None:
-    odd = f" ({odd})" if odd else ""
-    message = f"column 'weight' holds large_string values{odd}; weights must be "
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}.*\nHint: {hint}"):
-        solve(weight=weight)
-
-
-def test_ids_of_different_kinds() -> None:
-    message = (
-        "column 'source' holds large_string ids and column 'target' holds int64 ids, which have no exact common type\n"
-        "Hint: cast both columns to one type, so that equal ids are equal"
-    )
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
-        solve(source=["0", "1", "0"])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' mixes values of types int, str, "):
-        solve(source=pd.Series([0, "1", 0], dtype=object))
-
-
 def test_zero_rows_and_only_self_loops_are_fine() -> None:
     none = pd.DataFrame({"source": [], "target": [], "weight": []}, dtype=str)
     assert not len(dfmst.rooted(none)) + len(dfmst.steiner_tree(none, terminals=[])) + len(dfmst.newick(none))
@@ -353,55 +314,49 @@ def test_zero_rows_and_only_self_loops_are_fine() -> None:
     assert dfmst.connected_components(loops)["component"].tolist() == [2, 4]
 
 
-def test_duplicate_column_names() -> None:
-    frame = pd.DataFrame([[0, 1, 2, 3]], columns=["source", "target", "weight", "weight"])
-    message = "edges has 2 columns named 'weight'\nHint: rename them, so that each column has its own name"
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
-        dfmst.minimum_spanning_forest(frame)
-    table = pa.table([pa.array([0])] * 3, names=["source", "target", "target"])
-    with pytest.raises(dfmst.InvalidEdgesError, match="2 columns named 'target'"):
-        dfmst.minimum_spanning_forest(table)
+CALLS: dict[str, Any] = {"maximum": dfmst.forest.solve, "as_scipy": dfmst.single_linkage}
 
 
-def test_options() -> None:
-    frame = pd.DataFrame(GOOD)
-    with pytest.raises(ValueError, match="unknown algorithm 'dijkstra'; known: 'auto', 'boruvka'"):
-        dfmst.minimum_spanning_forest(frame, algorithm="dijkstra")
-    with pytest.raises(TypeError, match="algorithm is a int"):
-        dfmst.minimum_spanning_forest(frame, algorithm=3)  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="unknown engine 'tpu'"):
-        dfmst.minimum_spanning_forest(frame, engine="tpu")
-    with pytest.raises(ValueError, match="threads is 0; it must be at least 1"):
-        dfmst.minimum_spanning_forest(frame, threads=0)
-    with pytest.raises(ValueError, match="invalid is 'ignore'; it must be 'raise' or 'drop'"):
-        dfmst.minimum_spanning_forest(frame, invalid="ignore")  # type: ignore[call-overload]
-    for flag in ("false", [0], np.nan, None, 2):
-        with pytest.raises(TypeError, match=r"maximum is .*; it must be True or False"):
-            dfmst.forest.solve(frame, maximum=flag)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="as_scipy is 'no'; it must be True or False"):
-        dfmst.single_linkage(frame, as_scipy="no")  # type: ignore[call-overload]
-    with pytest.raises(dfmst.EngineUnavailableError):
-        dfmst.minimum_spanning_forest(frame, engine="cuda")
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"algorithm": "dijkstra"}, ValueError, "unknown algorithm 'dijkstra'; known: 'auto', 'boruvka'"),
+        ({"algorithm": 3}, TypeError, "algorithm is a int"),
+        ({"engine": "tpu"}, ValueError, "unknown engine 'tpu'"),
+        ({"engine": "cuda"}, dfmst.EngineUnavailableError, "cuda|CUDA"),
+        ({"threads": 0}, ValueError, "threads is 0; it must be at least 1"),
+        ({"invalid": "ignore"}, ValueError, "invalid is 'ignore'; it must be 'raise' or 'drop'"),
+        *(
+            ({"maximum": flag}, TypeError, r"maximum is .*; it must be True or False")
+            for flag in ("false", [0], np.nan, None, 2)
+        ),
+        ({"as_scipy": "no"}, TypeError, "as_scipy is 'no'; it must be True or False"),
+    ],
+)
+def test_options(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    call = next((call for name, call in CALLS.items() if name in options), dfmst.minimum_spanning_forest)
+    with pytest.raises(error, match=message):
+        call(pd.DataFrame(GOOD), **options)
 
 
 def test_arrays() -> None:
-    rows = dfmst.arrays.forest_rows
+    rows: Any = dfmst.arrays.forest_rows
     assert rows([0, 1, 0], [1, 2, 2], [3, 1, 2]).tolist() == [1, 2]
     assert rows([0, 1, 0], [1, 2, 2], None, maximum=True).tolist() == [0, 1]
     assert rows([], [], []).tolist() == []
     assert rows(["a", "b"], ["b", "a"], [1, 0]).tolist() == [1]
     assert rows(np.array([-5, 9]), np.array([9, -5]), [1, 0]).tolist() == [1]
     assert rows(np.array([0, 9], np.uint32), np.array([9, 0], np.uint32), [1, 0], n_vertices=10).dtype == np.int64
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^the ids are not all in \[0, 9\)\n"):
-        rows([0, 9], [9, 0], [1, 0], n_vertices=9)
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^the ids are not all in \[0, 9\)\n"):
-        rows([0, -1], [1, 0], [1, 0], n_vertices=9)
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^source, target and weight have different lengths: 2, 2, 1\n"):
-        rows([0, 1], [1, 0], [1])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^weight has 1 missing entries, the first at position 1\n"):
-        rows([0, 1], [1, 0], [1.0, np.nan])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^source has 2 dimensions; it must have one\n"):
-        rows([[0, 1]], [1, 0], [1, 2])
+    bad: list[tuple[list[Any], dict[str, int], str]] = [
+        ([[0, 9], [9, 0], [1, 0]], {"n_vertices": 9}, "the ids are not all in [0, 9)\n"),
+        ([[0, -1], [1, 0], [1, 0]], {"n_vertices": 9}, "the ids are not all in [0, 9)\n"),
+        ([[0, 1], [1, 0], [1]], {}, "source, target and weight have different lengths: 2, 2, 1\n"),
+        ([[0, 1], [1, 0], [1.0, np.nan]], {}, "weight has 1 missing entries, the first at position 1\n"),
+        ([[[0, 1]], [1, 0], [1, 2]], {}, "source has 2 dimensions; it must have one\n"),
+    ]
+    for columns, options, message in bad:
+        with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}"):
+            rows(*columns, **options)
 
 
 @pytest.mark.parametrize("find", [dfmst.minimum_spanning_forest, dfmst.newick, dfmst.formats.write_edges])

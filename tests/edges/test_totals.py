@@ -6,6 +6,7 @@ import math
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,50 +69,35 @@ def test_floats_beyond_the_largest(values, total, kind):
     assert np.array_equal(sum_, total, equal_nan=True)
 
 
-def test_decimals():
-    values = [Decimal("1e37"), Decimal("0.01"), Decimal("-1e37")]
-    assert total_weight(np.array(values, object)) == Decimal("0.01")
-    assert total_weight(pa.array(values, pa.decimal256(60, 2))) == Decimal("0.01")
+UNITS = {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+HUGE = [Decimal("1e37"), Decimal("0.01"), Decimal("-1e37")]
+TOTALS: list[tuple[Any, Any]] = [
+    (np.array(HUGE, object), Decimal("0.01")),
+    (pa.array(HUGE, pa.decimal256(60, 2)), Decimal("0.01")),
+    (pa.array([Decimal("0.5"), None], pa.decimal32(5, 2)), Decimal("0.5")),
+    (np.array([Decimal("0.5"), None], object), Decimal("0.5")),
+    *((np.array([3, 4], f"m8[{unit}]"), timedelta(**{name: 7})) for unit, name in UNITS.items()),
+    (np.array([3, 4], "m8[ns]"), timedelta()),
+    (np.array([2**62], "m8[s]"), None),  # beyond timedelta
+    (pa.array([2**62, -(2**62) + 1], pa.duration("s")), timedelta(seconds=1)),
+    (np.array([1, "NaT"], "m8[s]"), timedelta(seconds=1)),
+    (pc.run_end_encode(pa.array([1, 1, None], pa.duration("s"))), timedelta(seconds=2)),
+    (np.array(["2026-01-01"], "M8[s]"), None),  # times have no sum
+    (pc.run_end_encode(pa.array([1, 2], pa.date32())), None),
+    (pa.array([1, None, 2]), 3),
+    (np.array([True, False, True]), 2),
+    (pa.array([True, True]), 2),
+    (pa.array([1, 2, 1]).dictionary_encode(), 4),
+    (np.array([2**70, 1], object), 2**70 + 1),
+    (np.array([0.5, 0.25], np.float16), 0.75),
+    (pa.array([], pa.null()), 0),
+    (pc.run_end_encode(pa.array([1e308, 1e308, -1e308, None])), 1e308),
+]
 
 
-@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
-def test_durations(unit):
-    expected = timedelta(
-        **{
-            {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds"}.get(
-                unit, "microseconds"
-            ): (7 if unit != "ns" else 0)
-        }
-    )
-    assert total_weight(np.array([3, 4], f"m8[{unit}]")) == expected
-
-
-def test_durations_beyond_timedelta():
-    assert total_weight(np.array([2**62], "m8[s]")) is None
-    assert total_weight(pa.array([2**62, -(2**62) + 1], pa.duration("s"))) == timedelta(seconds=1)
-
-
-def test_nulls_are_left_out():
-    assert total_weight(pa.array([1, None, 2])) == 3
-    assert total_weight(np.array([1, "NaT"], "m8[s]")) == timedelta(seconds=1)
-    assert total_weight(np.array([Decimal("0.5"), None], object)) == Decimal("0.5")
-
-
-def test_other_numbers():
-    assert total_weight(np.array([True, False, True])) == 2
-    assert total_weight(pa.array([True, True])) == 2
-    assert total_weight(pa.array([1, 2, 1]).dictionary_encode()) == 4
-    assert total_weight(np.array([2**70, 1], object)) == 2**70 + 1
-    assert total_weight(np.array([0.5, 0.25], np.float16)) == 0.75
-    assert total_weight(pa.array([], pa.null())) == 0
-    assert total_weight(pc.run_end_encode(pa.array([1e308, 1e308, -1e308, None]))) == 1e308
-    assert total_weight(pc.run_end_encode(pa.array([1, 1, None], pa.duration("s")))) == timedelta(seconds=2)
-    assert total_weight(pa.array([Decimal("0.5"), None], pa.decimal32(5, 2))) == Decimal("0.5")
-
-
-def test_times_have_no_sum():
-    assert total_weight(np.array(["2026-01-01"], "M8[s]")) is None
-    assert total_weight(pc.run_end_encode(pa.array([1, 2], pa.date32()))) is None
+@pytest.mark.parametrize(("values", "total"), TOTALS, ids=str)
+def test_columns_of_any_type(values, total):
+    assert total_weight(values) == total
 
 
 @pytest.mark.parametrize(

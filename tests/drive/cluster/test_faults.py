@@ -260,26 +260,6 @@ def test_a_client_that_is_killed_goes_on_with_its_checkpoints(faulty, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("retries", [0, 2])
-def test_a_partition_that_fails_twice(retries, faulty, tmp_path):
-    frame = random_frame(31)
-
-    def read(number: int) -> pd.DataFrame:
-        attempt = tmp_path / f"{number}-{len(list(tmp_path.glob(f'{number}-*')))}"
-        attempt.touch()
-        if number == 1 and attempt.name in ("1-0", "1-1"):
-            raise OSError("the disk does not answer")
-        return frame.iloc[number * 500 : number * 500 + 500]
-
-    forest: Any = dd.from_map(read, range(4), meta=frame.iloc[:0]).mst.minimum("a", "b", "w")
-    if not retries:
-        with pytest.raises(OSError, match="the disk does not answer"):
-            forest.compute()
-        return
-    pd.testing.assert_frame_equal(forest.compute(retries=retries), dfmst.minimum_spanning_forest(frame, "a", "b", "w"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", PHASES)
 def test_a_large_file_among_small_ones(strategy, cluster):
     """Workers once read it as a whole, Arrow kept the memory, and Dask paused them without end."""
@@ -345,50 +325,30 @@ def test_bad_input_is_our_error_once_with_the_partition_named(client):
     assert caught.value.__cause__ is None
 
 
-def halves_of_types(first: pa.DataType, second: pa.DataType) -> list[pd.DataFrame]:
-    """Two halves of a frame, with ids of these types."""
-    frame, halves = random_frame(32), []
-    for part, kind in ((frame[:1000], first), (frame[1000:], second)):
-        ids = {}
-        for name in ("a", "b"):
-            number = pa.array(part[name].astype("int32"))
-            number = number.cast({pa.date64(): pa.date32(), pa.time32("ms"): pa.time32("s")}.get(kind, pa.int32()))
-            ids[name] = pd.Series(number.cast(kind), part.index, pd.ArrowDtype(kind))
-        halves.append(part.assign(**ids))
-    return halves
+#: Name -> columns of the second half of a frame, which do not compare with those of the first, and the error.
+UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
+    "integers and dates": (dict.fromkeys("ab", "timestamp[s][pyarrow]"), "ids of different types in two partitions"),
+    "integers and texts": (dict.fromkeys("ab", "string[pyarrow]"), "ids of different types in two partitions"),
+    "wide and narrow floats": (
+        {"w": "float32[pyarrow]"},
+        "column 'w' holds double weights that (float|int64), its type in the frame, does not",
+    ),
+    "integers and floats": (
+        {"w": "int64[pyarrow]"},
+        "column 'w' holds double weights that (float|int64), its type in the frame, does not",
+    ),
+}
 
 
-def forest_of_halves(halves: list[pd.DataFrame], strategy: Any) -> pd.DataFrame:
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("kinds", UNLIKE)
+def test_values_that_do_not_compare_are_an_error(strategy, kinds):
+    types, words = UNLIKE[kinds]
+    frame = random_frame(32).astype({"w": float})
+    halves = [frame[:1000].assign(w=1.0).astype(types), frame[1000:].assign(w=0.1)]
     parts = dd.from_delayed([dask.delayed(half) for half in halves], meta=halves[0].iloc[:0], verify_meta=False)
-    return forest_of(parts, strategy)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    ("first", "second"), [(pa.date32(), pa.date64()), (pa.time32("s"), pa.time32("ms")), (pa.date32(), pa.date32())]
-)
-def test_ids_of_types_with_a_common_one(strategy, first, second):
-    halves = halves_of_types(first, second)
-    expected = dfmst.minimum_spanning_forest(random_frame(32), "a", "b", "w")
-    assert forest_of_halves(halves, strategy)["payload"].tolist() == expected["payload"].tolist()
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize(
-    ("first", "second"), [(pa.int64(), pa.date64()), (pa.date64(), pa.time32("s")), (pa.int64(), pa.string())]
-)
-def test_ids_of_types_without_a_common_one(strategy, first, second):
-    with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types in two partitions"):
-        forest_of_halves(halves_of_types(first, second), strategy)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("first", [np.float32, np.int64])
-def test_weights_that_the_first_type_does_not_hold_are_an_error(strategy, first):
-    frame = random_frame(32)
-    parts = [frame[:1000].astype({"w": first}), frame[1000:].assign(w=0.1)]
-    with pytest.raises(dfmst.InvalidEdgesError, match="weights have different types: float"):
-        forest_of_halves(parts, strategy)
+    with pytest.raises(dfmst.InvalidEdgesError, match=words):
+        forest_of(parts, strategy)
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long floats have 64 bits")

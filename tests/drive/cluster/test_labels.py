@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import dfmst
 import dfmst.dask
-from tests.support.dask_frames import STRATEGIES, check, random_frame
+from tests.support.dask_frames import STRATEGIES, check, in_files, random_frame
 from tests.support.lanes import examples
 
 
@@ -46,18 +46,24 @@ def test_labels_of_many_partitions(seed, ids, partitions, algorithm, rows):
         same(parts, frame, algorithm=algorithm)
 
 
+ENDS = np.arange(400)
+#: Name -> sources and targets, before they are shuffled.
+SHAPES = {
+    "path": (ENDS, ENDS + 1),
+    "star": (ENDS, np.full(400, 200)),
+    "pairs": (2 * ENDS, 2 * ENDS + 1),
+    "no rows": (ENDS[:0], ENDS[:0]),
+}
+
+
 @pytest.mark.parametrize("algorithm", ["auto", "bsp"])
-@pytest.mark.parametrize("shape", ["path", "star", "pairs"])
-def test_shapes(shape, algorithm):
-    ends = np.arange(400)
-    if shape == "path":
-        frame = pd.DataFrame({"a": ends, "b": ends + 1})
-    elif shape == "star":
-        frame = pd.DataFrame({"a": ends, "b": 200})
-    else:
-        frame = pd.DataFrame({"a": 2 * ends, "b": 2 * ends + 1})
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(shape, algorithm, tmp_path):
+    frame = pd.DataFrame(dict(zip("ab", SHAPES[shape], strict=True)))
     frame = frame.sample(frac=1, random_state=1, ignore_index=True) * 10**12 - 7
-    same(dd.from_pandas(frame, npartitions=5), frame, algorithm=algorithm)
+    partitions = 5 if len(frame) else 1
+    same(dd.from_pandas(frame, npartitions=partitions), frame, algorithm=algorithm)
+    same(in_files(frame, tmp_path, partitions), frame, algorithm=algorithm)
 
 
 def test_labels_join_edges_and_records_without_a_collected_frame():
@@ -71,9 +77,10 @@ def test_labels_join_edges_and_records_without_a_collected_frame():
     assert joined.sort_values("value").component.fillna("").tolist() == [expected.get(name, "") for name in records.id]
 
 
+@pytest.mark.parametrize("rows", [0, 50])
 @pytest.mark.parametrize("ids", ["dense", "text"])
-def test_edges_with_their_labels(ids):
-    frame = random_frame(5, 60, 50, ids)
+def test_edges_with_their_labels(ids, rows):
+    frame = random_frame(5, 60, 50, ids)[:rows]
     parts = dd.from_pandas(frame, npartitions=7, sort=False)
     labelled = parts.mst.connected_components("a", "b", labels=True)
     names = dfmst.connected_components(frame, "a", "b").set_index("vertex").component
@@ -87,6 +94,7 @@ def test_edges_with_their_labels(ids):
 @given(st.integers(0, 2**32), st.sampled_from(["sparse", "text"]), st.booleans(), st.booleans())
 def test_clusters_of_many_partitions(seed, ids, maximum, several):
     frame = random_frame(seed, 40, 90, ids)
+    frame.loc[frame.index[::9], "b"] = frame.a[frame.index[::9]]
     distance = [1, 2.75, 2] if several else 2
     parts = dd.from_pandas(frame, npartitions=4, sort=False)
     with dask.config.set(scheduler="synchronous"):
@@ -94,24 +102,6 @@ def test_clusters_of_many_partitions(seed, ids, maximum, several):
         assert found.npartitions > 1
         expected = dfmst.clusters(frame, "a", "b", "w", distance=distance, maximum=maximum)
         pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
-
-
-@pytest.mark.parametrize("algorithm", ["auto", "bsp"])
-def test_no_rows(algorithm):
-    frame = random_frame(8).iloc[:0]
-    parts = dd.from_pandas(frame, npartitions=1)
-    same(parts, frame, algorithm=algorithm)
-    labels = dfmst.dask.connected_components(parts, "a", "b", algorithm=algorithm, labels=True).compute()
-    assert (len(labels), list(labels.columns)) == (0, [*frame.columns, "component"])
-
-
-def test_files(tmp_path):
-    frame = random_frame(8, 200, 300)
-    for part in range(4):
-        frame.iloc[75 * part : 75 * part + 75].to_parquet(tmp_path / f"{part}.parquet", index=False)
-    parts = dd.read_parquet(tmp_path)
-    for algorithm in ("auto", "bsp"):
-        same(parts, frame, algorithm=algorithm)
 
 
 @pytest.mark.parametrize("algorithm", ["pma", "bsp", dfmst.algorithms.Boruvka(contract="loops")], ids=str)
@@ -138,21 +128,6 @@ def test_the_algorithm_runs_in_the_tasks(monkeypatch):
 RNG = np.random.default_rng(0)
 EDGES = pd.DataFrame({"a": RNG.integers(0, 60, 300), "b": RNG.integers(0, 60, 300), "w": RNG.integers(0, 50, 300)})
 LOOPS = pd.concat([EDGES[EDGES.w < 20], pd.DataFrame({"a": [99, 98], "b": [99, 98], "w": [1, 2]})], ignore_index=True)
-
-
-@pytest.mark.parametrize(
-    "options", [{"n_clusters": 9}, {"distance": [3, 7]}, {"distance": 30, "maximum": True}], ids=str
-)
-@pytest.mark.parametrize("frame", [EDGES, LOOPS, EDGES.astype({"a": str, "b": str})], ids=["plain", "loops", "text"])
-def test_clusters(frame, options):
-    if frame is LOOPS and "n_clusters" in options:
-        options = {"n_clusters": 12}
-    parts = dd.from_pandas(frame, npartitions=3)
-    ours = parts.mst.clusters("a", "b", "w", strategy="merge", **options)
-    expected = dfmst.clusters(frame, "a", "b", "w", **options)
-    pd.testing.assert_frame_equal(ours.compute(), expected, check_dtype=False)
-    joined = parts.merge(ours, left_on="a", right_on="vertex").compute()
-    assert len(joined) == len(frame)
 
 
 @pytest.mark.parametrize("options", [{}, {"strategy": "merge", "vertices": range(60)}], ids=str)

@@ -14,9 +14,10 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import Resources, forest_graph
+from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE, fitting_vertices
-from dfmst._drive.tables import FileRows, FrameParts
+from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import Group
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import RUN_FIXED, RunBudget

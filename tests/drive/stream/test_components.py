@@ -151,7 +151,6 @@ def test_ids_on_disk(table, batch, fits, piece, listed):
     vertices = expected["vertex"][::-1] if listed and table.source else None
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         hasty(patch, batch)
-        patch.setattr("dfmst._drive.labels._MERGED", piece)
         patch.setattr("dfmst._drive.labels._PIECE", piece)
         patch.setattr("dfmst._drive.labels._PIECE", piece)
         patch.setattr("dfmst._drive.labels._LEAST_HELD", piece)
