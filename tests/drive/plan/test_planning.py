@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import re
 from typing import Any
 
@@ -16,13 +17,13 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import resources
-from dfmst._drive.strategies import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
+from dfmst._drive.strategies import BASE, EDGE, batch_of, fitting_vertices, groups_of, slice_memory
 from dfmst._fold.budget import Budget
 from tests.support.dask_frames import random_frame
 
 
 def test_tasks_side_by_side_share_a_workers_memory(client):
-    assert 4 * batch_rows(1 << 30, 4) <= batch_rows(1 << 30)
+    assert 4 * int(batch_of(slice_memory(1 << 30) / 4)) <= int(batch_of(slice_memory(1 << 30)))
     assert resources().tasks == 1
 
 
@@ -177,7 +178,8 @@ def test_wrong_arguments(change, message):
 
 def test_eight_groups_of_a_shuffle_fit_a_worker():
     # Dask moves a group in one piece; of four each, three workers took all that a fourth had, and more than it held.
-    assert [group_count(10**9, 4, edges) for edges in (0, 10**6, 12 * 10**7)] == [16, 16, 36]
+    counts = [math.ceil(groups_of(slice_memory(10**9), 4, edges)) for edges in (0, 10**6, 12 * 10**7)]
+    assert counts == [16, 16, 36]
     assert 36 * slice_memory(10**9) >= 8 * EDGE * 12 * 10**7
 
 
