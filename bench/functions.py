@@ -27,7 +27,7 @@ from support.timing import interleaved
 import dfmst
 from dfmst.generate import erdos_renyi
 
-GOALS = {
+GOALS: dict[str, Any] = {
     "connected_components": {"dense": 1.0, "sparse": 1.4, "text": 1.6},
     "clusters": {"dense": 1.3, "sparse": 1.6, "text": 1.9},
     "in_forest": 1.1,
@@ -45,7 +45,7 @@ FRAMES: dict[str, Callable[[pa.Table], Any]] = {
 def calls(edges: Any, pairs: Any) -> dict[str, Callable[[], Any]]:
     """The functions of a frame; their results are not kept."""
     forest = dfmst.minimum_spanning_forest(edges)
-    of_edges = {
+    of_edges: dict[str, Callable[..., Any]] = {
         "minimum_spanning_forest": dfmst.minimum_spanning_forest,
         "connected_components": dfmst.connected_components,
         "clusters": partial(dfmst.clusters, distance=0.1),
@@ -53,13 +53,13 @@ def calls(edges: Any, pairs: Any) -> dict[str, Callable[[], Any]]:
         "verify": partial(dfmst.verify, forest=forest),
         "bridges": dfmst.bridges,
     }
-    of_forest = {
+    of_forest: dict[str, Callable[..., Any]] = {
         "rooted": dfmst.rooted,
         "single_linkage": dfmst.single_linkage,
         "newick": dfmst.newick,
         "bottlenecks": partial(dfmst.bottlenecks, pairs=pairs),
     }
-    runs = {name: partial(function, edges) for name, function in of_edges.items()}
+    runs: dict[str, Callable[[], Any]] = {name: partial(function, edges) for name, function in of_edges.items()}
     return runs | {name: partial(function, forest) for name, function in of_forest.items()}
 
 
@@ -79,7 +79,7 @@ def measured(rows: int, kind: str, repeat: int) -> dict[str, Any]:
     taken = interleaved({f"{library} {name}": partial(_dropped, run) for (library, name), run in runs.items()}, repeat)
     cpu = {key: taken[" ".join(key)].least_cpu for key in runs}
     whole = {library: cpu[library, "minimum_spanning_forest"] for library in FRAMES}
-    multiples = {}
+    multiples: dict[str, dict[str, float]] = {}
     for name, goal in GOALS.items():
         each = {library: cpu[library, name] / whole[library] for library in FRAMES}
         spread = max(each.values()) / min(each.values())

@@ -1,21 +1,29 @@
-"""Graphs whose lightest rows join few vertices: CPU-seconds of `auto` next to Borůvka and Kruskal, and other paths.
+"""Graphs whose lightest rows join few vertices, on which a filter drops few rows: CPU-seconds of `auto` on every path.
 
-    python bench/orders.py [--rows 3000000] [--repeat 3] [--threads 1] [-o OUTPUT.json]
+    python bench/orders.py [--rows 1000000] [--repeat 3] [--threads 1] [-o OUTPUT.json]
 
-A filter by the forest of the lightest rows drops few of the others here. `forest` is that of a table in memory; a
-stream adds the rows to a fold in small batches, with a memory limit that makes it solve its buffer again and again
-(`buffer`) or write sorted runs and solve slices of them (`slices`). Their `times` is the ratio to the same path on the
-random graph of as many rows and vertices. The least of several runs in turn.
+Next to Borůvka and Kruskal: the forest in memory, those of windows of half of the rows, and that of a fold in a
+buffer, which streams and clusters have. Next to four times a quarter of the rows: a fold in sorted runs, whose slices
+are solved. Each graph is drawn twice, its rows and vertices in order and shuffled. The least of several runs in turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from support.graphs import Graph
+from support.inside import BufferFold, CpuEngine, EdgeTable, Fold, MemoryRunBudget, Rows, RunFold, Trace
+from support.machine import describe
+from support.results import parser, write
+from support.timing import interleaved
+
+import dfmst
+from dfmst.algorithms import REGISTRY
 
 GROWTH = (3, 30, 1000)  # rows of a new vertex
 LEAVES = 64  # cliques of a star
@@ -107,3 +115,86 @@ def shuffled(graph: Graph) -> Graph:
     draw = np.random.default_rng(5)
     rows, vertex = draw.permutation(len(graph.source)), draw.permutation(graph.vertices)
     return Graph(vertex[graph.source[rows]], vertex[graph.target[rows]], graph.weight[rows], graph.vertices)
+
+
+CHOICES = {"auto": "filter-kruskal", "boruvka": "boruvka", "kruskal": "kruskal"}
+PIECE = 1 << 16  # rows that a fold takes at a time
+RUN_ROW = 150  # bytes of memory a row of a fold's runs
+RUNS = 16  # as many as there would be if a fold were never solved
+
+
+def in_memory(graph: Graph, threads: int) -> dict[str, Callable[[], Any]]:
+    """Forests by each algorithm."""
+    ends = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
+    table, engine = EdgeTable(*ends, graph.weight, graph.vertices), CpuEngine(threads)
+    return {
+        name: partial(REGISTRY[algorithm]().run, engine.in_scratch(), table, Trace(counts=False))
+        for name, algorithm in CHOICES.items()
+    }
+
+
+def folded(fold: Fold, graph: Graph) -> int:
+    """The number of rows in the forest of a fold, to which rows are added in pieces."""
+    ends = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
+    columns = *ends, graph.weight, np.arange(len(graph.source), dtype=np.uint64)
+    for begin in range(0, len(graph.source), PIECE):
+        fold.add(Rows(*(column[begin : begin + PIECE] for column in columns)))
+    return len(fold.forest())
+
+
+def in_buffer(graph: Graph, threads: int, algorithm: str) -> int:
+    """A fold in a buffer, as streams and clusters have it."""
+    engine, capacity = CpuEngine(threads), 4 * graph.vertices + PIECE
+    return folded(BufferFold(engine, graph.vertices, capacity, weight_dtype=np.float64, algorithm=algorithm), graph)
+
+
+def in_runs(graph: Graph, threads: int) -> int:
+    """A fold in sorted runs, whose slices are solved."""
+    budget = MemoryRunBudget(0, 8)
+    budget = replace(budget, size=budget.least(graph.vertices) + RUN_ROW * len(graph.source) // RUNS)
+    return folded(RunFold(CpuEngine(threads), None, budget, graph.vertices, np.float64), graph)
+
+
+def in_windows(table: pa.Table, **options: Any) -> list[int]:
+    """The numbers of rows in the forests of windows."""
+    width = len(table) // 2
+    found = dfmst.windows(table, time="time", width=width, step=width // 2, **options)
+    return [len(forest) for _, forest in found]
+
+
+def measured(graph: Graph, repeat: int, threads: int) -> dict[str, Any]:
+    """CPU-seconds of each path, and how many times those of the better other way."""
+    columns = {"source": graph.source, "target": graph.target, "weight": graph.weight}
+    table = pa.table({**columns, "time": np.arange(len(graph.source))})
+    quarter = Graph(*(column[: len(table) // 4] for column in graph[:3]), graph.vertices)
+    paths: dict[str, dict[str, Callable[[], Any]]] = {
+        "memory": in_memory(graph, threads),
+        "windows": {name: partial(in_windows, table, algorithm=name, threads=threads) for name in CHOICES},
+        "buffer": {name: partial(in_buffer, graph, threads, name) for name in CHOICES},
+        "runs": {"auto": partial(in_runs, graph, threads), "a quarter": partial(in_runs, quarter, threads)},
+    }
+    result = {}
+    for path, runs in paths.items():
+        seconds = {name: run.least_cpu for name, run in interleaved(runs, repeat).items()}
+        other = 4 * seconds["a quarter"] if path == "runs" else min(seconds["boruvka"], seconds["kruskal"])
+        rounded = {name: round(taken, 4) for name, taken in seconds.items()}
+        result[path] = {**rounded, "times": round(seconds["auto"] / other, 2)}
+    return result
+
+
+def main() -> None:
+    """Measure, and write the result file."""
+    arguments = parser(__doc__, "cpu/orders.json", rows=1_000_000, repeat=3, threads=1).parse_args()
+    results: dict[str, Any] = {"machine": describe("pyarrow"), "rows": arguments.rows, "threads": arguments.threads}
+    for name, make in FAMILIES.items():
+        graph = make(arguments.rows)
+        for order, drawn in (("in order", graph), ("shuffled", shuffled(graph))):
+            results[f"{name}, {order}"] = measured(drawn, arguments.repeat, arguments.threads)
+            print(name, order, results[f"{name}, {order}"], flush=True)
+    paths = [found for found in results.values() if isinstance(found, dict) and "memory" in found]
+    results["at most, times"] = {path: max(found[path]["times"] for found in paths) for path in paths[0]}
+    write(arguments.output, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -39,10 +39,11 @@ from dfmst._common.types import ColumnName, Columns, Frame, FrameT, Invalid, Pat
 from dfmst._drive.cluster import computed, forest_graph, resources
 from dfmst._drive.components import label_vertices
 from dfmst._drive.files import forest_of_files as forest_of_files
+from dfmst._drive.parts import FileRows, compared_type
 from dfmst._drive.plan import plan as plan_of_sizes, size_of_groups
 from dfmst._drive.shuffle import no_records
 from dfmst._drive.strategies import DENSE_ID, SPARSE_ID, Plan
-from dfmst._drive.tables import FileRows, FrameParts, column_types, frame_parts
+from dfmst._drive.tables import FrameParts, frame_parts
 from dfmst._drive.tasks import gather_from
 from dfmst._edges.frame_rows import check_stackable, result_column
 from dfmst._edges.frames import open_frame
@@ -67,7 +68,8 @@ def _require_dask(edges: Frame, hint: str, argument: str = "edges") -> None:
 def _partitions(edges: Frame, request: Request) -> tuple[FrameParts, EdgeColumns]:
     """Return the partitions of a Dask frame, and the columns of a request with their types."""
     names = request.columns.read_names
-    types = column_types(open_frame(make_meta(edges)), names)  # raises if a column is absent
+    view = open_frame(make_meta(edges))
+    types = {name: compared_type(view.column(name)) for name in names}  # raises if a column is absent
     return frame_parts(edges, names), replace(request.columns, types=types)
 
 
@@ -168,7 +170,7 @@ def minimum_spanning_forest(
         A named column is absent; `edges` is not a Dask frame.
     InvalidEdgesError, CapacityError
         When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`; the error names the partition.
-    ClusterError
+    ClusterError, FormatError
         When the forest is computed: a partition, or its file, was different when it was read again.
 
     Examples
@@ -363,7 +365,8 @@ def _of_forest(function: Callable[..., Any], run: _Run | None = None) -> Callabl
         asked |= {each: given[each] for each in ("source", "target", "weight", "by", "maximum") if each in given}
         return (run or _in_client)(function, edges, Request.of(invalid=invalid, joint_keys=False, **asked), given)
 
-    call.__name__, call.__doc__ = name, function.__doc__
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__annotations__["return"] = function.__doc__, function.__annotations__["return"]
     made: Callable[..., Any] = with_options("dask", like=function)(call)
     return made
 

@@ -17,8 +17,8 @@ from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Ve
 from dfmst._drive.certificates import verify
 from dfmst._drive.labels import Labels, label_stream
 from dfmst._drive.linked import linked_rows
-from dfmst._drive.parts import fits
 from dfmst._drive.rows import deliver, find, find_rows
+from dfmst._drive.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
 from dfmst._trees.cut import Thresholds

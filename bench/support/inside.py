@@ -14,6 +14,9 @@ from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKe
 from dfmst._engines.primitives.kruskal_tree import contracted_merges, merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
+from dfmst._fold.budget import MemoryRunBudget
+from dfmst._fold.fold import BufferFold, Fold, RunFold
+from dfmst._fold.rows import Rows
 from dfmst._trees.points.search import EUCLID
 from dfmst._trees.points.spanning import Rounds as PointRounds, spanning_pairs
 from dfmst.algorithms.base import Trace
@@ -25,12 +28,17 @@ __all__ = [
     "EUCLID",
     "PROCESS_KEYS",
     "Array",
+    "BufferFold",
     "CpuEngine",
     "CudaEngine",
     "EdgeTable",
     "Engine",
+    "Fold",
     "HashKeys",
+    "MemoryRunBudget",
     "PointRounds",
+    "Rows",
+    "RunFold",
     "Trace",
     "by_public_names",
     "constants_of",

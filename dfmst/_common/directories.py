@@ -184,17 +184,26 @@ def _locked(path: Path, token: str) -> int:
         state = os.fstat(lock)  # a hard link may point to any file of the user
         if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
             raise _foreign(path)
-        os.ftruncate(lock, 0)
-        os.lseek(lock, 0, os.SEEK_SET)
-        os.write(lock, b" ".join((_OURS, *map(os.fsencode, (str(os.getpid()), socket.gethostname(), token)))))
         with suppress(FileNotFoundError):
             if os.path.samestat(path.lstat(), state):
-                return lock
+                return _signed(lock, path, token)
     except BaseException:
         os.close(lock)
         raise
     os.close(lock)  # of a file that another run has removed between our two calls
     return _locked(path, token)
+
+
+def _signed(lock: int, path: Path, token: str) -> int:
+    """Write our process into a lock; if the disk is full, the file is removed."""
+    try:
+        os.ftruncate(lock, 0)
+        os.lseek(lock, 0, os.SEEK_SET)
+        os.write(lock, b" ".join((_OURS, *map(os.fsencode, (str(os.getpid()), socket.gethostname(), token)))))
+    except BaseException:
+        path.unlink()
+        raise
+    return lock
 
 
 def _foreign(path: Path) -> OutputError:

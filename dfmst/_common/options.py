@@ -93,7 +93,8 @@ LACKING: dict[str, dict[str, str]] = {
     },
     "layers": {"dask.in_forest dask.update": _ALL_ROWS},
     **{option: {"dask.update": _ALL_ROWS} for option in ("removed", "edges")},
-    **{option: {"dask.hdbscan": _ALL_ROWS} for option in ("columns", "metric", "ids", "box", "min_samples")},
+    **{option: {"dask.hdbscan": _ALL_ROWS} for option in ("columns", "ids", "box", "min_samples")},
+    "metric": {"dask.hdbscan": _ALL_ROWS, "memory.euclidean_forest": "it is euclidean: call dfmst.points_forest"},
 }
 
 
@@ -157,13 +158,7 @@ class Decorator:
 
     @overload
     def __call__(
-        self,
-        world: str = ...,
-        *frames: str,
-        defined: Callable[..., object] | None = ...,
-        like: None = ...,
-        typed: None = ...,
-        **defaults: object,
+        self, world: str = ..., *frames: str, like: None = ..., typed: None = ..., **defaults: object
     ) -> Callable[[_Function], _Function]: ...
     @overload
     def __call__(
@@ -177,7 +172,6 @@ class Decorator:
         self,
         world: str = "",
         *frames: str,
-        defined: Callable[..., object] | None = None,
         like: Callable[..., object] | None = None,
         typed: Callable[..., object] | None = None,
         **defaults: object,
@@ -190,10 +184,8 @@ class Decorator:
             The kind of data of a function that may have versions for other kinds.
         *frames
             Arguments that may be a driver's frames: the first ones.
-        defined
-            A function that has the options of the typed dictionary.
         like
-            A function whose parameters are those of this one, except those that the kind of data lacks.
+            A function whose parameters are those of this one, except those that the table says it lacks.
         typed
             A function that type checkers take this one for.
         **defaults
@@ -201,9 +193,9 @@ class Decorator:
         """
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            options = self._options if defined is None else signature(defined).parameters
-            shown = _shown(function, world, options, defaults) if like is None else _shown_like(function, world, like)
-            return self._checked(function, shown, world, frames, defaults)
+            if like is not None:
+                return self._checked(function, _shown_like(function, world, like), world, frames, defaults)
+            return self._checked(function, _shown(function, world, self._options, defaults), world, frames, defaults)
 
         return decorate
 
@@ -269,8 +261,8 @@ def _shown(
 
 
 def _shown_like(function: Callable[..., Any], world: str, like: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return the parameters of another function that a kind of data has, and those of the function itself."""
-    others = {name: each for name, each in _own(like).items() if not reason(world, like.__name__, name)}
+    """Return the parameters of another function that this one has, and its own."""
+    others = {name: each for name, each in _own(like).items() if not reason(world, function.__name__, name)}
     return others | _own(function)
 
 

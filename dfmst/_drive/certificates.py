@@ -18,22 +18,9 @@ import pyarrow as pa
 
 from dfmst._common.machine import showing
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, PathName
-from dfmst._drive.parts import (
-    Batch,
-    EdgeSource,
-    Locators,
-    ParquetSource,
-    open_parquet,
-    prefetch,
-)
-from dfmst._drive.passes import (
-    FoldedForest,
-    Job,
-    WeightTypes,
-    count_used,
-    memory_of,
-    read_batch,
-)
+from dfmst._drive.parts import Batch, Locators, TypeLedger, prefetch, read_batch
+from dfmst._drive.passes import FoldedForest, Job, count_used, memory_of
+from dfmst._drive.sources import EdgeSource, ParquetSource, open_parquet
 from dfmst._edges.arrow_values import arrow_numbers, native_values
 from dfmst._edges.dictionary import concat_ids, hash_ids
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
@@ -87,7 +74,7 @@ class Certifier:
         self.job, self.engine = job, host_engine(job.engine)
         self.rows = forest.rows.part(0, len(forest.rows))
         self.encoder = forest.encoder
-        self.weights = WeightTypes(forest.weight_types)
+        self.types = TypeLedger(forest.weight_types)
         self.vertices = forest.encoder.count if len(forest.rows) else 0  # later ids are larger
         self.locator = self.rows.arrays[3]
         self.flip = flip_bits(self.rows.weight.dtype, job.columns.heavy_first)
@@ -137,7 +124,7 @@ class Certifier:
 
     def _check(self, batch: Batch) -> Violation | None:
         """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
-        checked = read_batch(self.engine, self.job.columns, batch, self.weights)
+        checked = read_batch(self.engine, self.job.columns, batch, self.types)
         if batch.first + batch.rows - self.base > _NUMBERED:
             self.base, self.numbers = batch.first, self._numbers(batch.first)
         place = np.arange(batch.rows, dtype=np.uint32)
@@ -453,16 +440,16 @@ def _read_forest(file: ParquetSource, record: Provenance, locator: Array, job: J
     memory = Budget(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
-    weights = WeightTypes()
+    types = TypeLedger()
     for batch in file.batches(job.names, _PIECE):
-        checked = read_batch(job.engine, job.columns, batch, weights)
+        checked = read_batch(job.engine, job.columns, batch, types)
         source, target = encoder.encode(checked.ids)
         memory.with_ids(encoder.id_bytes).check(encoder.count)
         parts.append((source.astype(np.uint32), target.astype(np.uint32), checked.weights.values))
     parts = parts or [(np.zeros(0, np.uint32),) * 3]
     source, target, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
     rows = Rows(source, target, weight, locator)
-    return FoldedForest(rows, encoder, record.rows, 0, count_used(rows, rows.source[:0], encoder.count), weights.kinds)
+    return FoldedForest(rows, encoder, record.rows, 0, count_used(rows, rows.source[:0], encoder.count), types.weights)
 
 
 class Claim(NamedTuple):
@@ -508,13 +495,13 @@ _FACTORS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # of hashes
 
 def claim(engine: Engine, source: ParquetSource, written: ParquetSource, request: Request) -> Claim:
     """Find the rows of files of a forest in the files of the same places (a task); all columns are compared."""
-    columns, weights = request.columns, WeightTypes()
+    columns, types = request.columns, TypeLedger()
     pieces: list[tuple[IdColumns, Array, Array]] = []
     for number, file in enumerate(written.files):
         own, origin = written.part(number, number + 1), source.part(number, number + 1)
         found = []
         for batch in own.batches(columns.read_names, _PIECE):
-            checked = read_batch(engine, replace(columns, invalid="drop"), batch, weights)
+            checked = read_batch(engine, replace(columns, invalid="drop"), batch, types)
             if checked.kept is not None:
                 row = batch.first + int(np.setdiff1d(np.arange(batch.rows), checked.kept)[0])
                 return Claim([], {}, _not_a_row(row, "an end is missing, or its weight is not a number"))
@@ -522,27 +509,27 @@ def claim(engine: Engine, source: ParquetSource, written: ParquetSource, request
         if not found:
             continue
         words = Words(*map(np.concatenate, zip(*(each for _, each in found), strict=True)))
-        locator = _search(engine, origin, columns, words, _FACTORS[0], WeightTypes(weights.kinds))
+        locator = _search(engine, origin, columns, words, _FACTORS[0], TypeLedger(types.weights))
         if (locator == _ALL).any():  # perhaps since rows of one hash hide a row
-            locator = _search(engine, origin, columns, words, _FACTORS[1], WeightTypes(weights.kinds))
+            locator = _search(engine, origin, columns, words, _FACTORS[1], TypeLedger(types.weights))
         violation = _unfound(locator, file.first) or _first_unlike(origin, own, locator, file.first)
         if violation is not None:
             return Claim([], {}, violation)
         ends = np.cumsum([len(each.key) for _, each in found])[:-1]
         for (checked, _), numbers in zip(found, np.split(locator, ends), strict=True):
             pieces.append((checked.ids, checked.weights.values, numbers))
-    return Claim(pieces, weights.kinds)
+    return Claim(pieces, types.weights)
 
 
 def _search(
-    engine: Engine, source: ParquetSource, columns: EdgeColumns, wanted: Words, factor: int, weights: WeightTypes
+    engine: Engine, source: ParquetSource, columns: EdgeColumns, wanted: Words, factor: int, types: TypeLedger
 ) -> Array:
     """Return the number of the first row of a source that equals each wanted one; all ones if there is none."""
     hashes = wanted.hashes(factor)
     order = np.argsort(hashes)
     known, locator = hashes[order], np.full(len(order), _ALL, np.uint64)
     for batch in source.batches(columns.read_names, _PIECE):
-        checked = read_batch(engine, columns, batch, weights)
+        checked = read_batch(engine, columns, batch, types)
         words = Words.of(engine, checked)
         at = order[np.minimum(np.searchsorted(known, words.hashes(factor)), len(known) - 1)]
         same = np.logical_and.reduce([own == each[at] for own, each in zip(words, wanted, strict=True)])
@@ -581,9 +568,7 @@ def join_claims(engine: Engine, claims: Sequence[Claim], limit: int) -> FoldedFo
             source, target = encoder.encode(ids._replace(source=_native(ids.source), target=_native(ids.target)))
             memory.with_ids(encoder.id_bytes).check(encoder.count)
             pieces.append(Rows(source.astype(np.uint32), target.astype(np.uint32), weight, locator))
-    none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
-    rows = Rows(*map(np.concatenate, zip(*(piece.arrays for piece in pieces or [none]), strict=True)))
-    return FoldedForest(rows, encoder, 0, 0, 0, weight_types)
+    return FoldedForest(Rows.joined(pieces), encoder, 0, 0, 0, weight_types)
 
 
 def _native(column: Column) -> Any:

@@ -35,13 +35,12 @@ from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.cluster import check_request, forest_graph, workers_for
 from dfmst._drive.devices import local_directory, task_engine
 from dfmst._drive.graph import TaskGraph
+from dfmst._drive.parts import FileRows
 from dfmst._drive.strategies import owner_count
 from dfmst._drive.tables import (
-    FileRows,
     FrameParts,
     Table,
     columns_of,
-    edge_table,
     host_table,
     read_edges,
     read_part,
@@ -157,7 +156,7 @@ def forest_ends(
     engine = task_engine()
     frame = read_part(part)
     chosen = gather(frame, rows[place], number, columns, file)
-    ends = _ids_of(host_table(edge_table(engine, chosen, number, columns)))
+    (ends,) = (_ids_of(host_table(table)) for table in read_edges(engine, chosen, number, columns))
     loops = [loops_of(table) for table in read_edges(engine, part if file is not None else frame, number, columns)]
     found = [ends]
     if thresholds is not None:

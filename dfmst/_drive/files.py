@@ -35,8 +35,9 @@ from dfmst._drive.cluster import (
 )
 from dfmst._drive.devices import task_engine
 from dfmst._drive.graph import TaskGraph, load, save
-from dfmst._drive.parts import ParquetSource
-from dfmst._drive.tables import FileRows, FrameParts, size_of_parts
+from dfmst._drive.parts import FileRows
+from dfmst._drive.sources import ParquetSource
+from dfmst._drive.tables import FrameParts, size_of_parts
 from dfmst._drive.tasks import Group, PartRows, about_task, gather, group_parts
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
@@ -363,12 +364,13 @@ def forest_of_files(
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
-        As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
+        As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns, or change
+        during the run.
     OutputError
         `output` exists or is in a directory of the input, or its parent does not exist; another run uses the
         directory of checkpoints.
     ClusterError
-        The address has no scheduler, the scheduler or its workers are lost, or a file has changed during the run; the
+        The address has no scheduler, the scheduler or its workers are lost, or a worker does not see a file; the
         forest is not proved.
     EngineUnavailableError
         Dask's scheduler is not installed; or GPUs are requested, and a GPU or dask-cuda is missing.

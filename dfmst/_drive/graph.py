@@ -21,6 +21,7 @@ import dask
 import pyarrow as pa
 from dask.tokenize import tokenize
 
+from dfmst._common.directories import cannot
 from dfmst._common.machine import Tell, trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
@@ -33,7 +34,6 @@ from dfmst.errors import (
     FormatError,
     OutputError,
     UnsupportedFrameError,
-    no_space,
 )
 
 try:
@@ -409,11 +409,9 @@ def save(path: str, layout: Layout, content: Any) -> None:
 def _unusable(path: str, error: OSError) -> OutputError:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
     directory = Path(path).parent
-    if (full := no_space(directory, cause)) is not None:
-        return full
-    reason = getattr(cause, "strerror", None) or getattr(cause, "message", cause)
-    message = f"cannot use {directory} for checkpoints: {reason}"
-    return OutputError(message, "name a directory that every worker can write to")
+    return cannot(
+        f"use {directory} for checkpoints", directory, cause, "name a directory that every worker can write to"
+    )
 
 
 def false_checkpoint() -> OutputError:

@@ -22,9 +22,10 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property, pc
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
-from dfmst._drive.parts import EdgeSource, IdKinds
+from dfmst._drive.parts import IdKinds
 from dfmst._drive.passes import FoldedForest, Job, Pass, opened_job
 from dfmst._drive.rows import Delivered, StreamRows, find_rows
+from dfmst._drive.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.composite import id_parts
 from dfmst._edges.conditions import group_entries, value_codes
@@ -671,5 +672,4 @@ class _SetsPass(Pass):
         assert self.fold is not None
         dense, values, _ = self.coder.known()
         parent, looped = (self.coder.engine.to_host(column) for column in (self.fold.parent, self.fold.looped))
-        none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
-        return FoldState(none, dense, values, looped, *self.folded, parent=parent)
+        return FoldState(Rows.joined([]), dense, values, looped, *self.folded, parent=parent)

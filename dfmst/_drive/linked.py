@@ -11,9 +11,9 @@ import numpy as np
 
 from dfmst._common.machine import Tell, showing
 from dfmst._common.types import Array, ColumnName, Frame
-from dfmst._drive.parts import Batch, EdgeSource, open_source, prefetch
-from dfmst._drive.passes import WeightTypes
+from dfmst._drive.parts import Batch, TypeLedger, prefetch
 from dfmst._drive.rows import Delivered, deliver
+from dfmst._drive.sources import EdgeSource, open_source
 from dfmst._edges.encode import KeyCodes, KeyEncoder
 from dfmst._engines import select_engine
 from dfmst._fold.budget import AHEAD, FIXED, HASHING, format_size, parse_memory
@@ -120,7 +120,7 @@ class _Run:
         self._source, self._options, self.links, self._limit, self._tell = source, options, links, limit, tell
         self._encoders = [KeyEncoder(links.engine, key, blanks=options.blanks) for key in options.keys]
         self._keys: list[tuple[Array, Array | None]] = []  # of the rows to keep
-        self._weights = WeightTypes()
+        self._types = TypeLedger()
         self._rows = 0
 
     def link(self) -> tuple[Array, Array | None]:
@@ -133,8 +133,9 @@ class _Run:
             self.links.reserve(self._rows)
             self.links.unite(entries, counts, batch.first)
             if self._options.best is not None:
-                column = self._weights.read(self._options.best, batch)  # in the type of the first batch
-                self._keys.append(order_keys(self.links.engine, self._options.best, column, self._options))
+                best = self._options.best  # in the type of the first batch
+                column = self._types.read_weights(best, batch.column(best), batch.place)
+                self._keys.append(order_keys(self.links.engine, best, column, self._options))
         group = self.links.groups(self._rows)
         if not self._options.one:
             return group, None
@@ -144,7 +145,7 @@ class _Run:
 
     def _entries(self, batch: Batch) -> tuple[list[KeyCodes], list[int]]:
         """Return the entries of a batch by key, and the numbers of values so far."""
-        with batch.located_errors():
+        with batch.named_errors():
             entries = [encoder.encode(batch.column) for encoder in self._encoders]
         self._check_memory()
         return entries, [encoder.count for encoder in self._encoders]

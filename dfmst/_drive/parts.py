@@ -1,29 +1,19 @@
-"""Batches: rows of a source as another thread reads them, the types of their ids, and numbers of rows.
-
-Parquet files as the source of a stream.
-
-Sources of edges: Parquet files, a dataset, or a sequence of frames.
-"""
+"""Parts of the edges, as passes and tasks read them: batches of rows, Parquet files, and the types of their columns."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
-import json
 import os
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
-from typing import Any, NamedTuple, NoReturn, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,30 +22,23 @@ import pyarrow.parquet
 from dfmst._common.deferred import nw, pc
 from dfmst._common.machine import has_threads
 from dfmst._common.types import Array, ColumnName, EndNames
-from dfmst._edges.arrow_values import arrow_column, arrow_numbers, plain_ids, plain_views
-from dfmst._edges.device_frame import open_device_frame
-from dfmst._edges.frame_rows import stack_frames, take_batch
-from dfmst._edges.frames import as_table, open_frame
+from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, plain_views, to_arrow
+from dfmst._edges.composite import check_composite
+from dfmst._edges.device_frame import DEVICE
+from dfmst._edges.edge_table import HOST, CheckedColumns
+from dfmst._edges.frame_rows import take_batch
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.unify import CommonSchema, common_type, native_type, with_categories
+from dfmst._edges.read import EdgeColumns, check_columns, on_gpu
+from dfmst._edges.unify import CommonSchema, cast_exactly, common_id_type, native_type
 from dfmst._edges.view import View
-from dfmst._engines import Engine, current_place
-from dfmst._fold.budget import FIXED, parse_memory
+from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
+from dfmst._engines import Engine, current_place, host_engine
 from dfmst._fold.rows import Rows, Run
-from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, machine_fault, missing_columns
-from dfmst.formats.columnar import (
-    batch_rows,
-    common_columns,
-    natural_order,
-    open_buffered,
-    parquet_files,
-    parquet_footer,
-    refuse_unreadable,
-)
+from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
+from dfmst.formats.columnar import batch_rows, open_buffered, parquet_footer, refuse_unreadable
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, paths_of_dataset, problem
-from dfmst.formats.read import bytes_to_solve
-from dfmst.formats.stores import Access, Address, file_stamp, path_of
+from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, problem
+from dfmst.formats.stores import Address, file_stamp
 
 T = TypeVar("T")
 
@@ -99,7 +82,7 @@ class Batch(NamedTuple):
         return plain and set(kinds) <= {"i", "u"}
 
     @contextmanager
-    def located_errors(self) -> Iterator[None]:
+    def named_errors(self) -> Iterator[None]:
         """Context manager: let errors of these rows name the rows of their file or frame."""
         try:
             yield
@@ -193,6 +176,422 @@ def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
         thread.join()
 
 
+class Part(ABC):
+    """A partition that tasks can read as often as they need it; `name` is for messages."""
+
+    name: str
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Return the partition's frame."""
+
+
+_LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
+_LEAST = 1 << 10  # rows that every batch counts as more
+_READ = 1 << 19  # rows read at a time
+
+
+class FileRows(Part):
+    """Row groups of a Parquet file, as the file was when the run began, in the types of all files."""
+
+    first = 0  # number of the first row
+    as_texts = False  # whether dictionaries of texts are read as texts
+    on_worker = True  # whether a task reads it
+
+    # No dataclass: Dask looks for tasks in their fields.
+    def __init__(
+        self,
+        path: Path,
+        columns: list[str] | None = None,
+        groups: list[int] | None = None,
+        stamp: tuple[Any, ...] | None = None,
+        common: CommonSchema | None = None,
+        constants: Mapping[str, object] | None = None,
+        written: list[str] | None = None,
+    ) -> None:
+        self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
+        self.common, self.constants = common, constants
+        self.written = written  # columns of the output; None: all that are read
+        self.name = str(path) if groups is None else f"{path}, row groups {groups}"
+
+    @contextmanager
+    def open(self, columns: int = 0, *, as_texts: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
+        """Open the file, to read a number of columns, and check that it has not changed."""
+        self.check()
+        try:
+            far = columns if isinstance(self.path, Address) else 0
+            with (
+                open_native(self.path) as native,
+                open_buffered(native, far, as_texts=as_texts or self.as_texts) as file,
+            ):
+                yield file
+        except DfmstError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise self._fault(error) from (None if isinstance(self.path, Address) else error)
+        self.check()
+
+    def check(self) -> None:
+        """Raise if the file has changed."""
+        try:
+            same = self.stamp is None or self.stamp == file_stamp(self.path)
+        except OSError as error:
+            raise self._lost(error) from error
+        if not same:
+            hint = "run again, and write nothing to the files during a run"
+            raise problem(self.path, "the file has changed since the run began", hint=hint)
+
+    def _fault(self, error: Exception, damage: str = "a damaged Parquet file") -> DfmstError:
+        """Return the error for a file that cannot be read; one that changes may look damaged."""
+        self.check()
+        if (fault := machine_fault(error) or no_answer(self.path, error)) is not None:
+            return fault
+        if isinstance(error, OSError) and error.strerror:
+            return self._lost(error)
+        reason = str(error).partition("\n")[0]
+        return problem(self.path, f"{damage} ({reason})", hint="fetch or write the file again")
+
+    def _lost(self, error: OSError) -> DfmstError:
+        if self.on_worker:
+            reason, hint = error.strerror or "no such file", "every worker must see the files, under the same names"
+            return ClusterError(f"{self.path}: {reason}", hint)
+        if isinstance(error, FileNotFoundError):
+            return problem(self.path, "the file has vanished since the run began", hint="put it back and run again")
+        return problem(self.path, f"cannot be opened ({error.strerror or error})", hint="run again when it can be read")
+
+    def row_groups(self) -> list[tuple[int, int]]:
+        """Return the number of each row group, and its rows."""
+        with self.open() as file:
+            groups = range(file.num_row_groups) if self.groups is None else self.groups
+            return [(group, file.metadata.row_group(group).num_rows) for group in groups]
+
+    def batches(self, groups: Sequence[int] | None, names: Sequence[Any] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield columns of row groups (``None``: all) as the file has them, at most `rows` at a time and 16 MiB."""
+        with self.open(len(names or ())) as file:
+            numbers = list(range(file.num_row_groups) if groups is None else groups)
+            columns = None if names is None else list(names)
+            size, done = batch_rows(file.metadata, numbers, rows, columns), 0
+            threads = has_threads() and not self.on_worker
+            try:
+                for batch in file.iter_batches(size, numbers, columns, use_threads=threads):
+                    done += batch.num_rows
+                    yield batch
+            except (pa.ArrowException, OSError) as error:
+                ends = np.cumsum([file.metadata.row_group(group).num_rows for group in numbers])
+                group = numbers[int(np.searchsorted(ends, done, side="right"))]
+                fault = self._fault(error, f"row group {group} cannot be read")
+                raise fault from (None if isinstance(self.path, Address) else error)
+
+    def fit(self, batch: pa.RecordBatch, names: Sequence[ColumnName] | None) -> pa.RecordBatch:
+        """Return a batch in the types of all files."""
+        return batch if self.common is None else self.common.fit(batch, self.path, names, self.constants)
+
+    def pieces(self, rows: int) -> Iterator[pa.Table]:
+        """Yield the rows in order, at most `rows` at a time; an empty table if there are none."""
+        batch = None
+        for batch in self.batches(self.groups, self.columns, rows):
+            yield pa.Table.from_batches([self.fit(batch, self.columns)])
+        if batch is None:
+            yield self.table([])
+
+    def table(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        """Return fitted batches as a table."""
+        if batches:
+            return pa.Table.from_batches(batches)
+        if self.common is not None:
+            return self.common.columns(self.columns).empty_table()
+        with self.open() as file:
+            return file.read_row_groups([], self.columns)
+
+    def read(self) -> pa.Table:
+        """Return the rows as a table."""
+        return pa.concat_tables(self.pieces(_READ))
+
+    def take(self, locators: Locators, names: Sequence[ColumnName] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield columns of rows by their numbers, at most `rows` at a time; only row groups that hold one are read."""
+        first = self.first
+        for group, length in self.row_groups():
+            end = first + length
+            if locators.any_below(end):
+                for batch in self.batches([group], names, rows):
+                    taken = locators.below(first + batch.num_rows)
+                    if len(taken):
+                        yield self.fit(_compact(take_batch(batch, taken - np.uint64(first))), names)
+                    first += batch.num_rows
+            first = end
+
+    def device_pieces(self, cudf: Any) -> Iterator[Any]:
+        """Yield the rows of each row group as a frame of cuDF, which reads and decodes it on the GPU."""
+        for group, _ in self.row_groups():
+            with open_native(self.path) if isinstance(self.path, Address) else nullcontext(str(self.path)) as source:
+                yield cudf.read_parquet(source, columns=self.columns, row_groups=[group])
+            self.check()
+
+
+def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose dictionaries hold only values that occur, if they are far longer than its columns."""
+    for at, column in enumerate(batch.columns):
+        if pa.types.is_dictionary(column.type) and len(column.dictionary) > _LONG * (len(column) + _LEAST):
+            used = column.indices.dictionary_encode()
+            indices, values = used.indices.cast(column.type.index_type), column.dictionary.take(used.dictionary)
+            short = pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
+            batch = batch.set_column(at, batch.schema.field(at), short)
+    return batch
+
+
+class SourceFile(FileRows):
+    """A file of a stream, with what its footer says."""
+
+    on_worker = False
+    stamp: tuple[Any, ...]
+    footer: str  # its hash; nothing for an object, whose stamp has a version
+    lengths: tuple[int, ...]  # rows of each row group
+    schema: pa.Schema
+
+    @classmethod
+    def of_path(cls, path: Path) -> SourceFile:
+        """Read a file's state and footer."""
+        file = cls(path, stamp=file_stamp(existing_path(path)))
+        try:
+            metadata = parquet_footer(path)
+        except FormatError:
+            # Raises if the format has a fix of its own; which separator text has does not matter.
+            format_of_file(GraphFile(path, roles=Roles(separator=",")))
+            raise
+        file.footer = "" if isinstance(path, Address) else _footer_hash(path)
+        file.lengths = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        file.schema = metadata.schema.to_arrow_schema()
+        return file
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(self.lengths)
+
+    def row_groups(self) -> list[tuple[int, int]]:
+        """Return the number of each row group, and its rows."""
+        return list(enumerate(self.lengths))
+
+    def batches(self, groups: Sequence[int] | None, names: Sequence[Any] | None, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield columns of row groups; dictionaries that are read as texts remain texts."""
+        read = super().batches(groups, names, rows)
+        return map(self._typed, read) if self.as_texts else read
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        fields = [self.schema.field(field.name) for field in batch.schema]
+        kinds = [own if is_encoded(field) else field for own, field in zip(batch.schema, fields, strict=True)]
+        return batch.cast(pa.schema(kinds))
+
+    def dictionaries(self, names: Sequence[ColumnName]) -> int:
+        """Return the bytes of the dictionaries of texts that a row group has of columns, by the footer."""
+        encoded = [name for name in names if name in self.schema.names and is_encoded(self.schema.field(name))]
+        if not encoded:
+            return 0
+        with self.open(as_texts=True) as file:
+            refuse_unreadable(file, self.path, encoded)
+            return _dictionary_bytes(file.metadata, encoded)
+
+    def largest_id(self, names: EndNames) -> int | None:
+        """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
+        with self.open() as file:
+            metadata = file.metadata
+            refuse_unreadable(file, self.path, names)
+        places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
+        largest = -1
+        for row_group in map(metadata.row_group, range(metadata.num_row_groups)):
+            for place in places:
+                statistics = row_group.column(place).statistics
+                if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
+                    continue
+                if not statistics or not statistics.has_min_max or statistics.min < 0:
+                    return None
+                largest = max(largest, int(statistics.max))
+        return largest
+
+
+def _footer_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 8))
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, end - 8 - length))
+        return hashlib.sha256(file.read(length)).hexdigest()
+
+
+def is_encoded(field: pa.Field) -> bool:
+    """Whether a column is a dictionary."""
+    return bool(pa.types.is_dictionary(field.type))
+
+
+def _dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
+    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
+    return max(sizes, default=0)
+
+
+def _dictionary(column: Any) -> int:
+    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
+        return 0
+    numbers = int(column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset))
+    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
+
+
+_OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
+
+
+class TypeLedger:
+    """The types in which columns of batches are compared: those of the frame, or of the first batch.
+
+    Weights of later batches are read in the type of the first, or in that of the frame; if it does not hold one
+    exactly, the error names both. Ids are read in the frame's type if that is known and holds them. The encoder
+    compares all others in a type that holds both.
+
+    Parameters
+    ----------
+    weights
+        Type by column, widened to one that kernels read.
+    place
+        Where these types come from, for messages.
+    ids
+        Type by column; ``None``: objects.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[Any, pa.DataType] | None = None,
+        place: str = "the forest",
+        ids: Mapping[Any, pa.DataType | None] | None = None,
+    ) -> None:
+        self.weights: dict[Any, pa.DataType] = dict(weights or {})
+        self._places = dict.fromkeys(self.weights, place)
+        self._ids = ids or {}
+
+    @classmethod
+    def of_frame(cls, columns: EdgeColumns) -> TypeLedger:
+        """Make the ledger of a Dask frame, whose types are those of its meta."""
+        known = {name: columns.types.get(name) for name in columns.weights}
+        plain = {name: kind for name, kind in known.items() if kind is not None and not pa.types.is_nested(kind)}
+        weights = {name: weight_type(pa.nulls(0, kind)) for name, kind in plain.items() if not pa.types.is_null(kind)}
+        return cls(weights, "the frame", columns.types)
+
+    def expect(self, name: ColumnName, kind: pa.DataType) -> None:
+        """Read a column of weights in a type, unless the frame's is known."""
+        if self.weights.setdefault(name, kind) == kind:
+            self._places.setdefault(name, "the forest")
+
+    def read_ids(self, name: ColumnName, column: Any) -> Any:
+        """Return ids in the frame's type, if that holds them; integers and texts are compared in any."""
+        if name not in self._ids:
+            return column
+        kind, own = self._ids[name], compared_type(column)
+        try:
+            if isinstance(column, np.ndarray) and column.dtype.kind == "O":  # of decimals, each partition has its scale
+                first = next((value for value in column if not is_missing(value)), None)
+                exact = plain_ids(arrow_column(name, column)) if isinstance(first, Decimal) else None
+                return column if exact is None else cast_exactly(exact, _OBJECT_DECIMAL)
+            common = None if own is None or kind is None or own == kind else common_id_type(own, kind)
+            if common is None or common in (pa.int64(), pa.uint64(), pa.large_string(), pa.large_binary()):
+                return column
+            return cast_exactly(plain_ids(arrow_column(name, column)), kind)
+        except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+            return column
+
+    def read_weights(self, name: ColumnName, column: Any, place: str) -> Any:
+        """Return the weights of a batch in the type of the first; `place` is the batch's."""
+        column = _plain_weights(name, column)
+        kind = weight_type(column)
+        if name not in self.weights:
+            if pa.types.is_null(kind):
+                return column
+            self.weights[name], self._places[name] = kind, place
+        first = self.weights[name]
+        try:
+            if kind != first and _is_instant(kind) and _is_instant(first):
+                column = plain_ids(arrow_column(name, column)).cast(pa.timestamp(kind.unit, first.tz))
+            return weights_as(name, column, first)
+        except pa.ArrowException as error:
+            if kind == first:
+                raise _wide(name, column.type) from error
+            known = f"{first}, its type in {self._places[name]}"
+            message = f"column {name!r} holds {kind} weights that {known}, does not hold"
+            raise InvalidEdgesError(message, "give the column one type everywhere") from error
+
+    def kind(self, names: Sequence[ColumnName]) -> str:
+        """Name the types of weights; ordered keys of one name can be compared."""
+        return ", ".join(_kind(self.weights.get(name, pa.null())) for name in names) or "none"
+
+
+def compared_type(column: Any) -> pa.DataType | None:
+    """Return the type in which ids are compared; ``None``: objects, wide floats, or a column on a GPU."""
+    if isinstance(column, np.ndarray):
+        unknown = column.dtype.kind == "O" or (column.dtype.kind in "fc" and column.dtype.itemsize > 8)
+        return None if unknown else pa.from_numpy_dtype(column.dtype.newbyteorder("="))
+    kind = getattr(column, "type", None)
+    return getattr(kind, "value_type", kind) if kind is not None and not pa.types.is_nested(kind) else kind
+
+
+def _is_instant(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
+
+
+def _plain_weights(name: ColumnName, column: Any) -> Any:
+    """Return weights, objects in their Arrow type; raise if they have more than 64 bits."""
+    stored: Any = getattr(column, "dtype", None)
+    if stored is not None and stored.kind == "f" and stored.itemsize > 8:
+        raise _wide(name, stored)  # their ranks would differ between batches
+    if not isinstance(column, np.ndarray) or stored.kind != "O":
+        return column
+    plain = to_arrow(name, column)
+    try:
+        return plain.cast(_OBJECT_DECIMAL) if pa.types.is_decimal(plain.type) else plain
+    except pa.ArrowException as error:
+        raise _wide(name, "object") from error
+
+
+def _wide(name: ColumnName, kind: object) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} values that are not 64-bit numbers"
+    hint = f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"
+    return InvalidEdgesError(message, hint)
+
+
+def _kind(kind: pa.DataType) -> str:
+    # Decimals of one scale, and times of one unit, compare as the integers that they are without it.
+    if pa.types.is_decimal(kind):
+        return f"decimals of scale {kind.scale}"
+    if _is_instant(kind):
+        return f"instants in {kind.unit}"
+    return str(kind) if pa.types.is_temporal(kind) else str(np.dtype(kind.to_pandas_dtype()))
+
+
+def check_batch(engine: Engine, columns: EdgeColumns, batch: Batch, types: TypeLedger) -> CheckedColumns:
+    """Read and check the ids and weights of a batch."""
+    names, weights = columns.read_names, columns.weights
+    if columns.joint and batch.frame.on_device:
+        raise on_gpu(columns)
+    if batch.readable_on_device(columns.names[:2], columns.weight) and not engine.on_host:
+        readers = DEVICE
+    else:
+        engine, readers, batch = host_engine(engine), HOST, batch.on_host(names)
+    ends = {name for pair in columns.end_parts for name in pair} if batch.rows else ()
+    read = {name: batch.column(name) for name in names}
+    for name in names if batch.rows else ():
+        if name in weights:
+            read[name] = types.read_weights(name, read[name], batch.place)
+        elif name in ends:
+            read[name] = types.read_ids(name, read[name])
+    if columns.joint:
+        return check_composite(engine, columns, read.__getitem__, batch.rows)
+    return check_columns(engine, readers, read.__getitem__, batch.rows, columns.names, columns.invalid)
+
+
+def read_batch(engine: Engine, columns: EdgeColumns, batch: Batch, types: TypeLedger) -> CheckedColumns:
+    """Read and check the ids and weights of a batch; errors name its file or frame, and the rows there."""
+    with batch.named_errors():
+        return check_batch(engine, columns, batch, types)
+
+
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # in the words of all libraries
 
 
@@ -278,601 +677,3 @@ class IdKinds:
             and (view.frame.schema[name] != nw.Categorical or frame.schema[column] == nw.String)
         ]
         return nw.to_native(frame.with_columns(*casts))
-
-
-_LONG = 4  # entries of a dictionary for each row, from which unused ones are left out
-_LEAST = 1 << 10  # rows that every batch counts as more
-_TEXTS = 4 << 20  # bytes of dictionaries, from which they are read as texts
-_AT_ONCE = 16  # objects of which footers are read
-_ROWS = 1 << 18  # rows that get another column at a time
-
-
-def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
-    files: list[Path] = []
-    for name in names:
-        place = path_of(name)
-        if not glob.has_magic(str(place)) or place.exists():
-            path = existing_path(place)
-            files += parquet_files(path) if path.is_dir() else [path]
-            continue
-        found = place.matches() if isinstance(place, Address) else glob.glob(str(name), recursive=True)
-        matches = sorted(map(path_of, found), key=natural_order)
-        if not matches:
-            raise problem(place, "no file has such a name", hint="check the pattern, and the directory you are in")
-        files += matches
-    return files
-
-
-class ParquetSource:
-    """Files that are read as one table, in the order given."""
-
-    def __init__(
-        self, paths: Sequence[Path], folders: Sequence[Path] = (), given: tuple[pa.Schema, list[Any]] | None = None
-    ) -> None:
-        self.files: list[SourceFile] = []
-        first = 0
-        for file in _map(SourceFile.of_path, paths, paths):
-            self.files.append(replace(file, first=first))
-            first += file.rows
-        sources = [(file.path, file.schema, file.rows) for file in self.files]
-        self._types = ""  # those that a dataset gives
-        if given is None:
-            self.columns, self.constants = common_columns(sources, folders)
-        else:
-            self._types = given[0].to_string(show_schema_metadata=False)
-            schemas = [(path, schema) for path, schema, _ in sources]
-            self.columns = CommonSchema([("the dataset", with_categories(given[0], schemas))])
-            self.constants = dict(zip(paths, given[1], strict=True))
-        self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
-        self.schema: pa.Schema = self.columns.schema
-        self._read = self.columns  # types of batches
-
-    @classmethod
-    def of_dataset(cls, dataset: Any, paths: Sequence[Path]) -> Self | None:
-        """Open the files of a dataset; ``None`` if it has only some of their rows, or casts values as no file does."""
-        try:
-            parts = list(dataset.get_fragments())
-        except ValueError:  # it has a filter
-            return None
-        if len(parts) != len(paths):  # several of one file
-            return None
-        partition = import_module("pyarrow.dataset").get_partition_keys
-        source = cls(paths, given=(dataset.schema, [partition(part.partition_expression) for part in parts]))
-        kinds = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
-        fields = {(field.type, kinds.get(field.name, field.type)) for file in source.files for field in file.schema}
-        exact = all(own == kind or common_type(own, kind) == kind for own, kind in fields)
-        groups = list(_map(attrgetter("num_row_groups"), parts, paths)) if exact else []
-        return source if groups == [len(file.groups) for file in source.files] else None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(file.rows for file in self.files)
-
-    def part(self, begin: int, end: int) -> Self:
-        """Return a range of the files, whose rows keep their numbers and their types."""
-        part = copy(self)
-        part.files = self.files[begin:end]
-        part.constants = {file.path: self.constants[file.path] for file in part.files}
-        part._names = {}
-        return part
-
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        """Path, size, time of change (or etag) and footer of every file, and types and values that a dataset adds."""
-        return {
-            str(file.path.resolve()): [*file.stamp, file.footer]
-            + ([self._types, str(self.constants[file.path])] if self._types else [])
-            for file in self.files
-        }
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files."""
-        return [file.path for file in self.files]
-
-    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
-        """Raise if a column that an argument names is missing."""
-        arguments = list(arguments)
-        for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
-            missing = missing_columns(arguments, [each for each in self.schema.names if each in known], path)
-            if missing is not None:
-                raise missing
-
-    def integers(self, names: Sequence[ColumnName]) -> bool:
-        """Whether columns hold integers."""
-        return all(pa.types.is_integer(self.schema.field(name).type) for name in names)
-
-    def vertices(self, names: EndNames) -> int | None:
-        """Exclusive upper bound of two integer columns from the row groups' statistics."""
-        if not self.integers(names):
-            return None
-        bound = 0
-        for file in self.files:
-            largest = file.largest_id(names)
-            if largest is None:
-                return None
-            bound = max(bound, largest + 1)
-        return bound
-
-    def dictionaries(self, names: Sequence[ColumnName]) -> int:
-        """Return the bytes of the dictionaries that the reader has of columns, and read long ones as texts."""
-        sizes = [file.dictionaries(names) for file in self.files]
-        self.files = [
-            replace(file, as_texts=file.as_texts or size > _TEXTS) for file, size in zip(self.files, sizes, strict=True)
-        ]
-        if any(file.as_texts for file in self.files):
-            self._read = copy(self.columns)
-            self._read.schema = pa.schema(map(_without_dictionary, self.schema))
-        return max(sizes, default=0)
-
-    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
-        """Return the types of id columns."""
-        return IdKinds(dict.fromkeys(self.schema.field(name).type for name in names))
-
-    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the named columns from row `start` on, at most `rows` at a time."""
-        for file in self.files:
-            if start >= file.first + file.rows:
-                continue
-            begins = np.cumsum([0, *file.groups])
-            group = max(0, int(np.searchsorted(begins, start - file.first, side="right")) - 1)
-            row = int(begins[group])
-            skipped = max(0, start - file.first - row)
-            for read in file.batches(range(group, len(file.groups)), names, rows):
-                batch = self._read.fit(read, file.path, names, self.constants[file.path])
-                rest = batch.slice(min(skipped, batch.num_rows))
-                at = row + batch.num_rows - rest.num_rows
-                skipped -= batch.num_rows - rest.num_rows
-                row += batch.num_rows
-                if rest.num_rows:
-                    yield Batch(FrameView(rest), file.first + at, str(file.path), at)
-
-    def take(self, locators: Array | Locators, names: Sequence[ColumnName], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
-        locators = locators if isinstance(locators, Locators) else Locators(locators)
-        for file in self.files:
-            first = file.first
-            for group, length in enumerate(file.groups):
-                if locators.any_below(first + length):
-                    taken = file.take(group, first, locators, names, rows)
-                    yield from (self.columns.fit(batch, file.path, names, self.constants[file.path]) for batch in taken)
-                first += length
-
-    def gather(self, locators: Locators, check: Callable[[View], None]) -> None:
-        """Return ``None``: rows of files are read in pieces."""
-
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
-        """Return a reader of the rows with one more column, of integers, and facts about it under a key."""
-        schema = self.schema.append(pa.field(name, pa.int64()))
-        schema = schema.with_metadata({**(schema.metadata or {}), key: json.dumps(facts)})
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for batch in self.batches(self.schema.names, _ROWS):
-                frame = batch.frame.native
-                own = slice(batch.first, batch.first + batch.rows)
-                rows = pa.record_batch([*frame.columns, arrow_numbers(values[own].astype(np.int64))], schema=schema)
-                yield rows if kept is None else rows.filter(pa.array(kept[own]))
-
-        return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _without_dictionary(field: pa.Field) -> pa.Field:
-    return field.with_type(field.type.value_type) if _is_encoded(field) else field
-
-
-def _is_encoded(field: pa.Field) -> bool:
-    return bool(pa.types.is_dictionary(field.type))
-
-
-def _map(read: Callable[[Any], T], items: Sequence[Any], paths: Sequence[Path]) -> Iterator[T]:
-    """Read footers of files; those of several objects at the same time, as each waits for its store."""
-    if len(paths) == 1 or not isinstance(paths[0], Address):
-        yield from map(read, items)
-        return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(read, items)
-
-
-def _compact(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch whose dictionaries hold only values that occur, if they are far longer than its columns."""
-    for at, column in enumerate(batch.columns):
-        if pa.types.is_dictionary(column.type) and len(column.dictionary) > _LONG * (len(column) + _LEAST):
-            used = column.indices.dictionary_encode()
-            indices, values = used.indices.cast(column.type.index_type), column.dictionary.take(used.dictionary)
-            short = pa.DictionaryArray.from_arrays(indices, values, ordered=column.type.ordered)
-            batch = batch.set_column(at, batch.schema.field(at), short)
-    return batch
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file as it was when the run began; its stamp and its footer show a change."""
-
-    path: Path
-    stamp: tuple[Any, ...]
-    footer: str  # nothing for an object, whose stamp has a version
-    groups: tuple[int, ...]  # rows of each row group
-    schema: pa.Schema
-    first: int = 0  # number of its first row among all rows of the source
-    as_texts: bool = False  # whether dictionaries of texts are read as texts
-
-    @classmethod
-    def of_path(cls, path: Path) -> SourceFile:
-        """Read a file's state and footer."""
-        stamp, footer = file_stamp(existing_path(path)), ""
-        try:
-            metadata = parquet_footer(path)
-        except FormatError:
-            # Raises if the format has a fix of its own; which separator text has does not matter.
-            format_of_file(GraphFile(path, roles=Roles(separator=",")))
-            raise
-        if not isinstance(path, Address):
-            with path.open("rb") as stream:
-                stream.seek(max(0, stamp[0] - 8))
-                length = int.from_bytes(stream.read(4), "little")
-                stream.seek(max(0, stamp[0] - 8 - length))
-                footer = hashlib.sha256(stream.read(length)).hexdigest()
-        rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        return cls(path, stamp, footer, rows, metadata.schema.to_arrow_schema())
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(self.groups)
-
-    @contextmanager
-    def open(self, columns: int = 0) -> Iterator[pyarrow.parquet.ParquetFile]:
-        """Open it, to read a number of columns."""
-        try:
-            self._check_unchanged()
-            far = columns if isinstance(self.path, Address) else 0
-            with open_native(self.path) as file, open_buffered(file, far, as_texts=self.as_texts) as parquet:
-                yield parquet
-            self._check_unchanged()
-        except FileNotFoundError as error:
-            message = "the file has vanished since the run began"
-            raise problem(self.path, message, hint="put it back and run again") from error
-
-    def _check_unchanged(self) -> None:
-        if file_stamp(self.path) != self.stamp:
-            raise problem(self.path, "the file has changed since the run began", hint="start the run again")
-
-    def dictionaries(self, names: Sequence[ColumnName]) -> int:
-        """Return the bytes of the dictionaries of texts that a row group has of columns, by the footer."""
-        encoded = [name for name in names if name in self.schema.names and _is_encoded(self.schema.field(name))]
-        if not encoded:
-            return 0
-        with replace(self, as_texts=True).open() as parquet:
-            refuse_unreadable(parquet, self.path, encoded)
-            return _dictionary_bytes(parquet.metadata, encoded)
-
-    def largest_id(self, names: EndNames) -> int | None:
-        """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
-        with self.open() as parquet:
-            metadata = parquet.metadata
-            refuse_unreadable(parquet, self.path, names)
-        places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
-        largest = -1
-        for row_group in map(metadata.row_group, range(metadata.num_row_groups)):
-            for place in places:
-                statistics = row_group.column(place).statistics
-                if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
-                    continue
-                if not statistics or not statistics.has_min_max or statistics.min < 0:
-                    return None
-                largest = max(largest, int(statistics.max))
-        return largest
-
-    def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of row groups, at most `rows` at a time; fewer if texts are long."""
-        with self.open(len(names)) as parquet:
-            size = batch_rows(parquet.metadata, groups, rows, names)
-            batches = parquet.iter_batches(
-                batch_size=size, row_groups=list(groups), columns=list(names), use_threads=has_threads()
-            )
-            done = sum(self.groups[: groups[0]]) if len(groups) else 0
-            try:
-                for batch in batches:
-                    done += batch.num_rows
-                    yield self._typed(batch) if self.as_texts else batch
-            except (pa.ArrowException, OSError) as error:
-                if (fault := machine_fault(error)) is not None:
-                    raise fault from error
-                if (lost := no_answer(self.path, error)) is not None:
-                    raise lost from None
-                group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
-                reason = str(error).partition("\n")[0]
-                message = f"row group {group} cannot be read ({reason})"
-                raise problem(self.path, message, hint="fetch or write the file again") from error
-
-    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with the file's types; dictionaries remain texts."""
-        fields = [self.schema.field(field.name) for field in batch.schema]
-        kinds = [own if _is_encoded(field) else field for own, field in zip(batch.schema, fields, strict=True)]
-        return batch.cast(pa.schema(kinds))
-
-    def take(
-        self, group: int, first: int, locators: Locators, names: Sequence[ColumnName], rows: int
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of some rows of a row group, whose first row has the number `first`."""
-        for batch in self.batches(range(group, group + 1), names, rows):
-            taken = locators.below(first + batch.num_rows)
-            if len(taken):
-                yield _compact(take_batch(batch, taken - np.uint64(first)))
-            first += batch.num_rows
-
-
-def _dictionary_bytes(metadata: Any, names: Collection[ColumnName]) -> int:
-    """Return the bytes of the dictionaries of texts of these columns in the row group that has most."""
-    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    sizes: list[int] = [sum(_dictionary(group.column(place)) for place in places) for group in groups if group.num_rows]
-    return max(sizes, default=0)
-
-
-def _dictionary(column: Any) -> int:
-    if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":
-        return 0
-    numbers = int(column.total_compressed_size - (column.data_page_offset - column.dictionary_page_offset))
-    return max(0, int(column.total_uncompressed_size) - max(0, numbers))
-
-
-def open_source(
-    engine: Engine, edges: object, *, once: bool = False, argument: str = "edges", opened_by: Access | None = None
-) -> EdgeSource:
-    """Open Parquet files, a dataset, or frames; an iterator of frames only if they are read `once`."""
-    files = _files(edges, opened_by)
-    if files is not None:
-        return files
-    if hasattr(edges, "to_batches") and hasattr(edges, "scanner"):
-        return FrameSource(engine, lambda: _tables(edges), argument)
-    if hasattr(edges, "columns") and not callable(edges):
-        return FrameSource(engine, [edges], argument)
-    if callable(edges) or hasattr(edges, "__iter__"):
-        return FrameSource(engine, edges, argument, once=once)
-    hint = as_table(edges, argument, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
-    raise UnsupportedFrameError(f"{argument} is a {type(edges).__name__}", hint)
-
-
-def on_device(edges: object) -> bool:
-    """Whether `edges` is a frame on a GPU, or a list that begins with one."""
-    first = edges[0] if isinstance(edges, (list, tuple)) and edges else edges
-    return open_device_frame(first) is not None
-
-
-def open_parquet(edges: object, opened_by: Access | None = None) -> ParquetSource:
-    """Open Parquet files."""
-    source = _files(edges, opened_by)
-    if source is None:
-        message = f"edges is a {type(edges).__name__}, and only Parquet files describe themselves before they are read"
-        raise UnsupportedFrameError(message, "pass Parquet files, a directory, or a pyarrow.dataset of them")
-    return source
-
-
-def fits(
-    edges: object,
-    memory_limit: int | str = "2GiB",
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    filesystem: Any = None,
-) -> bool:
-    """Say whether files, all columns, can be read and solved in memory within a limit.
-
-    Parameters
-    ----------
-    edges
-        A path, a directory, a pattern, several of these, or a ``pyarrow.dataset`` of files. The footers of Parquet say
-        how many rows they hold; of other formats the size is an estimate.
-    memory_limit
-        Bytes, a text such as ``"2GiB"``, or ``"auto"``: a quarter of the memory that is free.
-    storage_options, filesystem
-        As for :func:`dfmst.stream.minimum_spanning_forest`.
-
-    Raises
-    ------
-    FormatError, InvalidEdgesError, UnsupportedFrameError
-        As for :func:`dfmst.stream.minimum_spanning_forest`; frames do not say how large they are.
-    ValueError
-        `memory_limit` is not a number of bytes.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pyarrow.parquet
-    >>> import dfmst
-    >>> pa.parquet.write_table(pa.table({"source": [0], "target": [1], "weight": [2]}), "edges.parquet")
-    >>> dfmst.stream.fits("edges.parquet", "2GiB"), dfmst.stream.fits("edges.parquet", "2MiB")
-    (True, False)
-    """
-    names = input_names(edges, Access(storage_options, filesystem))
-    if not names:
-        open_parquet(edges)  # raises: only files say how large they are
-    return FIXED + bytes_to_solve(find_files(names)) <= parse_memory(memory_limit)
-
-
-class EdgeSource(Protocol):
-    """Edges that can be read twice, in the same order. Nothing is known of frames before they are read."""
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows; ``None``: unknown."""
-        return None
-
-    @property
-    def schema(self) -> pa.Schema | None:
-        """Columns of files, whose rows are read in pieces; ``None``: frames."""
-        return None
-
-    @property
-    def paths(self) -> Sequence[Path]:
-        """The files that are read."""
-        return ()
-
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        """State of the files, by which a checkpoint knows them."""
-        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
-        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
-
-    def require(self, arguments: Iterable[tuple[str, ColumnName]]) -> None:
-        """Raise if a column that an argument names is missing; columns of frames are looked up frame by frame."""
-        return
-
-    def integers(self, names: Sequence[ColumnName]) -> bool:
-        """Whether columns may hold integers: until other ids come."""
-        return True
-
-    def vertices(self, names: EndNames) -> int | None:
-        """Exclusive upper bound of two columns of integers; ``None``: unknown."""
-        return None
-
-    def dictionaries(self, names: Sequence[ColumnName]) -> int:
-        """Return the bytes of the dictionaries that the reader has of columns; those of frames are their owner's."""
-        return 0
-
-    @abstractmethod
-    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
-        """Return the types of the id columns of the rows that were read."""
-
-    @abstractmethod
-    def batches(self, names: Sequence[ColumnName], rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the named columns from row `start` on, at most `rows` at a time."""
-
-    @abstractmethod
-    def take(self, locators: Locators, names: Sequence[ColumnName], rows: int) -> Iterator[Any]:
-        """Yield the named columns, or more, of rows by their ascending numbers."""
-
-    @abstractmethod
-    def gather(self, locators: Locators, check: Callable[[View], None]) -> Any:
-        """Return these rows as one frame of the user's kind; ``None``: they are read in pieces.
-
-        The rows of each frame that has some are checked, in the types of that frame.
-        """
-
-    @abstractmethod
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
-        """Return the rows, or the `kept` ones, with one more column, of integers, and facts about it under a key."""
-
-
-class FrameSource(EdgeSource):
-    """An iterable of frames that gives the same frames each time."""
-
-    def __init__(
-        self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]], argument: str, *, once: bool = False
-    ) -> None:
-        if not once and not callable(frames) and iter(frames) is frames:
-            message = f"{argument} is an iterator, which can be read only once; rows of the result need a second pass"
-            hint = "pass a list, or a function that returns a new iterator each time: lambda: read_frames()"
-            raise UnsupportedFrameError(message, hint)
-        self._engine, self.argument = engine, argument
-        #: Types of the id columns of the frames that were read.
-        self.kinds = IdKinds()
-        self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
-        self._place = getattr(frames, "place", None)  # the files that a function reads
-
-    def called(self, number: int) -> str:
-        """Return how errors name a frame."""
-        return f"frame {number} of {self.argument}"
-
-    def batches(self, names: Sequence[ColumnName], rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the frames from row `start` on, each cut into pieces."""
-        for number, first, view in self.views():
-            self.kinds.note(view, names[:2])
-            skipped = min(max(0, start - first), len(view))
-            whole = Batch(view, first, self._place or self.called(number), first if self._place else 0)
-            yield from whole.part(skipped, len(view)).parts(rows)
-
-    def take(self, locators: Locators, names: Sequence[ColumnName], rows: int) -> Iterator[Any]:
-        """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
-        for _, view in self._take(locators):
-            yield view.finish(view.frame)
-
-    def gather(self, locators: Locators, check: Callable[[View], None]) -> Any:
-        """Return these rows as one frame of the user's kind."""
-        named = [(self.called(number), view) for number, view in self._take(locators)]
-        for _, view in named:
-            check(view)
-        return named[0][1].finish(stack_frames(named)) if named else self._raise_empty()
-
-    def with_column(self, name: str, values: Array, kept: Array | None, key: str, facts: dict[str, object]) -> Any:
-        """Return the rows as one frame with one more column, of integers, and facts about it under a key."""
-        named, total = [], 0
-        for number, first, view in self.views():
-            total = first + len(view)
-            rows = None if kept is None else np.flatnonzero(kept[first : first + len(view)])
-            named.append((self.called(number), view if rows is None else view.rows(self._engine, rows)))
-        if not named:
-            self._raise_empty()
-        if total != len(values):
-            raise other_rows(self, "fewer" if total < len(values) else "more")
-        whole = named[0][1].of(stack_frames(named))
-        values = values if kept is None else values[kept]
-        return whole.with_column(name, values.astype(np.int64), key, facts)
-
-    def _take(self, locators: Locators) -> Iterator[tuple[int, View]]:
-        """The rows, and the numbers of their frames."""
-        view = None
-        for number, first, view in self.views():
-            end = first + len(view)
-            if locators.any_below(end):
-                yield number, view.rows(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
-        if locators.taken != len(locators):
-            raise other_rows(self, "fewer")
-        if view is not None and not locators.taken:
-            yield 0, view.rows(self._engine, np.zeros(0, np.int64))
-
-    def views(self) -> Iterator[tuple[int, int, View]]:
-        """Yield the frames, each with its number and the number of its first row."""
-        first = 0
-        for number, frame in enumerate(self._frames()):
-            view = open_frame(frame, self.called(number))
-            if view.on_device and self._engine.on_host:
-                message = f"{self.called(number)} is on a GPU, and this stream runs on the host"
-                raise UnsupportedFrameError(message, "pass engine='cuda', or copy the frames to the host")
-            yield number, first, view
-            first += len(view)
-
-    def kinds_of(self, names: Sequence[ColumnName]) -> IdKinds:
-        """Return the types of the id columns of the rows that were read."""
-        return self.kinds if self.kinds.view is not None else self._raise_empty()
-
-    def _raise_empty(self) -> NoReturn:
-        hint = "pass at least one, which may be empty; make a new iterator for each call"
-        raise InvalidEdgesError(f"{self.argument} holds no frame", hint)
-
-
-def other_rows(source: EdgeSource, which: str) -> InvalidEdgesError:
-    message = f"the second pass over {getattr(source, 'argument', 'edges')} gave {which} rows than the first"
-    return InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
-
-
-def input_names(edges: object, opened_by: Access | None = None) -> list[Path]:
-    """Return the files, directories and patterns that were given as edges; frames have none."""
-    names: Any = [edges] if isinstance(edges, (str, os.PathLike)) else edges
-    paths = isinstance(names, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in names)
-    return list(map((opened_by or Access()).path, names)) if paths else paths_of_dataset(edges)
-
-
-def _files(edges: Any, opened_by: Access | None) -> ParquetSource | None:
-    """Open Parquet files; ``None`` if `edges` are something else."""
-    names = input_names(edges, opened_by)
-    if not names or not hasattr(edges, "scanner"):
-        return ParquetSource(find_files(names), names) if names else None
-    return ParquetSource.of_dataset(edges, names) if edges.format.default_extname == "parquet" else None
-
-
-def _schemas(dataset: Any) -> Iterator[tuple[object, pa.Schema]]:
-    """Yield the schemas of a dataset's files; a dataset with a filter hides them, and its categories are dropped."""
-    try:
-        parts = list(dataset.get_fragments())
-    except ValueError:
-        yield dataset, pa.schema([field.remove_metadata() for field in dataset.schema])
-    else:
-        yield from ((part, part.physical_schema) for part in parts)
-
-
-def _tables(dataset: Any) -> Iterator[pa.Table]:
-    schema = with_categories(dataset.schema, _schemas(dataset))
-    for batch in dataset.scanner(batch_readahead=1, fragment_readahead=1).to_batches():
-        yield pa.Table.from_arrays(batch.columns, schema=schema)

@@ -22,17 +22,14 @@ import pyarrow as pa
 
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.machine import showing
-from dfmst._common.types import Array, ColumnName, DType, Frame
-from dfmst._drive.parts import Batch, EdgeSource, Locators, on_device, open_source, prefetch
-from dfmst._edges.composite import check_composite
+from dfmst._common.types import Array, DType, Frame
+from dfmst._drive.parts import Batch, Locators, TypeLedger, prefetch, read_batch
+from dfmst._drive.sources import EdgeSource, on_device, open_source
 from dfmst._edges.conditions import cycles_of_kept
-from dfmst._edges.device_frame import DEVICE
 from dfmst._edges.dictionary import DistinctIds
-from dfmst._edges.edge_table import HOST, CheckedColumns
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
-from dfmst._edges.read import EdgeColumns, check_columns, on_gpu
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns
-from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine, upload
 from dfmst._fold.budget import AHEAD, Budget, gpu_budget, least_id_bytes, parse_memory
 from dfmst._fold.checkpoint import Checkpoint, FoldState
@@ -40,7 +37,7 @@ from dfmst._fold.fold import BufferFold, Fold, RunFold
 from dfmst._fold.rows import Order, Rows, Run, read_pieces
 from dfmst._trees.request import STREAM_MEMORY, Limits, Request
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError
 
 
 def ignore_progress(done: int, total: int | None) -> None:
@@ -152,7 +149,7 @@ class RowEncoder:
             self.memory = gpu_budget(job.gpu_memory, job.engine, sets=job.sets)
         self.memory.check(0)
         self.encoder = self.new_encoder()
-        self.weights = WeightTypes()
+        self.types = TypeLedger()
         self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
         self.read = Position()
         self.vertices = 0  # of all rows yielded, and perhaps of later ones
@@ -182,7 +179,7 @@ class RowEncoder:
             batches, self.waiting = chain([self.waiting], batches), None
         for batch in batches:
             for part in batch.parts(self.memory.batch_rows):
-                checked = read_batch(self.engine, self.job.columns, part, self.weights)
+                checked = read_batch(self.engine, self.job.columns, part, self.types)
                 weight = checked.weights.values
                 self.note_weight(weight.dtype)
                 forced = 0 if checked.forced is None else int(np.count_nonzero(checked.forced))
@@ -225,7 +222,7 @@ class RowEncoder:
         dense = 0 if account.id_bytes else self.encoder.count
         for batch in batches if self.waiting is None else chain([self.waiting], batches):
             for part in batch.parts(account.batch_rows):
-                columns = self._in_place(read_batch(self.engine, self.job.columns, part, self.weights).ids)
+                columns = self._in_place(read_batch(self.engine, self.job.columns, part, self.types).ids)
                 ids.add(columns.source)
                 ids.add(columns.target)
                 if dense and len(columns.source):
@@ -306,63 +303,6 @@ def _dense_vertices(ids: IdColumns, rows: int) -> int:
     least = min(int(ids.source.min()), int(ids.target.min()))
     largest = max(int(ids.source.max()), int(ids.target.max()))
     return largest + 1 if least >= 0 and largest < _SPARSE * rows else 0
-
-
-def read_batch(engine: Engine, columns: EdgeColumns, batch: Batch, weights: WeightTypes) -> CheckedColumns:
-    """Check a batch's ids and weights, which are in the type of those before."""
-    names = columns.read_names
-    if columns.joint and batch.frame.on_device:
-        raise on_gpu(columns)
-    if batch.readable_on_device(columns.names[:2], columns.weight) and not engine.on_host:
-        readers = DEVICE
-    else:
-        engine, readers, batch = host_engine(engine), HOST, batch.on_host(names)
-    with batch.located_errors():
-        weighted = columns.weights
-        read = {name: weights.read(name, batch) if name in weighted else batch.column(name) for name in names}
-        if columns.joint:
-            return check_composite(engine, columns, read.__getitem__, batch.rows)
-        return check_columns(engine, readers, read.__getitem__, batch.rows, columns.names, columns.invalid)
-
-
-class WeightTypes:
-    """The types of a source's weights: those of the first batch, to which later batches are cast.
-
-    `kinds` are by column, widened to types that kernels read; empty before the first batch.
-    """
-
-    def __init__(self, kinds: Mapping[Any, pa.DataType] | None = None) -> None:
-        self.kinds: dict[Any, pa.DataType] = dict(kinds or {})
-        self._places = dict.fromkeys(self.kinds, "the forest")
-
-    def read(self, name: ColumnName, batch: Batch) -> Any:
-        """Return the weights of a batch in the type of the first."""
-        column = batch.column(name)
-        stored = getattr(column, "dtype", None)
-        if stored is not None and (stored.kind == "O" or (stored.kind == "f" and stored.itemsize > 8)):
-            raise _wide(name, stored)  # ranks of Python's objects and of long floats would differ between batches
-        kind = weight_type(column)
-        if name not in self.kinds:
-            if pa.types.is_null(kind):
-                return column
-            self.kinds[name], self._places[name] = kind, batch.place
-        first = self.kinds[name]
-        try:
-            return weights_as(name, column, first)
-        except pa.ArrowException as error:
-            if kind == first:
-                raise _wide(name, column.type) from error
-            message = (
-                f"column {name!r} holds {kind} weights that {first}, its type in {self._places[name]}, does not hold"
-            )
-            raise InvalidEdgesError(message, "give the column one type everywhere") from error
-
-
-def _wide(name: ColumnName, kind: object) -> InvalidEdgesError:
-    message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
-    return InvalidEdgesError(
-        message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"
-    )
 
 
 def fold_source(source: EdgeSource, job: Job) -> FoldedForest:
@@ -505,7 +445,7 @@ class _ForestPass(Pass):
             self.checkpoint.save(lambda: self._state(forest))
         encoder = self.coder.encoder.on_host()
         used = count_used(forest, self.coder.loops, encoder.count)
-        return FoldedForest(forest, encoder, *self.folded[:2], used, self.coder.weights.kinds, self.coder.loops)
+        return FoldedForest(forest, encoder, *self.folded[:2], used, self.coder.types.weights, self.coder.loops)
 
     def _restore(self, state: FoldState) -> None:
         self._refold(state.rows)
@@ -570,7 +510,7 @@ class _ForestPass(Pass):
     def _take_forest(self) -> Rows:
         """The forest in columns of its own; the buffer goes."""
         if self.fold is None:
-            return Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+            return Rows.joined([])
         rows = Rows(*(column.copy() for column in self._on_host().arrays))
         self.fold = None
         return rows
@@ -582,9 +522,9 @@ class _ForestPass(Pass):
             found = sum(int(np.count_nonzero(rows.weight == 0)) for rows in read_pieces(forest))
         if found == self.folded.forced:
             return
-        known, closing, weights = Locators(forest), [], WeightTypes(self.coder.weights.kinds)
+        known, closing, types = Locators(forest), [], TypeLedger(self.coder.types.weights)
         for batch in self.source.batches(self.job.names, self.memory.batch_rows):
-            checked = read_batch(self.job.engine, self.job.columns, batch, weights)
+            checked = read_batch(self.job.engine, self.job.columns, batch, types)
             kept = np.arange(batch.rows) if checked.kept is None else checked.kept
             rows = kept[checked.forced].astype(np.uint64) + np.uint64(batch.first)
             closing += np.setdiff1d(rows, known.below(batch.first + batch.rows)).tolist()

@@ -24,22 +24,9 @@ from dfmst._common.directories import SpillDirectory
 from dfmst._common.machine import showing
 from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.certificates import Certifier, Piece, RefutedError, forest_total
-from dfmst._drive.parts import (
-    Batch,
-    EdgeSource,
-    Locators,
-    find_files,
-    input_names,
-    other_rows,
-)
-from dfmst._drive.passes import (
-    FoldedForest,
-    Job,
-    WeightTypes,
-    fold_source,
-    opened_job,
-    read_batch,
-)
+from dfmst._drive.parts import Batch, Locators, TypeLedger, read_batch
+from dfmst._drive.passes import FoldedForest, Job, fold_source, opened_job
+from dfmst._drive.sources import EdgeSource, find_files, input_names, other_rows
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.frames import open_frame
 from dfmst._edges.unify import cast_exactly
@@ -253,12 +240,12 @@ class StreamRows(Delivered, ForestRows):
 
     def _checker(self) -> Callable[[View], None]:
         """Return a check of rows of the second pass, frame by frame; a query without an order may give others."""
-        engine, weights, begin = host_engine(self.job.engine), WeightTypes(self.folded.weight_types), 0
+        engine, types, begin = host_engine(self.job.engine), TypeLedger(self.folded.weight_types), 0
 
         def check(view: View) -> None:
             nonlocal begin
             for batch in Batch(view, begin, "the second pass", begin).parts(_PIECE) if not view.on_device else ():
-                checked = read_batch(engine, self.job.columns, batch, weights)
+                checked = read_batch(engine, self.job.columns, batch, types)
                 again = (*self.folded.encoder.encode(checked.ids), checked.weights.values)
                 first = self.folded.rows.part(begin, begin + batch.rows).arrays
                 if not all(map(np.array_equal, again, first)):

@@ -37,14 +37,15 @@ from dfmst._drive.devices import (
     worker_engine,
 )
 from dfmst._drive.graph import Progress
+from dfmst._drive.parts import FileRows
 from dfmst._drive.strategies import EDGE
-from dfmst._drive.tables import POSITION_BITS, FileRows
-from dfmst._drive.tasks import ColumnTypes, EncodedFold, Group, RowHashes, StoredEncoder
+from dfmst._drive.tables import POSITION_BITS, EdgeTypes
+from dfmst._drive.tasks import EncodedFold, Group, RowHashes, StoredEncoder
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._fold.budget import ROW, MemoryRunBudget, RunBudget
+from dfmst._fold.budget import ROW, RunBudget
 from dfmst._fold.checkpoint import (
     Check,
     Layout,
@@ -214,10 +215,11 @@ class GroupFold(EncodedFold):
         assert self._fold is not None
         return self._fold
 
-    def _budget(self, weight: DType) -> MemoryRunBudget:
+    def _budget(self, weight: DType) -> RunBudget:
         if self.engine.on_host or not self._sizes.memory:
-            return MemoryRunBudget(self._sizes.memory, weight.itemsize)
-        return MemoryRunBudget(device_bytes(self.engine) - result_bytes(), weight.itemsize, _GPU_SORT, _GPU_SCAN)
+            return RunBudget(self._sizes.memory, weight.itemsize, in_memory=True)
+        size = device_bytes(self.engine) - result_bytes()
+        return RunBudget(size, weight.itemsize, in_memory=True, sort=_GPU_SORT, scan=_GPU_SCAN)
 
 
 def _warn() -> None:
@@ -298,7 +300,7 @@ def _edges(first: int, parts: int, dense: int, record: dict[str, Any], tables: I
 def _hashes(tables: Iterator[pa.Table], kind: str) -> RowHashes:
     columns = TaskColumns.read(tables, pa.types.is_uint64)
     source, target = checked_table(next(tables), {"source": is_id_type, "target": is_id_type}).schema.types
-    return RowHashes(columns, ColumnTypes(source, target, kind))
+    return RowHashes(columns, EdgeTypes(source, target, kind))
 
 
 def _by_key(pieces: Iterator[Rows], weight: DType, first: int, parts: int) -> Iterator[Rows]:

@@ -46,9 +46,10 @@ from dfmst._drive.devices import (
     worker_engine,
 )
 from dfmst._drive.graph import TaskGraph, false_checkpoint
+from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupEdges, GroupSizes, are_within, distribute, edges_layout, sorted_run
 from dfmst._drive.strategies import EDGE, GPU_SLICE_ROW, LEAST_ROWS
-from dfmst._drive.tables import POSITION_BITS, FileRows, check_kinds
+from dfmst._drive.tables import POSITION_BITS, check_kinds
 from dfmst._drive.tasks import Group, Portion, portions, unite
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import Dictionary, different_types, hash_ids, plain

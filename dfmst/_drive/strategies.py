@@ -441,7 +441,7 @@ def sliced_merge_plan(work: Work) -> Plan:
     Measured on two workers by bench/cluster.py, on four by bench/limits/small_workers.py.
     """
     (n, m, w), s, g = work.symbols, work.usable, work.group_vertices
-    room = budget.MemoryRunBudget(fold_room(work), 8)
+    room = budget.RunBudget(fold_room(work), 8, in_memory=True)
     f = least(n, m / w).named("f", "rows")
     reading = reading_group(work).named("reading")
     row, vertex = EDGE + budget.SORT, room.vertex - budget.RUN_VERTEX
@@ -500,7 +500,7 @@ def device_vertices(usable: int) -> int:
 
 def _gpu_folds_runs(work: Work) -> bool:
     """Whether a GPU, if there is one, folds a group's forest in runs and solves slices."""
-    fits = work.group_vertices.value <= budget.MemoryRunBudget(work.device, 8).most_vertices
+    fits = work.group_vertices.value <= budget.RunBudget(work.device, 8, in_memory=True).most_vertices
     return not work.device or (fits and _gpu_solves_slices(work))
 
 
@@ -533,7 +533,8 @@ def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
         if plan.strategy == "shuffle":
             first, fits = (EDGE + COMPACT) * batch_of(work.usable).named("b", "rows"), _gpu_solves_slices(work)
         else:
-            first, fits = budget.MemoryRunBudget(work.device, 8).vertex * work.group_vertices, _gpu_folds_runs(work)
+            vertex = budget.RunBudget(work.device, 8, in_memory=True).vertex
+            first, fits = vertex * work.group_vertices, _gpu_folds_runs(work)
         return least(free, most(first, slices)), fits
     folds = [buffer * (EDGE + budget.GPU_SOLVE) + budget.VERTEX for buffer in (BUFFER, SMALL_BUFFER)]
     if work.id_bytes == SPARSE_ID:  # if the dictionary does not fit, the host numbers the ids
@@ -568,9 +569,11 @@ def components_plan(work: Work) -> Plan:
 def clusters_plan(work: Work) -> Plan:
     """One process that folds a forest in a buffer or in memory, and cuts it at one threshold."""
     fold, limits = stream_plan(work), _limits(work, sets=True)
-    cut = limits.used_for_cut(work.symbols[0]).named("cutting")
-    peak = most(fold.formulas["peak_memory"].named("folding"), cut)
-    fits = fold.fits and limits.needed_for_cut(work.n_vertices, 1, in_memory=True) <= work.memory_limit
+    more = limits.cut_bytes(1, in_memory=True)
+    peak = most(
+        fold.formulas["peak_memory"].named("folding"), limits.used_by_sets(work.symbols[0], more).named("cutting")
+    )
+    fits = fold.fits and limits.needed(work.n_vertices, more) <= work.memory_limit
     return work.plan("clusters", {"peak_memory": peak}, fits=fits)
 
 

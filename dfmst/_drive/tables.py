@@ -12,138 +12,38 @@ From a partition to its edge table: columns are opened and checked once, on the 
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import dask
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 from dask.tokenize import tokenize
 
 from dfmst._common.types import Array, Column
 from dfmst._drive.devices import TaskColumns, has_room, register_for_gpus, rows_that_fit, task_engine, worker_engine
 from dfmst._drive.graph import graph_of, own_tasks, parquet_pieces, reading_fault, reference
+from dfmst._drive.parts import Batch, FileRows, Part, TypeLedger, check_batch
 from dfmst._drive.strategies import PIECE
-from dfmst._edges.arrow_values import arrow_column, is_missing, native_values, plain_ids, to_arrow
-from dfmst._edges.composite import check_composite
+from dfmst._edges.arrow_values import native_values
 from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_frame import device_ids, device_weights
-from dfmst._edges.edge_table import HOST, flip_bits
+from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.encode import are_integers
-from dfmst._edges.frames import open_frame, open_host_frame
-from dfmst._edges.read import EdgeColumns, check_columns, on_gpu, take_rows
-from dfmst._edges.unify import CommonSchema, cast_exactly, common_id_type
+from dfmst._edges.frames import open_frame
+from dfmst._edges.read import EdgeColumns, on_gpu, take_rows
 from dfmst._edges.vertices import IdColumns, check_capacity, id_columns, same_width
 from dfmst._edges.view import View
-from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
+from dfmst._edges.weights import constant_weights
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._fold.checkpoint import Layout, array_of, ascends, check, checked_table, is_id_type
 from dfmst.algorithms.solve import solve_frame
-from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
-from dfmst.formats.columnar import TableSize, batch_rows, open_buffered, parquet_footer, parquet_size
-from dfmst.formats.files import open_native
-from dfmst.formats.stores import Address, file_stamp, path_of
-
-
-class Part(ABC):
-    """A partition that tasks can read as often as they need it; `name` is for messages."""
-
-    name: str
-
-    @abstractmethod
-    def read(self) -> Any:
-        """Return the partition's frame."""
-
-
-class FileRows(Part):
-    """Row groups of a Parquet file, read by PyArrow."""
-
-    # No dataclass: Dask looks for tasks in their fields.
-    def __init__(
-        self,
-        path: Path,
-        columns: list[str] | None = None,
-        groups: list[int] | None = None,
-        stamp: tuple[Any, ...] | None = None,
-        common: CommonSchema | None = None,
-        constants: Mapping[str, object] | None = None,
-        written: list[str] | None = None,
-    ) -> None:
-        self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
-        self.common, self.constants = common, constants
-        self.written = written  # columns of the output; None: all that are read
-        self.name = str(path) if groups is None else f"{path}, row groups {groups}"
-
-    def read(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
-        return pa.concat_tables(self.pieces(PIECE))
-
-    def pieces(self, rows: int) -> Iterator[pa.Table]:
-        """Yield the rows in order, at most `rows` at a time and at most 16 MiB; an empty table if there are none."""
-        with self._opened(open_buffered) as file:
-            groups = list(range(file.num_row_groups)) if self.groups is None else self.groups
-            size, first = batch_rows(file.metadata, groups, rows, self.columns), 0
-            for batch in file.iter_batches(size, groups, self.columns, use_threads=False):
-                yield self._fitted([batch], batch.schema)
-                first += len(batch)
-            if not first:
-                yield self._fitted([], file.read_row_groups([], self.columns).schema)
-
-    def device_pieces(self, cudf: Any) -> Iterator[Any]:
-        """Yield the rows of each row group as a frame of cuDF, which reads and decodes it on the GPU."""
-        self.check()
-        groups = self.groups
-        if groups is None:
-            with self._opened(pyarrow.parquet.ParquetFile) as file:
-                groups = list(range(file.num_row_groups))
-        for group in groups:
-            with open_native(self.path) if isinstance(self.path, Address) else nullcontext(str(self.path)) as source:
-                yield cudf.read_parquet(source, columns=self.columns, row_groups=[group])
-            self.check()
-
-    def _fitted(self, batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-        """Batches in the types of all files."""
-        if self.common is None:
-            return pa.Table.from_batches(batches, schema)
-        fitted = [self.common.fit(each, self.path, self.columns, self.constants) for each in batches]
-        return pa.Table.from_batches(fitted, self.common.columns(self.columns))
-
-    @contextmanager
-    def _opened(self, opener: Callable[[Any], pyarrow.parquet.ParquetFile]) -> Iterator[pyarrow.parquet.ParquetFile]:
-        """Open the file, and check at the end that it has not changed; a file that changes may also look damaged."""
-        try:
-            with open_native(self.path) as native, opener(native) as file:
-                yield file
-        except (OSError, pa.ArrowException) as error:
-            self.check()
-            if (fault := machine_fault(error)) is not None:
-                raise fault from error
-            if isinstance(error, OSError) and error.strerror:
-                raise self._unreadable(error) from error
-            reason = str(error).partition("\n")[0]
-            message = f"{self.path}: a damaged Parquet file ({reason})"
-            raise FormatError(message, "fetch or write the file again") from error
-        self.check()
-
-    def check(self) -> None:
-        """Raise if the file has changed."""
-        try:
-            same = self.stamp is None or self.stamp == file_stamp(self.path)
-        except OSError as error:
-            raise self._unreadable(error) from error
-        if not same:
-            hint = "run again with a new frame, and write nothing to the files during a run"
-            raise ClusterError(f"{self.path} has changed since the run began", hint)
-
-    def _unreadable(self, error: OSError) -> ClusterError:
-        return ClusterError(f"{self.path}: {error.strerror}", "every worker must see the files, under the same names")
+from dfmst.errors import DfmstError, InvalidEdgesError
+from dfmst.formats.columnar import TableSize, parquet_footer, parquet_size
+from dfmst.formats.stores import file_stamp, path_of
 
 
 class SubGraph(Part):
@@ -443,27 +343,22 @@ def _device_table(engine: Engine, view: View, columns: EdgeColumns, row: Array) 
 
 
 _DECODED = 160  # bytes of a row that a GPU decodes and solves
-_OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
-
-
-class _Edges(NamedTuple):
-    """Valid rows of a partition: ids, weights of the named kind, and positions (``None``: all rows)."""
-
-    ids: IdColumns
-    weight: Array
-    kind: str
-    position: Array | None
 
 
 def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
-    """Read a partition, one of a file in pieces."""
-    first = 0
+    """Yield the edges of a partition, one of a file in pieces; of frames on a GPU, those of each frame's forest."""
+    place, row, types = called(number, part), 0, TypeLedger.of_frame(columns)
     try:
         for frame in _frames(part, columns):
-            yield edge_table(engine, frame, number, columns, first)
-            first += len(frame)
+            batch = Batch(open_frame(frame), (number << POSITION_BITS) + row, place, row)
+            check_capacity(row + batch.rows)
+            if batch.frame.on_device:
+                yield _forest_table(batch, columns, types)
+            else:
+                yield edge_table(engine, batch, columns, types)
+            row += batch.rows
     except DfmstError as error:
-        raise error.at(called(number, part), first) from None
+        raise error.at(place, row) from None
 
 
 def _frames(part: Any, columns: EdgeColumns) -> Iterator[Any]:
@@ -492,15 +387,43 @@ def _reads_on_gpu(part: FileRows, columns: EdgeColumns) -> bool:
     return plain and 0 < rows == rows_that_fit(engine, rows, _DECODED)
 
 
-def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns, first: int = 0) -> Table:
-    """Return the edges of a partition's rows from `first` on; of a frame on a GPU, those of its forest."""
-    view = open_frame(frame)
-    if view.on_device:
-        if columns.joint:
-            raise on_gpu(columns)
-        return _device_forest(view, number, columns, first)
-    edges = _host_edges(engine, view, columns, first)
-    return _table(engine, edges, (number << POSITION_BITS) + first, columns.heavy_first)
+def edge_table(
+    engine: Engine, batch: Batch, columns: EdgeColumns, types: TypeLedger, position: Array | None = None
+) -> pa.Table:
+    """Return the edges of a batch, less those that are invalid or must not be in the forest, on the host.
+
+    `position` are the rows' positions from the batch's first row on; ``None``: consecutive rows.
+    """
+    engine = host_engine(engine)
+    checked = check_batch(engine, columns, batch, types)
+    ids, weights, kept = checked.ids, checked.weights, checked.kept if position is None else position
+    if checked.barred is not None:
+        rest = np.flatnonzero(~checked.barred)
+        ids, weights = take_rows(engine, ids, weights, rest)
+        kept = rest if kept is None else kept[rest]
+    if not len(weights.values):
+        return empty_table()
+    key = gather_keys(engine, weights.values, None, flip_bits(weights.values.dtype, columns.heavy_first))
+    row = np.arange(len(key), dtype=np.uint64) if kept is None else kept.astype(np.uint64)
+    kind = types.kind(columns.weights)
+    kind = f"keys of {kind}" if columns.keyed else kind
+    return travelling_table(*travelling_ids(ids), key, row + np.uint64(batch.first), kind)
+
+
+def _forest_table(batch: Batch, columns: EdgeColumns, types: TypeLedger) -> Table:
+    """Return the forest of a batch on a GPU; it stays there if the worker's tasks run there and ids are integers."""
+    if columns.joint:
+        raise on_gpu(columns)
+    engine, stays = select_engine(on_device=True), not worker_engine().on_host
+    with engine.guard():
+        solved = solve_frame(engine, batch.frame, columns)
+        rows = solved.input.frame_rows(solved.rows)
+        forest = batch._replace(frame=batch.frame.rows(engine, rows))
+        if stays and len(rows):
+            table = _device_table(engine, forest.frame, columns, rows.astype(np.uint64) + np.uint64(batch.first))
+            if table is not None:
+                return table
+        return edge_table(engine, forest, columns, types, engine.to_host(rows))
 
 
 def closing_rows(engine: Engine, view: View, columns: EdgeColumns, position: Array) -> list[int]:
@@ -510,164 +433,37 @@ def closing_rows(engine: Engine, view: View, columns: EdgeColumns, position: Arr
     rest: Array = np.setdiff1d(np.flatnonzero(forced), position) if forced is not None else position[:0]
     if not len(rest):
         return []
-    valid = _host_edges(engine, view.rows(engine, rest), columns).position
+    batch = Batch(view.rows(engine, rest), 0, "", 0)
+    valid = check_batch(engine, columns, batch, TypeLedger.of_frame(columns)).kept
     closing: list[int] = (rest if valid is None else rest[valid]).tolist()
     return closing
 
 
-def taken_edges(
-    engine: Engine,
-    view: View,
-    columns: EdgeColumns,
-    source: pa.DataType,
-    target: pa.DataType,
-    kind: str,
-) -> Table:
-    """Return rows of the forest as a table with ids of these types and weights of this kind."""
-    if view.on_device:
-        if pa.types.is_integer(source) and pa.types.is_integer(target):
-            same = _device_table(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
-            if same is not None and weight_kind(same) == kind:
-                return same
-        engine, position = host_engine(engine), np.arange(len(view))
-        names = {name: view.column(name) for name in columns.names if name is not None}
-        edges = _copied_edges(engine, view.build(names), columns, position)
-    else:
-        edges = _host_edges(engine, view, columns)
-    if edges.kind != kind:
-        edges = edges._replace(weight=edges.weight.astype(np.dtype(kind)))
-    table = _table(engine, edges, 0, columns.heavy_first)
-    return table.set_column(0, "source", table["source"].cast(source)).set_column(
-        1, "target", table["target"].cast(target)
+class EdgeTypes(NamedTuple):
+    """The types of both id columns of a table, and the kind of its weights."""
+
+    source: pa.DataType
+    target: pa.DataType
+    kind: str
+
+    @classmethod
+    def of(cls, table: Table) -> EdgeTypes:
+        """Return the types of a table."""
+        types = table.columns.types if isinstance(table, DeviceTable) else table.schema.types
+        return cls(types[0], types[1], weight_kind(table))
+
+
+def read_again(engine: Engine, view: View, columns: EdgeColumns, like: EdgeTypes) -> Table:
+    """Return rows of the forest as a table of the types of the table that they were chosen from."""
+    if view.on_device and pa.types.is_integer(like.source) and pa.types.is_integer(like.target):
+        same = _device_table(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
+        if same is not None and weight_kind(same) == like.kind:
+            return same
+    types = TypeLedger.of_frame(columns)
+    for name, kind in zip(columns.weights, like.kind.removeprefix("keys of ").split(", "), strict=False):
+        with suppress(TypeError):  # objects have other types in other rows
+            types.expect(name, pa.from_numpy_dtype(np.dtype(kind)))
+    table = edge_table(engine, Batch(view, 0, "", 0), columns, types)
+    return table.set_column(0, "source", table["source"].cast(like.source)).set_column(
+        1, "target", table["target"].cast(like.target)
     )
-
-
-def _table(engine: Engine, edges: _Edges, first: int, maximum: bool) -> pa.Table:
-    if not len(edges.weight):
-        return empty_table()
-    key = gather_keys(engine, edges.weight, None, flip_bits(edges.weight.dtype, maximum))
-    if edges.position is None:
-        row = np.arange(first, first + len(edges.weight), dtype=np.uint64)
-    else:
-        row = edges.position.astype(np.uint64) + np.uint64(first)
-    return travelling_table(*travelling_ids(edges.ids), key, row, edges.kind)
-
-
-def _host_edges(engine: Engine, view: View, columns: EdgeColumns, first: int = 0) -> _Edges:
-    rows = len(view)
-    check_capacity(first + rows)
-    types, weights = columns.types, columns.weights if rows else []
-    ends = [name for pair in columns.end_parts for name in pair] if rows else []
-    read = {name: _ids(name, view.column(name), types.get(name)) for name in ends}
-    read |= {name: _weights(name, _plain_column(view, name), types.get(name)) for name in weights}
-    read |= {name: view.column(name) for name in columns.read_names if name not in read}
-    if columns.joint:
-        checked = check_composite(engine, columns, read.__getitem__, rows)
-    else:
-        checked = check_columns(engine, HOST, read.__getitem__, rows, columns.names, columns.invalid)
-    ids, values, position = checked.ids, checked.weights.values, checked.kept
-    raw = [weight_column(name, read[name]).values if columns.keyed else values for name in weights]
-    kind = ", ".join(_kind(name, read[name], column) for name, column in zip(weights, raw, strict=True)) or "none"
-    if checked.barred is not None:
-        rest = np.flatnonzero(~checked.barred)
-        ids, (values, _) = take_rows(engine, ids, checked.weights, rest)
-        position = rest if position is None else position[rest]
-    return _Edges(ids, values, f"keys of {kind}" if columns.keyed else kind, position)
-
-
-def column_types(view: View, names: list[Any]) -> dict[Any, Any]:
-    """Return the types of the columns of an empty frame, for :attr:`EdgeColumns.types`."""
-    return {name: _type_of(view.column(name)) for name in names}
-
-
-def _type_of(column: Any) -> pa.DataType | None:
-    """The type in which a column's values are compared; ``None``: objects, wide floats, or a column on a GPU."""
-    if isinstance(column, np.ndarray):
-        unknown = column.dtype.kind == "O" or (column.dtype.kind in "fc" and column.dtype.itemsize > 8)
-        return None if unknown else pa.from_numpy_dtype(column.dtype.newbyteorder("="))
-    kind = getattr(column, "type", None)
-    return getattr(kind, "value_type", kind) if kind is not None and not pa.types.is_nested(kind) else kind
-
-
-def _ids(name: object, column: Any, kind: pa.DataType | None) -> Any:
-    """Ids in the frame's type, if that holds them; integers and texts are compared in any."""
-    own = _type_of(column)
-    try:
-        if isinstance(column, np.ndarray) and column.dtype.kind == "O":  # of decimals, each partition has its scale
-            first = next((value for value in column if not is_missing(value)), None)
-            exact = plain_ids(arrow_column(name, column)) if isinstance(first, Decimal) else None
-            return column if exact is None else cast_exactly(exact, _OBJECT_DECIMAL)
-        common = None if own is None or kind is None or own == kind else common_id_type(own, kind)
-        if common is None or common in (pa.int64(), pa.uint64(), pa.large_string(), pa.large_binary()):
-            return column
-        return cast_exactly(plain_ids(arrow_column(name, column)), kind)
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
-        return column
-
-
-def _weights(name: object, column: Any, kind: pa.DataType | None) -> Any:
-    """Weights in the frame's type, if that holds them."""
-    if kind is None or pa.types.is_nested(kind) or (isinstance(column, np.ndarray) and column.dtype.itemsize > 8):
-        return column
-    try:
-        return weights_as(name, column, weight_type(pa.array([], kind)))
-    except pa.ArrowException:
-        return column
-
-
-def _device_forest(view: View, number: int, columns: EdgeColumns, first: int = 0) -> Table:
-    """The forest of a partition on a GPU, whose rows are those from `first` on.
-
-    It stays there if the worker's tasks run there and ids are integers.
-    """
-    engine, stays = select_engine(on_device=True), not worker_engine().on_host
-    with engine.guard():
-        solved = solve_frame(engine, view, columns)
-        rows = solved.input.frame_rows(solved.rows)
-        if stays and len(rows):
-            locator = rows.astype(np.uint64) + np.uint64((number << POSITION_BITS) + first)
-            table = _device_table(engine, view.rows(engine, rows), columns, locator)
-            if table is not None:
-                return table
-        host = host_engine(engine)
-        edges = _copied_edges(host, view.take(engine, rows), columns, engine.to_host(rows))
-    return _table(host, edges, (number << POSITION_BITS) + first, columns.maximum)
-
-
-def _copied_edges(engine: Engine, frame: Any, columns: EdgeColumns, position: Array) -> _Edges:
-    """Copy rows of a forest from a GPU to the host."""
-    source, target, weight = (None if name is None else str(name) for name in columns.names)  # as Arrow has them
-    named = replace(columns, source=source, target=target, weight=weight, types={})
-    return _host_edges(engine, open_host_frame(frame), named)._replace(position=position)
-
-
-def _plain_column(view: View, name: Any) -> Any:
-    """A column of weights; objects in their Arrow type."""
-    column = view.column(name)
-    if not isinstance(column, np.ndarray) or column.dtype.kind != "O":
-        return column
-    plain = to_arrow(name, column)
-    try:
-        return plain.cast(_OBJECT_DECIMAL) if pa.types.is_decimal(plain.type) else plain
-    except pa.ArrowException as error:
-        message = f"column {name!r} holds objects that are not 64-bit numbers"
-        raise InvalidEdgesError(message, "cast the column to int64, float64 or an Arrow decimal") from error
-
-
-def _kind(name: Any, column: Any, values: Array) -> str:
-    """Name the type of a column's weights; keys of one kind can be compared."""
-    numpy = isinstance(column, np.ndarray)
-    decimal = not numpy and pa.types.is_decimal(column.type)
-    wide = numpy and column.dtype.itemsize > 8
-    if values.dtype == np.uint32 and (decimal or wide):  # ranks, which mean nothing in another partition
-        message = f"column {name!r} holds {column.dtype if numpy else column.type} values that are not 64-bit numbers"
-        raise InvalidEdgesError(message, "cast the column to int64, or to float64 if rounding is meant")
-    # Decimals of one scale, and times of one unit, compare as the integers that they are without it.
-    if decimal:
-        return f"decimals of scale {column.type.scale}"
-    if wide:
-        return str(values.dtype)
-    kind = weight_type(column)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return f"instants in {kind.unit}"
-    return str(kind) if pa.types.is_temporal(kind) else str(values.dtype)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import getitem
@@ -25,6 +25,7 @@ import pyarrow as pa
 from dfmst._common.types import Array, DType, Frame
 from dfmst._drive.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
 from dfmst._drive.graph import Progress, TaskGraph, false_checkpoint
+from dfmst._drive.parts import FileRows, Locators, Part
 from dfmst._drive.strategies import BUFFER, PIECE, SMALL_BUFFER
 from dfmst._drive.tables import (
     EDGE_TABLE,
@@ -32,8 +33,7 @@ from dfmst._drive.tables import (
     POSITION_BITS,
     Columns,
     DeviceTable,
-    FileRows,
-    Part,
+    EdgeTypes,
     Table,
     called,
     check_kinds,
@@ -46,9 +46,9 @@ from dfmst._drive.tables import (
     host_table,
     kind_metadata,
     metadata_of,
+    read_again,
     read_edges,
     read_part,
-    taken_edges,
     task_result,
     weight_kind,
 )
@@ -375,7 +375,7 @@ class PartRows(NamedTuple):
 
     position: Array
     digest: int | None = None
-    types: ColumnTypes | None = None
+    types: EdgeTypes | None = None
 
 
 class Portion(NamedTuple):
@@ -407,7 +407,7 @@ def locate(forest: Table, partitions: int, compared: bool) -> list[PartRows]:
         positions = [position[begin:end].copy() for begin, end in spans]
         if not compared:
             return [PartRows(each) for each in positions]
-        hashes, types = row_hashes(forest), column_types(forest)
+        hashes, types = row_hashes(forest), EdgeTypes.of(forest)
         digests = [digest_of(hashes[begin:end], engine.xp) for begin, end in spans]
     return [PartRows(each, digest, types) for each, digest in zip(positions, digests, strict=True)]
 
@@ -446,44 +446,57 @@ def gather(
 ) -> Any:
     """Return a partition's rows of the forest, or marks of these among all rows; in the memory of the partition.
 
-    A file is read in pieces.
+    Of a file only the row groups that hold one are read.
     """
-    taken: list[Any] = []
-    closing: list[int] = []
-    first = begin = 0
-    engine, view, own = task_engine(), None, rows.position
-    for frame in part.pieces(PIECE) if isinstance(part, FileRows) else [read_part(part)]:
+    engine, position = task_engine(), rows.position
+    frame: Any = None
+    view: Any = None
+    searched: Iterable[Any] = ()  # frames that may hold rows to keep
+    if isinstance(part, FileRows):
+        chosen: Any = part.table(list(part.take(Locators(position), part.columns, PIECE)))
+        found = len(chosen)
+        if columns.conditions.keep is not None:
+            searched = part.pieces(PIECE)
+    else:
+        frame = read_part(part)
         view = open_frame(frame)
         engine = select_engine(on_device=True) if view.on_device else engine
-        end = int(np.searchsorted(rows.position, first + len(view)))
-        own = rows.position[begin:end].astype(np.int64) - first
+        own = position[: np.searchsorted(position, len(view))].astype(np.int64)
         with engine.guard():
-            taken.append(view.take(engine, engine.from_host(own)))
-            if not view.on_device:
-                closing += [first + row for row in closing_rows(engine, view, columns, own)]
-        first, begin = first + len(view), end
+            chosen = view.take(engine, engine.from_host(own))
+        found, searched = len(own), searched if view.on_device else (frame,)
     if file is not None:
         file.check()
-    if begin < len(rows.position):
+    if found < len(position):
         raise changed(number, part)
+    closing = _closing_rows(engine, searched, columns, position)
     if closing:
         raise cycles_of_kept(columns.conditions.keep, closing).at(called(number, part))
-    chosen = taken[0] if len(taken) == 1 else pa.concat_tables(taken)
     with engine.guard():
-        if rows.types is not None and begin and not _is_same(engine, open_frame(chosen), rows, columns):
+        if rows.types is not None and found and not _is_same(engine, open_frame(chosen), rows, columns):
             raise changed(number, part)
-        if not marks or view is None:
+        if not marks or frame is None:
             return chosen
         flags = view.xp.zeros(len(view), bool)
-        flags[engine.from_host(own)] = True
+        flags[engine.from_host(position.astype(np.int64))] = True
         return result_column(frame, view, "in_forest", flags)
+
+
+def _closing_rows(engine: Engine, frames: Iterable[Any], columns: EdgeColumns, position: Array) -> list[int]:
+    """Return the positions of rows to keep, of consecutive frames, that are not among those of the forest."""
+    first, closing = 0, list[int]()
+    for view in map(open_frame, frames):
+        begin, end = np.searchsorted(position, [first, first + len(view)])
+        closing += [first + row for row in closing_rows(engine, view, columns, position[begin:end] - first)]
+        first += len(view)
+    return closing
 
 
 def _is_same(engine: Engine, taken: View, rows: PartRows, columns: EdgeColumns) -> bool:
     """Whether rows are those in which the forest was found."""
     assert rows.types is not None
     try:
-        edges = taken_edges(engine, taken, columns, *rows.types)
+        edges = read_again(engine, taken, columns, rows.types)
         return edges.num_rows == len(rows.position) and digest_of(row_hashes(edges), engine_of(edges).xp) == rows.digest
     except (DfmstError, pa.ArrowException, TypeError, ValueError, OverflowError):  # types from a false checkpoint
         return False
@@ -492,20 +505,12 @@ def _is_same(engine: Engine, taken: View, rows: PartRows, columns: EdgeColumns) 
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-class ColumnTypes(NamedTuple):
-    """The types of both id columns, and the kind of the weights."""
-
-    source: pa.DataType
-    target: pa.DataType
-    kind: str
-
-
 @register_for_gpus
 class RowHashes(NamedTuple):
     """Hashes of a partition's edges by their position, on the GPU if it has the partition."""
 
     columns: TaskColumns
-    types: ColumnTypes
+    types: EdgeTypes
 
     @classmethod
     def of_table(cls, table: Table) -> RowHashes:
@@ -514,7 +519,7 @@ class RowHashes(NamedTuple):
         position = columns_of(engine, table).row.astype(np.uint32)
         hashes = engine.xp.zeros(int(position[-1]) + 1, np.uint64)
         hashes[position] = row_hashes(table)
-        return cls(TaskColumns.stored(engine, hashes), column_types(table))
+        return cls(TaskColumns.stored(engine, hashes), EdgeTypes.of(table))
 
     def digest(self, position: Array) -> int:
         """Return the digest of the rows at these positions, which are on the host."""
@@ -524,12 +529,6 @@ class RowHashes(NamedTuple):
             if not is_below(position, len(hashes)):
                 raise false_checkpoint()
             return digest_of(hashes[engine.from_host(position)], engine.xp)
-
-
-def column_types(table: Table) -> ColumnTypes:
-    """Return the types of a table."""
-    types = table.columns.types if isinstance(table, DeviceTable) else table.schema.types
-    return ColumnTypes(types[0], types[1], weight_kind(table))
 
 
 def row_hashes(table: Table) -> Array:

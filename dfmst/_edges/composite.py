@@ -36,11 +36,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
-from dfmst._common.types import Array, Column, ColumnName, EndNames, Invalid
+from dfmst._common.types import Array, ColumnName, EndNames, Invalid
 from dfmst._edges.arrow_values import no_groups, numbers_of_arrow, ticks
 from dfmst._edges.conditions import condition_masks, group_entries
 from dfmst._edges.device_frame import device_column
-from dfmst._edges.edge_table import HOST, CheckedColumns, flip_bits
+from dfmst._edges.edge_table import HOST, CheckedColumns, ColumnOf, flip_bits
 from dfmst._edges.read import EdgeColumns, check_columns, names_missing_columns
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, factorize, id_columns
@@ -94,9 +94,7 @@ def _composed_ids(engine: Engine, view: View, columns: EdgeColumns) -> dict[Any,
     return dict(zip(columns.names[:2], ids, strict=True))
 
 
-def _ranked_weights(
-    engine: Engine, view: View, names: list[ColumnName], column: Callable[[ColumnName], Column], rows: int
-) -> Any:
+def _ranked_weights(engine: Engine, view: View, names: list[ColumnName], column: ColumnOf, rows: int) -> Any:
     """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
     xp = engine.xp
     rank, missing = xp.zeros(rows, np.uint32), xp.zeros(rows, bool)
@@ -136,9 +134,7 @@ def _numbered_ids(engine: Engine, view: View, parts: list[EndNames], invalid: In
 _HIGHEST = (1 << 64) - 1
 
 
-def check_composite(
-    engine: Engine, columns: EdgeColumns, column: Callable[[ColumnName], Column], rows: int
-) -> CheckedColumns:
+def check_composite(engine: Engine, columns: EdgeColumns, column: ColumnOf, rows: int) -> CheckedColumns:
     """Read and check a batch; weights of several columns, or with rows to keep, become ascending keys."""
     if not rows:
         for name in columns.read_names:  # raises if one is absent
@@ -176,7 +172,7 @@ def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: A
     return np.where(keep, np.uint64(0), key + np.uint64(shift))
 
 
-def _composite_weights(engine: Engine, names: list[ColumnName], column: Callable[[ColumnName], Column]) -> pa.Array:
+def _composite_weights(engine: Engine, names: list[ColumnName], column: ColumnOf) -> pa.Array:
     """A composite key stores 32 bits of each weight column, the first on top; null if one is null or NaN."""
     if not 0 < len(names) < 3:
         message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
@@ -212,10 +208,7 @@ _WORD = 9  # bytes of a tag and a word
 
 
 def composite_ids(
-    parts: Iterable[EndNames],
-    by: Iterable[ColumnName],
-    column: Callable[[ColumnName], Column],
-    invalid: Invalid | None = None,
+    parts: Iterable[EndNames], by: Iterable[ColumnName], column: ColumnOf, invalid: Invalid | None = None
 ) -> list[pa.Array]:
     """Return the ids of both ends: groups, then the parts of the id; null if a part of the id is.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -20,7 +19,7 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import VERTEX_LIMIT, Array, Column, ColumnName
 from dfmst._edges.arrow_values import arrow_column, no_groups, numbers_of_arrow, plain_ids
 from dfmst._edges.device_frame import device_flags
-from dfmst._edges.edge_table import EdgeTable, Input
+from dfmst._edges.edge_table import ColumnOf, EdgeTable, Input
 from dfmst._edges.unify import common_id_type, wide_integers
 from dfmst._edges.vertices import Vertices, factorize
 from dfmst._edges.view import View
@@ -82,9 +81,7 @@ def apply_conditions(engine: Engine, view: View, conditions: Conditions, input: 
     return replace(input, table=table, forced=forced, barred=xp.flatnonzero(none if drop is None else drop))
 
 
-def condition_masks(
-    conditions: Conditions, column: Callable[[ColumnName], Column], kept: Array | None
-) -> tuple[Array | None, Array | None]:
+def condition_masks(conditions: Conditions, column: ColumnOf, kept: Array | None) -> tuple[Array | None, Array | None]:
     """Return which of the kept rows (``None``: all) must and must not be in the forest; ``None`` without condition."""
     keep, drop = (None if name is None else _mask(name, column(name)) for name in (conditions.keep, conditions.drop))
     keep, drop = (mask if mask is None or kept is None else mask[kept] for mask in (keep, drop))
@@ -99,20 +96,18 @@ def condition_masks(
 
 
 def _mask(name: ColumnName, values: Column) -> Array:
-    on_host = isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray))
-    mask, nulls = (_host_mask if on_host else _device_mask)(name, values)
+    if isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray)):
+        column = plain_ids(arrow_column(name, values))
+        column = _booleans(name, column) if len(column) else column
+        mask: Array = np.asarray(column.fill_null(False)).astype(bool)
+        nulls: Array | None = np.asarray(column.is_null())
+    else:
+        mask, nulls = _device_mask(name, values)
     if nulls is not None and nulls.any():
         row = int(nulls.argmax())
         message = f"column {name!r} has {int(nulls.sum()):,} nulls, the first in row {row}"
         raise InvalidEdgesError(message, "fill them with True or False", row=row)
     return mask
-
-
-def _host_mask(name: ColumnName, values: Column) -> tuple[Array, Array]:
-    column = plain_ids(arrow_column(name, values))
-    column = _booleans(name, column) if len(column) else column
-    nulls = np.asarray(column.is_null())
-    return np.asarray(column.fill_null(False) if nulls.any() else column).astype(bool), nulls
 
 
 _MOST_WORDS = 64  # ways to write true and false

@@ -96,14 +96,6 @@ def _words(column: Column) -> Any:
     return words * (words << np.int64(1) != 0)
 
 
-def device_order(engine: Engine, columns: list[Column]) -> Array:
-    """Return the rows of columns in ascending order, by the first column first; NaN comes after numbers, then null."""
-    order: Array = engine.xp.arange(len(columns[0]), dtype=np.uint32)
-    for column in reversed(columns):
-        order = order[sort_order(engine, _ranks(column)[order])]
-    return order
-
-
 def _ranks(column: Column) -> Array:
     """Return numbers that are in the order of a column's entries, ``uint64``."""
     xp, column = sys.modules["cupy"], _decoded(column)
@@ -119,11 +111,6 @@ def _ranks(column: Column) -> Array:
     ranks = xp.unique(ranks, return_inverse=True)[1]
     ranks = ranks if nulls is None else xp.where(nulls, len(column), ranks)
     return ranks.astype(np.uint64)  # type: ignore[no-any-return]
-
-
-def device_nulls(column: Column) -> Array | None:
-    """Return the mask of a column's nulls; ``None`` if it has none."""
-    return _nulls(_decoded(column))
 
 
 def device_flags(column: Column) -> tuple[Any, Array | None, Array | None]:
@@ -217,24 +204,6 @@ def device_numbers(name: object, column: Column) -> Array:
     if nulls is not None:
         floats[nulls] = np.nan
     return floats
-
-
-def device_ticks(name: object, column: Column) -> tuple[Array, Array | None, pa.DataType]:
-    """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
-    check_device(name, column)
-    column = _decoded(column)
-    nulls, kind = _nulls(column), _arrow_type(column.dtype)
-    if _is("decimal", column.dtype) or column.dtype.kind not in "iufmM":
-        raise no_times(name, column.dtype if kind is None else kind)
-    column = _instants(column).astype("int64") if column.dtype.kind in "mM" else column
-    plain = _values(column, nulls)
-    if plain.dtype == np.uint64 and len(plain) and int(plain.max()) >= 1 << 63:
-        raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
-    values: Array = plain.astype(np.float64 if plain.dtype.kind == "f" else np.int64, copy=False)
-    missing = ~(abs(values) < np.inf) if values.dtype.kind == "f" else None
-    if nulls is not None:
-        missing = nulls if missing is None else nulls | missing
-    return values, missing, kind
 
 
 def check_device(name: object, column: Column) -> None:
@@ -493,10 +462,24 @@ class DeviceView:
         return DeviceEntries(column if rows is None else column.take(rows))
 
     def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
-        return device_ticks(name, self.column(name))
+        column = self.column(name)
+        check_device(name, column)
+        column = _decoded(column)
+        nulls, kind = _nulls(column), _arrow_type(column.dtype)
+        if _is("decimal", column.dtype) or column.dtype.kind not in "iufmM":
+            raise no_times(name, column.dtype if kind is None else kind)
+        column = _instants(column).astype("int64") if column.dtype.kind in "mM" else column
+        plain = _values(column, nulls)
+        if plain.dtype == np.uint64 and len(plain) and int(plain.max()) >= 1 << 63:
+            raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
+        values: Array = plain.astype(np.float64 if plain.dtype.kind == "f" else np.int64, copy=False)
+        missing = ~(abs(values) < np.inf) if values.dtype.kind == "f" else None
+        if nulls is not None:
+            missing = nulls if missing is None else nulls | missing
+        return values, missing, kind
 
     def nulls(self, name: ColumnName) -> Array:
-        nulls = device_nulls(self.column(name))
+        nulls = _nulls(_decoded(self.column(name)))
         return self.xp.zeros(len(self), bool) if nulls is None else nulls
 
     def codes(self, *columns: tuple[View, ColumnName, Array | None]) -> Array:
@@ -507,7 +490,11 @@ class DeviceView:
             raise no_groups(columns[0][1], " and ".join(sorted({str(each.dtype) for each in series}))) from error
 
     def order(self, engine: Engine, names: tuple[ColumnName, ...], rows: Array) -> Array:
-        return device_order(engine, [self.column(name).take(rows) for name in names])
+        """Return the places of rows in ascending order; NaN comes after numbers, then null."""
+        order: Array = engine.xp.arange(len(rows), dtype=np.uint32)
+        for name in reversed(names):
+            order = order[sort_order(engine, _ranks(self.column(name).take(rows))[order])]
+        return order
 
     def differs(self, first: Column, second: Column) -> Array:
         """Flag the rows in which two columns differ; those of types that cuDF does not compare, on the host."""

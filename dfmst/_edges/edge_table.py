@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.types import Array
+from dfmst._common.types import Array, Column, ColumnName
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, id_columns, unchecked_vertices
 from dfmst._edges.weights import WeightColumn, missing_weights, weight_column
 from dfmst._engines import Engine
-from dfmst._engines.primitives.edges import Edges, end_words
+from dfmst._engines.primitives.edges import Edges, end_words, used_vertices
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
 
 
@@ -115,6 +115,12 @@ class Input:
             target[self.barred] = source[self.barred]
         return EdgeTable(source, target, source, total)
 
+    def used_vertices(self, engine: Engine, spanning: tuple[Array, Array, Array] | None = None) -> Array:
+        """Return :func:`used_vertices` of a table without conditions on rows, in the frame's memory."""
+        if self.vertices.ids is not None:  # only ids that occur have numbers
+            return self.to_frame_memory(engine.xp.ones(self.table.vertices, np.uint8))
+        return self.to_frame_memory(used_vertices(engine, self.table, spanning))
+
     def frame_rows(self, rows: Array) -> Array:
         """Return rows of the frame, in its memory, for rows of the table."""
         rows = self.to_frame_memory(rows)
@@ -132,6 +138,10 @@ class Input:
 def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
     source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
     return EdgeTable(source, target, weight, table.vertices, table.maximum)
+
+
+#: Returns a column of a frame or of a batch by its name.
+ColumnOf: TypeAlias = Callable[[ColumnName], Column]
 
 
 class Readers(NamedTuple):

@@ -217,8 +217,13 @@ def host_differs(first: Column, second: Column) -> Array:
     if plain and first.dtype == second.dtype:
         unequal: Array = (first != second) & ~((first != first) & (second != second))
         return unequal
-    if isinstance(first, pa.ChunkedArray) and isinstance(second, pa.ChunkedArray) and first.equals(second):
-        return np.zeros(len(first), bool)
+    if all(isinstance(values, (pa.Array, pa.ChunkedArray)) for values in (first, second)) and first.type == second.type:
+        if family_of(first.type) in ("integer", "text", "binary"):
+            missing, other = (pc.is_null(values).to_numpy(zero_copy_only=False) for values in (first, second))
+            unequal = pc.fill_null(pc.not_equal(first, second), True).to_numpy(zero_copy_only=False)
+            return unequal & ~(missing & other)  # type: ignore[no-any-return]
+        if isinstance(first, type(second)) and first.equals(second):
+            return np.zeros(len(first), bool)
     if not isinstance(first, list) and not isinstance(second, list):
         with contextlib.suppress(InvalidEdgesError, pa.ArrowException):  # objects that Arrow has no type for
             columns = [arrow_column("", values, nan_is_null=False) for values in (first, second)]

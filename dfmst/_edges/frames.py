@@ -170,18 +170,15 @@ def unwrap(edges: Frame) -> tuple[Any, AsUser | None]:
         wrap: AsUser = getattr(sys.modules[type(edges).__module__], "from_native", narwhals.from_native)
         return native, (wrap if inner is None else lambda frame: wrap(inner(frame)))
     if isinstance(edges, pa.RecordBatch):
-        return pa.Table.from_batches([edges]), _as_batch
+        return pa.Table.from_batches([edges]), lambda table: pa.RecordBatch.from_arrays(
+            [column.combine_chunks() for column in table.columns], schema=table.schema
+        )
     kind = type(edges).__module__
     if kind.startswith("pyarrow._dataset"):
         return edges.to_table(), None
     if kind.startswith("ibis.") and hasattr(edges, "__arrow_c_stream__"):
         return edges, sys.modules["ibis"].memtable
     return edges, None
-
-
-def _as_batch(table: pa.Table) -> pa.RecordBatch:
-    columns = [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def check_names(edges: Frame, argument: str) -> None:

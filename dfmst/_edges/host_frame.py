@@ -23,6 +23,7 @@ from dfmst._edges.arrow_values import (
     arrow_column,
     arrow_numbers,
     no_times,
+    numbers_of_arrow,
     plain_ids,
     plain_views,
     readable,
@@ -37,17 +38,19 @@ from dfmst._edges.frame_rows import (
     host_differs,
     take_arrow,
     take_of_two,
-    take_or_null,
     take_polars,
     take_table,
 )
-from dfmst._edges.unify import alike, native_type, series_type
+from dfmst._edges.unify import alike, family_of, native_type, series_type
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import plain_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column
 
 _ARROW = (pa.Table, pa.RecordBatch)
+#: Types of integers and texts by the names that NumPy and Narwhals have for them, in lower case.
+_INTEGERS = {f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_ID_TYPES = {**_INTEGERS, "string": pa.large_string()}
 #: Makes the user's kind of frame of a result.
 AsUser: TypeAlias = Callable[[Any], Any]
 
@@ -131,7 +134,29 @@ class FrameView:
         return plain_weights(name, column)
 
     def ticks(self, name: ColumnName) -> tuple[Array, Array | None, pa.DataType]:
-        return _ticks(name, self.column(name))
+        column = plain_ids(arrow_column(name, self.column(name)))
+        kind, missing = column.type, np.asarray(column.is_null())
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+            column, _ = ticks(column)
+        elif pa.types.is_floating(kind):
+            column = column.cast(pa.float64())
+        elif pa.types.is_integer(kind):
+            if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
+                raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
+            column = column.cast(pa.int64())
+        elif pa.types.is_decimal(kind):
+            column = pa.array(weight_column(name, column).values)
+            if column.type != pa.int64():
+                raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
+        elif not pa.types.is_null(kind):
+            if len(column):
+                raise no_times(name, kind)
+            column, kind = pa.nulls(0), pa.null()  # an empty column may have any type
+        values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
+        plain: Array = (
+            values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
+        )
+        return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
     def nulls(self, name: ColumnName) -> Array:
         return np.asarray(arrow_column(name, self.column(name)).is_null())
@@ -235,8 +260,22 @@ class FrameView:
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def nullable(self, values: Array, missing: Array) -> Any:
-        column = nw.new_series("", values, backend=self.frame.implementation)
-        return nw.to_native(take_or_null(column, np.arange(len(values)), missing))
+        column = pa.array(values, mask=missing) if missing.any() else arrow_numbers(values)
+        pandas = self.frame.implementation.is_pandas()
+        return self._of_arrow(column, f"Int{8 * values.itemsize}" if pandas and column.null_count else None)
+
+    def _of_arrow(self, values: pa.Array, kind: Any) -> Any:
+        """Return a column of the library; in pandas of a type, that of NumPy if it is ``None``."""
+        library = self.frame.implementation
+        if library.is_polars():
+            return sys.modules["polars"].from_arrow(values)
+        if not library.is_pandas():
+            return pa.chunked_array([values])
+        if kind is None or isinstance(kind, np.dtype):
+            numbers = numbers_of_arrow(values)
+            return numbers if kind is None else numbers.astype(kind, copy=False)
+        pandas = sys.modules["pandas"]
+        return pandas.Series(pandas.api.types.pandas_dtype(kind).__from_arrow__(values))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
@@ -301,14 +340,15 @@ class FrameView:
         return self.finish(nw.concat(parts, how="horizontal"))
 
     def _build_of_table(self, names: EndNames, input: Input, columns: Mapping[str, Array]) -> Frame:
-        kind, values = self._integer_type(names), input.vertices.values
-        if values is None and kind is not None:
-            return self.build({name: column.astype(kind) for name, column in columns.items()})
         source, target = (self.series(name) for name in names)
+        known, values = self._id_type(names), input.vertices.values
+        family = "integer" if values is None else family_of(values.type)  # that of an empty table may be another one
         unlike = native_type(source) != native_type(target) and series_type(source, target) is None
-        if unlike or source.dtype.is_float():  # floats were read as integers
-            ids = {name: pa.array(column, pa.int64()) for name, column in columns.items()}
-            return self.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
+        # Floats were read as integers.
+        if unlike or source.dtype.is_float() or (known is not None and family == family_of(known[1])):
+            places = {name: arrow_numbers(at.astype(np.int64, copy=False)) for name, at in columns.items()}
+            ids = places if values is None else {name: values.take(at) for name, at in places.items()}
+            return self._build_of_ids(names, ids)
         positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
         row = np.arange(len(input.table), dtype=np.int64) if input.kept is None else input.kept
         for column, first in ((input.vertices.target, len(self)), (input.vertices.source, 0)):
@@ -316,19 +356,23 @@ class FrameView:
         return self._build_from(names, {name: positions[column] for name, column in columns.items()})
 
     def _build_of_ids(self, names: EndNames, columns: Mapping[str, pa.Array]) -> Frame:
-        """Return a new frame of Arrow ids; integers get the type of the id columns if it holds them."""
-        kind = self._integer_type(names)
-        if kind is not None and all(pa.types.is_integer(column.type) for column in columns.values()):
-            exact = pa.from_numpy_dtype(kind.newbyteorder("="))
+        """Return a new frame of Arrow ids, in the type of the id columns if it holds them."""
+        known = self._id_type(names)
+        if known is not None and {family_of(column.type) for column in columns.values()} == {family_of(known[1])}:
+            kind, exact = known
             with contextlib.suppress(pa.ArrowInvalid):
-                return self.build({name: np.asarray(ids.cast(exact)).astype(kind) for name, ids in columns.items()})
+                return self.build({name: self._of_arrow(ids.cast(exact), kind) for name, ids in columns.items()})
         return self.build_arrow(columns)
 
-    def _integer_type(self, names: EndNames) -> np.dtype | None:
-        """Return the type of both id columns if they are NumPy integers of one type."""
-        source, target = (self.column(name) for name in names)
-        plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
-        return source.dtype if plain and source.dtype.kind in "iu" else None
+    def _id_type(self, names: EndNames) -> tuple[Any, pa.DataType] | None:
+        """Return the type of both id columns, of the library and of Arrow, if it is one of integers or texts."""
+        source, target = (self.series(name) for name in names)
+        kind = native_type(source)
+        plain = kind.name if isinstance(kind, np.dtype) else str(source.dtype).lower()
+        exact = getattr(kind, "pyarrow_dtype", kind)  # of pandas and of Arrow
+        exact = exact if isinstance(exact, pa.DataType) else _ID_TYPES.get(plain)
+        known = exact == pa.string() or exact in _ID_TYPES.values()
+        return (kind, exact) if known and kind == native_type(target) else None
 
     def labelled_column(self, name: str, values: Array) -> Any:
         kind = self.frame.implementation
@@ -397,33 +441,6 @@ def pandas_column(name: object, series: Column) -> Array | pa.Array | pa.Chunked
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
         message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
         raise InvalidEdgesError(message, "cast the column to integers or strings") from error
-
-
-def _ticks(name: ColumnName, column: Column) -> tuple[Array, Array | None, pa.DataType]:
-    """Read a column of times or numbers: ticks or integers, ``int64``, or ``float64``; the missing ones; the type."""
-    column = plain_ids(arrow_column(name, column))
-    kind, missing = column.type, np.asarray(column.is_null())
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        column, _ = ticks(column)
-    elif pa.types.is_floating(kind):
-        column = column.cast(pa.float64())
-    elif pa.types.is_integer(kind):
-        if kind == pa.uint64() and (pc.max(column).as_py() or 0) >= 1 << 63:
-            raise InvalidEdgesError(f"column {name!r} holds integers beyond 2^63", "subtract a constant first")
-        column = column.cast(pa.int64())
-    elif pa.types.is_decimal(kind):
-        column = pa.array(weight_column(name, column).values)
-        if column.type != pa.int64():
-            raise InvalidEdgesError(f"column {name!r} holds decimals beyond 64 bits", "cast it to float64")
-    elif not pa.types.is_null(kind):
-        if len(column):
-            raise no_times(name, kind)
-        column, kind = pa.nulls(0), pa.null()  # an empty column may have any type
-    values = column.fill_null(0) if column.null_count and not pa.types.is_null(kind) else column
-    plain: Array = (
-        values.to_numpy(zero_copy_only=False) if not pa.types.is_null(kind) else np.zeros(len(column), np.int64)
-    )
-    return plain, missing | ~np.isfinite(plain) if plain.dtype.kind == "f" else missing, kind
 
 
 _ARROW_DTYPES = {"StringDtype", "ArrowDtype"}  # of pandas, of which the arrays convert to Arrow

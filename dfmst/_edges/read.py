@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, one_name, yes_or_no
-from dfmst._common.types import Array, Column, ColumnName, EdgeNames, Invalid
+from dfmst._common.types import Array, Column, EdgeNames, Invalid
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.edge_table import (
     CheckedColumns,
+    ColumnOf,
     Input,
     Missing,
     Readers,
@@ -213,12 +214,7 @@ def check_ends(source: object, target: object) -> None:
 
 
 def check_columns(
-    reader: Engine,
-    read: Readers,
-    column: Callable[[ColumnName], Column],
-    rows: int,
-    names: EdgeNames,
-    invalid: Invalid = "raise",
+    reader: Engine, read: Readers, column: ColumnOf, rows: int, names: EdgeNames, invalid: Invalid = "raise"
 ) -> CheckedColumns:
     """Read a batch, and leave out the rows that lack an id or a weight, or raise."""
     ids, weights = _read_columns(reader, read, column, rows, names, invalid)
@@ -227,12 +223,7 @@ def check_columns(
 
 
 def _read_columns(
-    reader: Engine,
-    read: Readers,
-    column: Callable[[ColumnName], Column],
-    rows: int,
-    names: EdgeNames,
-    invalid: Invalid,
+    reader: Engine, read: Readers, column: ColumnOf, rows: int, names: EdgeNames, invalid: Invalid
 ) -> tuple[IdColumns, WeightColumn]:
     check_ends(*names[:2])
     source, target, weight = names

@@ -18,10 +18,9 @@ from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertices import IdColumns, Vertices, factorize, ids_like, is_array
+from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, ids_like, is_array
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
-from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError, missing_column, nearest
 
 _COMPARED = 10_000  # ids among which a message looks for a similar one
@@ -108,16 +107,20 @@ def words_of_group(values: Mapping[object, object]) -> str:
     )
 
 
-def list_vertices(engine: Engine, view: View, names: EndNames, input: Input, vertices: object = None) -> VertexList:
-    """List the vertices that occur in a table, or those of `vertices`."""
-    occurs = input.to_frame_memory(used_vertices(engine, input.table))
+def list_vertices(
+    engine: Engine, view: View, names: EndNames, input: Input, vertices: object = None, forest: Array | None = None
+) -> VertexList:
+    """List the vertices that occur in a table, or those of `vertices`; `forest` are its rows, if they are known."""
+    table = input.table
+    occurs = input.used_vertices(engine, None if forest is None else (table.source, table.target, forest))
     engine = view.engine(engine)
     xp = engine.xp
     present: Array = xp.flatnonzero(occurs)
     if vertices is None:
         place = xp.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
         return VertexList(engine, view, names, input, present, place, None)
-    numbered = _number(engine, _listed_ids(engine, names[0], input, present, "vertices", vertices), in_order=True)
+    ids = _listed_ids(engine, names[0], input, present, "vertices", vertices)
+    numbered = factorize(engine, ids.source, ids.target, in_order=True)
     _check_different(engine, numbered)
     unlisted = xp.ones(numbered.total, bool)
     unlisted[numbered.source] = False
@@ -129,11 +132,11 @@ def list_vertices(engine: Engine, view: View, names: EndNames, input: Input, ver
 
 def find_vertices(engine: Engine, names: EndNames, input: Input, argument: str, ids: Column) -> Array:
     """Return the vertices of a table that have these ids, ascending, each once; all ids must be ends of rows."""
-    occurs = input.to_frame_memory(used_vertices(engine, input.table))
+    occurs = input.used_vertices(engine)
     engine = engine if input.moved_by is None else host_engine(engine)
     present: Array = engine.xp.flatnonzero(occurs)
     wanted = _listed_ids(engine, names[0], input, present, argument, ids)
-    numbered = _number(engine, wanted)
+    numbered = _number_any(engine, wanted)
     place = engine.xp.full(numbered.total, -1, np.int64)
     place[numbered.target] = present
     vertices: Array = place[numbered.source]
@@ -175,8 +178,10 @@ def in_one_type(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[
     return ids_like(listed, known) if engine.on_host else device_ids(listed, known, invalid="drop")
 
 
-def _number(engine: Engine, ids: IdColumns, *, in_order: bool = False) -> Vertices:
-    return factorize(engine, ids.source, ids.target, in_order=in_order)
+def _number_any(engine: Engine, ids: IdColumns) -> Vertices:
+    """Number listed ids and known ones in any order; integers below twice the known ones are their own numbers."""
+    target, source, *more = dense_vertices(engine, IdColumns(ids.target, ids.source, None, None))
+    return Vertices(source, target, *more)
 
 
 def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> Array:
@@ -189,7 +194,7 @@ def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[Col
     if ids.null_source is not None:
         rows = xp.flatnonzero(~ids.null_source)
         ids = ids._replace(source=ids.source.take(arrow_numbers(rows) if isinstance(ids.source, pa.Array) else rows))
-    numbered = _number(engine, ids)
+    numbered = _number_any(engine, ids)
     position = xp.full(numbered.total, -1, np.int64)
     position[numbered.target] = xp.arange(len(ids.target))
     found[rows] = position[numbered.source]
@@ -340,7 +345,7 @@ def read_groups(engine: Engine, view: View, columns: EdgeColumns) -> tuple[Input
     total = base.table.vertices
     pairs = pair_vertices(reader, code, base.table.source, base.table.target, total, in_order=True)
     table = replace(base.table, source=pairs.source, target=pairs.target, vertices=pairs.total)
-    occurs = used_vertices(reader, table)
+    occurs = replace(base, table=table, vertices=pairs).used_vertices(reader)
     pair = value = xp.flatnonzero(occurs)
     if pairs.values is not None:
         values = pairs.values if view.on_device else np.asarray(pairs.values)

@@ -74,12 +74,7 @@ def check_capacity(rows: int) -> None:
 
 
 def dense_vertices(
-    engine: Engine,
-    ids: IdColumns,
-    *,
-    in_order: bool = False,
-    bound: int | None = None,
-    largest: int | None = None,
+    engine: Engine, ids: IdColumns, *, in_order: bool = False, bound: int | None = None, largest: int | None = None
 ) -> Vertices:
     source, target = ids.source, ids.target
     if isinstance(source, engine.xp.ndarray):
@@ -241,11 +236,7 @@ def different_ids(source: tuple[object, Column], target: tuple[object, Column], 
 
 
 def id_columns(
-    source: tuple[object, Column],
-    target: tuple[object, Column],
-    *,
-    whole: bool = False,
-    invalid: Invalid | None = None,
+    source: tuple[object, Column], target: tuple[object, Column], *, whole: bool = False, invalid: Invalid | None = None
 ) -> IdColumns:
     """Check two (name, column) pairs, and cast them to one type; long dictionaries of `whole` tables stay encoded.
 

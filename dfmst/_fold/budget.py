@@ -1,9 +1,7 @@
-"""Terms: numbers that know their formula. A formula that is called with terms prints itself.
+"""Memory budgets of folds and streams, and terms: numbers that know their formula.
 
-Memory budgets of folds and streams, and the memory that they are predicted to take: the formulas of a plan.
-
-A budget is a fixed part and some bytes a vertex, counted and not measured. If its limit is a term
-(:mod:`dfmst._fold.budget`), so are its formulas.
+A budget is a fixed part and some bytes a vertex, counted and not measured. Runs check numbers by the same formulas that
+plans print: if the limit is a term, so are their values.
 
 For n vertices, a buffer of b rows, and weights of w bytes:
 
@@ -29,7 +27,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -241,31 +239,32 @@ def least_id_bytes(*, integers: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunBudget:
-    """Budget of a fold whose runs are on disk: `size` bytes, for weights of `weight` bytes.
+    """Budget of a fold in runs on disk, or `in_memory`: `size` bytes, for weights of `weight` bytes.
 
-    `sort` and `scan` are the bytes a row, without its weight, to sort a buffer and to solve a slice: more on a GPU.
+    In memory, the forest is a run, and a few runs are next to it. `sort` and `scan` are the bytes a row, without its
+    weight, to sort a buffer and to solve a slice: more on a GPU.
     """
 
     size: Number
     weight: int
+    in_memory: bool = False
     sort: int = SORT
     scan: int = ROW + SCAN
 
-    runs: ClassVar[int] = 0  # in memory, next to the forest
+    @property
+    def runs(self) -> int:
+        """Runs in memory, next to the forest."""
+        return _RUNS if self.in_memory else 0
+
+    @property
+    def vertex(self) -> int:
+        """Least bytes a vertex."""
+        return RUN_VERTEX + (self._row + _MEMORY_RUNS if self.in_memory else -(-self._scan // SHARE))
 
     @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
         return max(0, int((self.size - RUN_FIXED) // self.vertex))
-
-    @property
-    def vertex(self) -> int:
-        """Least bytes a vertex."""
-        return RUN_VERTEX + -(-self._scan // SHARE)
-
-    def least(self, vertices: int) -> int:
-        """Least bytes for a number of vertices."""
-        return vertices * self.vertex + RUN_FIXED
 
     def run_rows(self, vertices: int) -> int:
         """Rows of the buffer that is sorted and becomes a run."""
@@ -281,10 +280,12 @@ class RunBudget:
 
     def most_rows(self, vertices: int, capacity: int) -> int:
         """Rows of all runs before they are solved; a run has `capacity` rows."""
-        return ON_DISK * max(vertices, capacity)
+        return vertices + self.runs * capacity if self.in_memory else ON_DISK * max(vertices, capacity)
 
     def used(self, vertices: Term, rows: Term) -> Term:
-        """Bytes that folding this number of rows takes."""
+        """Bytes that folding this number of rows takes: in memory, all that there are."""
+        if self.in_memory:
+            return most(self.size, self.vertex * vertices)
         r = least(most(0, self._fitting(vertices)), Term(MOST_RUN, "2^30"), rows).named("r", "rows")
         return least(self.size, RUN_VERTEX * vertices + (self._row + self.sort) * r)
 
@@ -301,27 +302,7 @@ class RunBudget:
         return self.scan + 2 * self.weight
 
     def _free(self, vertices: Number) -> Number:
-        return self.size - RUN_FIXED - (RUN_VERTEX + (self._row if self.runs else 0)) * vertices
-
-
-class MemoryRunBudget(RunBudget):
-    """Budget of a fold whose runs are in memory: the forest as a run, and a few runs next to it."""
-
-    __slots__ = ()
-    runs = _RUNS
-
-    @property
-    def vertex(self) -> int:
-        """Least bytes a vertex."""
-        return RUN_VERTEX + self._row + _MEMORY_RUNS
-
-    def most_rows(self, vertices: int, capacity: int) -> int:
-        """Rows of all runs before they are solved; a run has `capacity` rows."""
-        return vertices + self.runs * capacity
-
-    def used(self, vertices: Term, rows: Term) -> Term:
-        """Bytes that folding any number of rows takes: all that there are."""
-        return most(self.size, self.vertex * vertices)
+        return self.size - RUN_FIXED - (RUN_VERTEX + (self._row if self.in_memory else 0)) * vertices
 
 
 def _between(rows: Number) -> int:
@@ -356,19 +337,18 @@ class Budget:
 
     def runs(self, size: Number | None = None) -> RunBudget:
         """Return the budget of the fold in runs, or one of `size` bytes."""
-        size = self.fold_bytes if size is None else size
-        return RunBudget(size, self.weight) if self.store == "disk" else MemoryRunBudget(size, self.weight)
+        return RunBudget(self.fold_bytes if size is None else size, self.weight, in_memory=self.store != "disk")
 
     @property
     def _fixed(self) -> int:
-        """Bytes that do not grow with the vertices, without those of a fold in runs."""
+        """Bytes that do not grow with the vertices."""
         if self.store == "GPU":
             return GPU_FIXED + (GPU_HASHING if self.id_bytes else 0)
-        return FIXED + DICTIONARY * self.dictionaries + (HASHING if self.id_bytes else 0)
+        return self._reader + (HASHING if self.id_bytes else 0) + (RUN_FIXED if self.in_runs else 0)
 
     @property
-    def _pieces(self) -> int:
-        return RUN_FIXED if self.in_runs else 0
+    def _reader(self) -> int:
+        return FIXED + DICTIONARY * self.dictionaries
 
     @property
     def _row(self) -> int:
@@ -386,8 +366,9 @@ class Budget:
     @property
     def fold_bytes(self) -> Number:
         """Bytes for the fold: all but the ids of as many vertices as fit."""
-        free = self.limit - self._fixed
-        return free - self.id_bytes * ((free - self._pieces) // self._vertex)
+        pieces = RUN_FIXED if self.in_runs else 0
+        free = self.limit - (self._fixed - pieces)
+        return free - self.id_bytes * ((free - pieces) // self._vertex)
 
     @property
     def batch_rows(self) -> int:
@@ -404,11 +385,18 @@ class Budget:
     @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
-        return max(0, int((self.limit - self._fixed - self._pieces) // self._vertex))
+        return max(0, int((self.limit - self._fixed) // self._vertex))
 
-    def needed(self, vertices: int) -> int:
-        """Return the least limit for a number of vertices."""
-        return self._fixed + self._pieces + vertices * self._vertex + (1 << 20)
+    def needed(self, vertices: int, more: int = 0) -> int:
+        """Return the least limit for a number of vertices, with `more` bytes for each."""
+        return self._fixed + vertices * (self._vertex + more) + (1 << 20)
+
+    def cut_bytes(self, columns: int, *, in_memory: bool) -> int:
+        """Return the bytes a vertex to cut a forest at some thresholds; `in_memory`: its rows are not on disk.
+
+        They are its rows, sorted weights, the vertices in order, and their clusters.
+        """
+        return (ROW + 8 if in_memory else 0) + 8 + ORDERED * (columns + bool(self.id_bytes))
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
         """Rows of the buffer: as many as fit, at most four times the vertices or all rows (``None``: unknown)."""
@@ -426,31 +414,21 @@ class Budget:
 
     def used(self, vertices: Term, rows: Term) -> Term:
         """Bytes that a process takes for any but the worst graphs, as measured."""
-        ids = self.id_bytes * vertices
         if self.sets:
-            return STREAM_BASE + (self._vertex + (ORDERED if self.id_bytes else 0)) * vertices
-        u = most(0, self.fold_bytes).named("u")
+            return self.used_by_sets(vertices, ORDERED if self.id_bytes else 0)
+        ids, u = self.id_bytes * vertices, most(0, self.fold_bytes).named("u")
         if self.in_runs:
             return STREAM_BASE + self.runs(u).used(vertices, rows) + ids
         b = self._buffer_rows(u, vertices, MOST * vertices, rows).named("b", "rows")
         return STREAM_BASE + ((ROW + self.weight + STREAM_SOLVE) * b + VERTEX * vertices) + ids
 
-    def _cut_vertex(self, columns: int, in_memory: bool) -> int:
-        """Bytes a vertex to cut a forest: its rows, sorted weights, the vertices in order, and their clusters."""
-        rows = ROW + 8 if in_memory else 0
-        return self._vertex + rows + 8 + ORDERED * (columns + bool(self.id_bytes))
-
-    def used_for_cut(self, vertices: Term, columns: int = 1) -> Term:
-        """Bytes that a process takes to cut a forest in memory at some thresholds."""
-        return STREAM_BASE + self._cut_vertex(columns, in_memory=True) * vertices
-
-    def needed_for_cut(self, vertices: int, columns: int, *, in_memory: bool) -> int:
-        """Return the least limit to cut a forest at some thresholds; `in_memory`: its rows are not on disk."""
-        return self._fixed + self._pieces + vertices * self._cut_vertex(columns, in_memory)
+    def used_by_sets(self, vertices: Term, more: int) -> Term:
+        """Bytes that a process with disjoint sets takes, with `more` bytes for each vertex."""
+        return STREAM_BASE + (self._vertex + more) * vertices
 
     def check(self, vertices: int) -> None:
         """Raise if a number of vertices does not fit."""
-        if not vertices and int(self.limit) <= self._fixed + self._pieces:
+        if not vertices and int(self.limit) <= self._fixed:
             needed = format_size(self.needed(vertices), int(self.limit))
             hint = f"raise the limit: {needed}{self._reading} and {self._vertex} bytes for each vertex"
             raise CapacityError(f"a {self._limit} is below the least, {needed}", hint)
@@ -463,13 +441,16 @@ class Budget:
 
     def check_linked(self, vertices: int) -> None:
         """Raise if the linked forest of a certificate does not fit."""
-        if (needed := FIXED + DICTIONARY * self.dictionaries + _LINKED * vertices) > int(self.limit):
-            raise self._too_small(f"the linked forest of {vertices:,} vertices does not fit", needed)
+        self._check(self._reader + _LINKED * vertices, f"the linked forest of {vertices:,} vertices does not fit")
 
     def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
         """Raise if a forest cannot be cut at this number of thresholds."""
-        if (needed := self.needed_for_cut(vertices, columns, in_memory=in_memory)) > int(self.limit):
-            raise self._too_small(f"{columns} columns of clusters of {vertices:,} vertices do not fit", needed)
+        needed = self.needed(vertices, self.cut_bytes(columns, in_memory=in_memory))
+        self._check(needed, f"{columns} columns of clusters of {vertices:,} vertices do not fit")
+
+    def _check(self, needed: int, fault: str) -> None:
+        if needed > int(self.limit):
+            raise self._too_small(fault, needed)
 
     @property
     def _limit(self) -> str:

@@ -409,9 +409,7 @@ def _state(
         rows = make_run(weight)
         rows.append(pieces)
     else:
-        none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, weight, np.uint64)))
-        columns = zip(*[piece.arrays for piece in pieces] or [none.arrays], strict=True)
-        rows = Rows(*(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in columns))
+        rows = Rows.joined([*pieces], weight)
     check(parent is None or len(parent) <= vertices, "sets of more vertices than there are")
     numbers = {name: record[name] for name in _NUMBERS}
     state = FoldState(rows, values=values, loops=loops, **numbers, parent=parent)

@@ -220,7 +220,7 @@ def read_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Iterator[Rows]:
 
 def concat_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Rows:
     """Read a slice that is not empty, run after run, into one."""
-    return Rows(*map(runs[0].xp.concatenate, zip(*(rows.arrays for rows in read_spans(runs, spans)), strict=True)))
+    return Rows.joined([*read_spans(runs, spans)], xp=runs[0].xp)
 
 
 #: Bytes a row that `forest_positions` takes next to its columns. If all ends differ, the allocations add up to 88;

@@ -32,6 +32,14 @@ class Rows(NamedTuple):
     weight: Array  # without NaN
     locator: Array | int  # number of each row among all rows, ascending uint64; or of the first of consecutive rows
 
+    @classmethod
+    def joined(cls, pieces: Sequence[Rows], weight: DTypeLike = np.uint32, xp: Any = np) -> Rows:
+        """Return the rows of all pieces: one piece as it is; without a piece, no rows with weights of this type."""
+        if len(pieces) == 1:
+            return pieces[0]
+        none = cls(*(xp.zeros(0, kind) for kind in (np.uint32, np.uint32, weight, np.uint64)))
+        return cls(*map(xp.concatenate, zip(*(piece.arrays for piece in pieces or [none]), strict=True)))
+
     def __len__(self) -> int:
         return len(self.source)
 

@@ -11,8 +11,9 @@ from dfmst._common.types import Array, Columns, FrameT
 from dfmst._edges.composite import compose
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import read_table
+from dfmst._edges.weights import constant_weights
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import component_labels
+from dfmst._engines.primitives.contract import component_labels, contract
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._trees.forest import open_edges
 from dfmst._trees.request import Request, Running, with_options
@@ -72,39 +73,58 @@ def bridges(
 def bridge_rows(engine: Engine, table: EdgeTable) -> Array:
     """Return the bridges of a table, ascending.
 
+    They are in every forest. Of most graphs the rows outside a forest join most vertices, and no row between two of
+    these is a bridge: each of their components becomes one vertex, and few rows of the forest are left.
+    """
+    rows = solve_table(engine, table)
+    target = table.target.copy()
+    target[rows] = table.source[rows]  # rows outside the forest, and self-loops
+    joined = component_labels(engine, EdgeTable(table.source, target, target, table.vertices))
+    label, vertices = contract(engine, joined)
+    source, target = label[table.source[rows]], label[table.target[rows]]
+    (between,) = (source != target).nonzero()
+    source, target, rows = source[between], target[between], rows[between]
+    weight = constant_weights(len(rows), engine.xp).values
+    found: Array = rows[_rooted_bridges(engine, EdgeTable(source, target, weight, vertices))]
+    return found
+
+
+def _rooted_bridges(engine: Engine, table: EdgeTable) -> Array:
+    """Find bridges from the vertices below the rows of a forest.
+
     A row of a forest is a bridge if no other row leaves the vertices below it. These are consecutive in depth-first
     order, so that the least and the greatest place to which other rows lead from them decide.
     """
     xp = engine.xp
     rows = solve_table(engine, table)
     forest = rows.astype(np.uint32)
-    source, target = xp.empty(len(forest), np.uint32), xp.empty(len(forest), np.uint32)
-    engine.launch("gather_labels", len(forest), table.source, table.target, forest, None, source, target)
-    trees = root_trees(
-        engine, source, target, component_labels(engine, EdgeTable(source, target, source, table.vertices))
-    )
+    source, target = table.source[rows], table.target[rows]
+    label = component_labels(engine, EdgeTable(source, target, source, table.vertices))
+    trees = root_trees(engine, source, target, label)
     chosen = xp.zeros(len(table), np.uint8)
     chosen[forest] = 1
     least, greatest = (xp.arange(table.vertices, dtype=np.uint32) for _ in range(2))
     engine.launch("reach_orders", len(table), table.source, table.target, chosen, trees.order, least, greatest)
     below = trees.edge < np.uint32(len(forest))  # not at a root
     end = trees.order + trees.size
-    least, greatest = _below(xp, trees, least, xp.minimum), _below(xp, trees, greatest, xp.maximum)
+    least, greatest = _below(xp, trees, (xp.minimum, least), (xp.maximum, greatest))
     closed = below & (least >= trees.order) & (greatest < end)
     found: Array = xp.sort(rows[trees.edge[closed]])
     return found
 
 
-def _below(xp: ModuleType, trees: RootedTrees, entries: Array, function: Any) -> Array:
+def _below(xp: ModuleType, trees: RootedTrees, *folds: tuple[Any, Array]) -> list[Array]:
     """Fold entries, which are by depth-first order, over the vertices below each vertex and itself."""
-    folded: Array = xp.empty_like(entries)
-    for number in range(int(trees.size.max()).bit_length() if len(entries) else 0):
+    folded: list[Array] = [xp.empty_like(entries) for _, entries in folds]
+    columns = [entries for _, entries in folds]
+    for number in range(int(trees.size.max()).bit_length() if len(trees.size) else 0):
         width, half = 1 << number, 1 << number >> 1
-        if half:
-            entries = function(entries[:-half], entries[half:])  # of `width` vertices
-        vertex = xp.flatnonzero(
-            trees.size >> np.uint32(number) == 1
-        )  # those of at least `width`, but not of twice that
+        # Those of at least `width` vertices, but not of twice that.
+        vertex = xp.flatnonzero(trees.size >> np.uint32(number) == 1)
         begin = trees.order[vertex].astype(np.int64)
-        folded[vertex] = function(entries[begin], entries[begin + trees.size[vertex] - width])
+        end = begin + trees.size[vertex] - width
+        for place, (function, _) in enumerate(folds):
+            if half:
+                columns[place] = function(columns[place][:-half], columns[place][half:])  # of `width` vertices
+            folded[place][vertex] = function(columns[place][begin], columns[place][end])
     return folded

@@ -510,7 +510,7 @@ def _verified(
         violation = replace(violation, row=input.frame_row(reader, violation.row))
     unsummed = weight is None or columns.has_joint_weight
     total = None if unsummed else total_weight(sum_column(weights))
-    trees = _components(reader, input, None if violation else len(claimed))
+    trees = _components(reader, input, None if violation or isinstance(rows, Violation) else rows)
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
 
@@ -550,11 +550,14 @@ def _describer_of_view(engine: Engine, view: View, input: Input, columns: EdgeCo
     return describe
 
 
-def _components(engine: Engine, input: Input, forest: int | None) -> int:
-    """Count components of the vertices that occur; the size of a certified forest gives it without a search."""
-    present = int(used_vertices(engine, input.whole()).sum(dtype=np.int64))
+def _components(engine: Engine, input: Input, forest: Array | None) -> int:
+    """Count components of the vertices that occur; the rows of a certified forest give it without a search."""
+    table, present = input.whole(), input.vertices.total
+    if input.vertices.ids is None:  # else only ids that occur have numbers
+        spanning = None if forest is None else (table.source, table.target, forest.astype(np.uint32))
+        present = int(used_vertices(engine, table, spanning).sum(dtype=np.int64))
     if forest is not None:
-        return present - forest
+        return present - len(forest)
     table = input.whole(barred=False)
     label = component_labels(engine, table)
     roots = int((label == engine.xp.arange(table.vertices, dtype=np.uint32)).sum())

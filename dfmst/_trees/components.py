@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
+import numpy as np
+
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Vertices
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns, read_table
@@ -12,7 +14,6 @@ from dfmst._edges.vertex_list import check_one_graph, list_vertices, read_groups
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
-from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.forest import open_edges
 from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.bsp import strut_components
@@ -96,9 +97,10 @@ def _labels(
         input = read_table(engine, view, columns, in_order=True)
         labels = label(engine, input.table)
         if vertices is None:
-            present = engine.xp.flatnonzero(used_vertices(engine, input.table))
-            found = {"vertex": present, "component": labels[present]}
-            found = {name: input.to_frame_memory(column) for name, column in found.items()}
+            own = engine.xp.arange(len(labels), dtype=np.uint32)
+            joined = (labels != own).nonzero()[0].astype(np.uint32)
+            (present,) = input.used_vertices(engine, (own, labels, joined)).nonzero()
+            found = {"vertex": present, "component": input.to_frame_memory(labels)[present]}
             return view.build_vertices(columns.names[:2], input, None, found)
         listed = list_vertices(engine, view, columns.names[:2], input, vertices)
         component = listed.engine.xp.arange(len(listed))

@@ -17,7 +17,7 @@ from dfmst._common.types import Array, ColumnName, Frame, Vertices
 from dfmst._edges.device_frame import DeviceEntries
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.frames import open_frame
-from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.read import read_table
 from dfmst._edges.vertex_list import VertexList, check_one_graph, find_places, list_vertices, read_groups
 from dfmst._edges.view import View
 from dfmst._edges.weights import weight_floats
@@ -134,13 +134,19 @@ def order_forest(
     columns, solver = request.columns, request.solver
     view, runner = open_edges(edges, solver.engine, solver.threads, argument)
     with runner.guard():
-        input, listed = _read(runner, view, columns, vertices)
-        weight = None
+        listed, weight = None, None
+        if columns.conditions.by:
+            check_one_graph(vertices)
+            input, listed, _ = read_groups(runner, view, columns)
+        else:
+            input = read_table(runner, view, columns, in_order=True)
         if reweigh is not None:
             distance = runner.from_host(_row_distances(runner, view, columns.weight, input))
             weight = reweigh(runner, input.table, distance)
             input = replace(input, table=replace(input.table, weight=weight, span=None))
         rows = None if all_rows else solve_table(runner, input.table, solver.algorithm).astype(np.uint32)
+        if listed is None:
+            listed = list_vertices(runner, view, columns.names[:2], input, vertices, rows)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.to_frame_memory(order if rows is None else rows[order])
         reader, count = listed.engine, len(ranked)
@@ -150,15 +156,6 @@ def order_forest(
         frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
         weight = None if weight is None else input.to_frame_memory(weight)[ranked]
     return OrderedForest(reader, view, listed, frame_rows, source, target, weight)
-
-
-def _read(engine: Engine, view: View, columns: EdgeColumns, vertices: Vertices | None) -> tuple[Input, VertexList]:
-    """Read a table, and list its vertices."""
-    if columns.conditions.by:
-        check_one_graph(vertices)
-        return read_groups(engine, view, columns)[:2]
-    input = read_table(engine, view, columns, in_order=True)
-    return input, list_vertices(engine, view, (columns.source, columns.target), input, vertices)
 
 
 def _row_distances(engine: Engine, view: View, name: ColumnName, input: Input) -> Array:

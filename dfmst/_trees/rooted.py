@@ -359,10 +359,10 @@ def newick(
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
     children: list[list[int]] = [[] for _ in range(edges.vertices)]
-    above = trees.edge.view(np.int32)  # -1 at a root
-    for vertex in np.argsort(trees.order):
+    above, parent = trees.edge.view(np.int32).tolist(), trees.parent.tolist()  # -1 at a root
+    for vertex in np.argsort(trees.order).tolist():
         if above[vertex] >= 0:
-            children[trees.parent[vertex]].append(int(vertex))
+            children[parent[vertex]].append(vertex)
     lengths = [""] * edges.vertices
     if weight is not None:
         weights = edges.weights(weight)

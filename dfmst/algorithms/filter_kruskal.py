@@ -14,6 +14,11 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 4. the survivors, with components as their ends, are the next level. A last few components have many edges between
    each two: only the lightest one stays.
 
+Step 3 drops few edges if the lightest join few vertices, as in a clique whose edges weigh as much as their greater end.
+A sample shows that. Then every component takes its lightest edge instead (a round of Borůvka), up to four times; after
+these, all edges are sorted. So no order of weights costs much more than the better of Borůvka and Kruskal
+(``bench/orders.py``).
+
 Sparse graphs whose ids have locality (roads, grids, meshes) are first contracted inside ranges of vertices, by every
 thread on its own (`contract_ranges`): a small graph of the edges between ranges remains.
 """
@@ -87,6 +92,8 @@ class FilterKruskal:
     * Ties are split by position, so that equal weights cannot all fall on one side.
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
       Fineman, Gibbons and Shun 2012).
+    * If a filter would keep more than half of the edges, a round of Borůvka takes its place: quicksort's worst case has
+      no counterpart here.
     * Edges between near ids are contracted in ranges of vertices first, if that pays (the local preprocessing of
       Sanders and Schimek 2023).
 

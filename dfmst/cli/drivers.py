@@ -22,8 +22,6 @@ from dfmst.cli.job import (
     check_inputs,
     lines_for,
     named_after,
-    open_inputs,
-    read_inputs,
     write_rows,
 )
 from dfmst.errors import CapacityError, DfmstError, FormatError
@@ -100,17 +98,16 @@ class Batches:
 class _Reader:
     """Reads files that are not Parquet in batches; errors name the first."""
 
-    inputs: Sequence[Path]
-    format: str | None
+    job: Job
     columns: Columns
     lines: str = ""
 
     @property
     def place(self) -> str:
-        return str(self.inputs[0])
+        return str(self.job.inputs[0])
 
     def __call__(self) -> pa.RecordBatchReader:
-        return open_inputs(self.inputs, self.format, None, self.columns, self.lines)
+        return self.job.open(self.columns, lines=self.lines)
 
 
 _SMALL = 256 << 20  # bytes that a stream takes for itself
@@ -149,7 +146,7 @@ def in_batches(
         raise
     if in_memory is not None:
         raise click.UsageError(f"{in_memory} needs the rows in memory; leave --memory-limit and --checkpoint out.")
-    edges = list(inputs) if other is None else _Reader(inputs, job.format, columns or {}, lines)
+    edges = list(inputs) if other is None else _Reader(job, columns or {}, lines)
     much = f"{named_after(inputs)} takes more than a quarter of the free memory ({limits[0] / 2**20:,.0f} MiB)"
     return Batches(inputs, edges, limits[0], "" if asked else f"{much}: reading it in batches (--memory-limit auto)")
 
@@ -182,7 +179,7 @@ def find_in_memory(job: Job, run: Run) -> Forest:
     with run.step("read"):
         table = _read_on_device(job, run.progress) if job.engine == "cuda" else None
         if table is None:
-            table = read_inputs(job.inputs, job.format, run.progress, columns_of(job), lines_for(job))
+            table = job.read(columns_of(job), run.progress, lines_for(job))
     return dfmst.forest.solve(
         table,
         **job.arguments(dfmst.forest.solve),
@@ -203,7 +200,7 @@ def _read_on_device(job: Job, progress: Progress) -> Any:
         from dfmst.cudf import read_parquet
     except ImportError:
         return None
-    open_inputs(job.inputs, job.format, None, columns_of(job))
+    job.open(columns_of(job))
     progress.show(f"reading {plural(len(job.inputs), 'file')} onto the GPU")
     return read_parquet(job.inputs)
 

@@ -43,10 +43,8 @@ from dfmst.cli.job import (
     command,
     load_libraries,
     named_after,
-    open_inputs,
     output_path,
     print_run,
-    read_inputs,
     weight_name,
 )
 from dfmst.cli.options import GroupedCommand, choice, path_option, several
@@ -118,7 +116,7 @@ def forest(job: Job) -> None:
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
       dfmst forest roads/ -w km -o forest/ --workers 4
-      dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --gpu-memory-limit 40GiB
+      dfmst forest roads/ -w km -o forest/ --gpus --gpu-memory-limit 40GiB
 
     Files that exceed --memory-limit, or --gpu-memory-limit with --engine cuda, are read in batches, twice: first the
     three columns, then the other columns of the forest's rows. A line says so if nobody asked for a limit. With
@@ -182,7 +180,7 @@ def _run(job: Job) -> None:
         points = None
         if job.points is not None:
             ordered = [*(job.coordinates or ()), *filter(None, [job.color])]
-            points = read_inputs((job.points,), None, progress, {"ids": job.id, "ordered": ordered}, sep=False)
+            points = job.read({"ids": job.id, "ordered": ordered}, progress, other=job.points)
         explained = nullcontext() if find is find_in_memory else run.explained()
         with explained, closing(find(job, run)) as found:
             if found.driver != "cluster":
@@ -336,8 +334,8 @@ def verify(job: Job) -> None:
                 certificate = batches.run(dfmst.stream.verify, job, run)
         else:
             with run.step("read"):
-                table = read_inputs((edges,), job.format, progress, columns)
-                claimed = read_inputs((forest,), None, progress, _roles(columns, table.schema), sep=False)
+                table = job.read(columns, progress)
+                claimed = job.read(_roles(columns, table.schema), progress, other=forest)
                 claimed = _with_texts(claimed, table.schema)
             progress.show("verifying")
             with run.step("verify"):
@@ -420,13 +418,13 @@ def update(job: Job) -> None:
         from dfmst.formats import check_same_columns, read_provenance
 
         with run.step("read"):
-            old = read_inputs((forest,), None, run.progress, {}, sep=False)
+            old = job.read({}, run.progress, other=forest)
             record = read_provenance(old.schema, old.num_rows)
             if record is None:
                 message = f"{forest} does not say how it was made"
                 raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
             columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
-            new = _with_texts(read_inputs(inputs, job.format, run.progress, _roles(columns, old.schema)), old.schema)
+            new = _with_texts(job.read(_roles(columns, old.schema), run.progress), old.schema)
             if {*old.column_names} != {*new.column_names}:
                 check_same_columns(forest, old.schema, inputs[0], new.schema)
         run.progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
@@ -495,7 +493,7 @@ def plan(job: Job) -> None:
     is 1 if it does not fit.
 
     \b
-      dfmst plan --n-vertices 1_700_000_000 --n-edges 62_000_000_000 --partitions 8000 --workers 8 --memory-limit 256GiB
+      dfmst plan --n-vertices 17_000_000 --n-edges 620_000_000 --partitions 800
       dfmst plan edges/ --workers 4 --memory-limit 8GiB
       dfmst plan edges/ --gpus 8 --gpu-memory-limit 141GB
     """  # noqa: D301 - click's mark for lines that stay as they are
@@ -515,7 +513,7 @@ def plan(job: Job) -> None:
     prediction = dfmst.plan(files=job.inputs, **options)
     if job.weight is not None and job.inputs:
         with Progress() as progress:
-            open_inputs(job.inputs, None, progress, job.pick("weight")).close()
+            job.open(job.pick("weight"), progress).close()
     if job.json:
         print_json(prediction.to_dict())
     else:

@@ -20,7 +20,7 @@ import click
 
 import dfmst
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
-from dfmst.cli.options import DIRECTORIES, remembered, several
+from dfmst.cli.options import DIRECTORIES, several
 from dfmst.cli.program import OWN_PROCESS, remember_rows
 from dfmst.errors import DfmstError, InvalidEdgesError, OutputError, did_you_mean
 
@@ -40,6 +40,15 @@ _OUTPUTS = {"output": "-o", "trace": "--trace", "report": "--report", "labels": 
 class Job(SimpleNamespace):
     """The options of a command, by name."""
 
+    # How files are read, also by a command without these options.
+    format: str | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    text: list[str] | None = None
+    ignore_counts: bool = False
+    node_labels: bool | None = None
+
     def pick(self, *names: str) -> dict[str, Any]:
         """Return some of the options, those that the command has."""
         return {name: vars(self)[name] for name in names if name in vars(self)}
@@ -53,6 +62,40 @@ class Job(SimpleNamespace):
         if self.source == self.target:
             raise click.UsageError(f"--source and --target both name the column {self.source!r}.")
         return self.pick("source", "target", "weight", *more)
+
+    def open(
+        self, columns: Columns, progress: Progress | None = None, lines: str = "", other: Path | None = None
+    ) -> pa.RecordBatchReader:
+        """Open the inputs, files of equal columns, as one stream; the columns are those that options name.
+
+        With `lines`, rows of text keep their lines for the output. An `other` file, such as a forest, has its own
+        format and separator.
+        """
+        from dfmst.formats import Roles, open_table
+
+        paths, format_, sep = (self.inputs, self.format, self.sep) if other is None else ((other,), None, None)
+        check_inputs(paths)
+        decimal = self.decimal or "."
+        if decimal == self.thousands:
+            raise click.UsageError(f"--decimal and --thousands are both {decimal!r}.")
+        roles = Roles.of({**columns, "text": self.text}, decimal, self.thousands, sep)
+        counts: Any = "ignore" if self.ignore_counts else "check"
+        shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
+        reader = open_table(paths, format_, roles, counts, self.node_labels, lines=lines, **shown)
+        for name, count in Counter(reader.schema.names).items():
+            if count > 1:
+                message = f"{paths[0]} has {count} columns named {name!r}"
+                raise InvalidEdgesError(message, "rename them, so that each column has its own name")
+        return reader
+
+    def read(self, columns: Columns, progress: Progress, lines: str = "", other: Path | None = None) -> pa.Table:
+        """Read the inputs, or another file, into one table."""
+        from dfmst.formats import read_all
+
+        paths = self.inputs if other is None else (other,)
+        table = read_all(self.open(columns, progress, lines, other), paths, solve=True)
+        remember_rows(paths, table.num_rows)
+        return table
 
     def check_outputs(self) -> None:
         """Raise if two options name one file, of which the first would be lost."""
@@ -91,7 +134,7 @@ class Job(SimpleNamespace):
         """Read the inputs as one table, compute the result, write it, and print its figures."""
         with self.running() as run:
             with run.step("read"):
-                table = read_inputs(self.inputs, self.format, run.progress, columns)
+                table = self.read(columns, run.progress)
             run.progress.show(f"{doing} {plural(table.num_rows, 'row')}")
             with run.step("solve"):
                 result = _noting(compute, table, run.progress)
@@ -213,46 +256,6 @@ def check_inputs(paths: Sequence[Path]) -> None:
     for path in paths:
         if not path.exists():
             raise DfmstError(f"{path}: no such file or directory", "check the name, and the directory you are in")
-
-
-def read_inputs(
-    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Columns, lines: str = "", sep: bool = True
-) -> pa.Table:
-    """Read files of equal columns into one table, one after the other; the columns are those that options name."""
-    from dfmst.formats import read_all
-
-    table = read_all(open_inputs(paths, format_, progress, columns, lines, sep), paths, solve=True)
-    remember_rows(paths, table.num_rows)
-    return table
-
-
-def open_inputs(
-    paths: Sequence[Path],
-    format_: str | None,
-    progress: Progress | None,
-    columns: Columns,
-    lines: str = "",
-    sep: bool = True,
-) -> pa.RecordBatchReader:
-    """Open files of equal columns as one stream; with `lines`, rows of text keep their lines for the output.
-
-    Without `sep`, the files are others than those whose separator ``--sep`` names, such as a forest.
-    """
-    from dfmst.formats import Roles, open_table
-
-    check_inputs(paths)
-    decimal, thousands = remembered("decimal") or ".", remembered("thousands")
-    if decimal == thousands:
-        raise click.UsageError(f"--decimal and --thousands are both {decimal!r}.")
-    roles = Roles.of({**columns, "text": remembered("text")}, decimal, thousands, remembered("sep") if sep else None)
-    counts: Any = "ignore" if remembered("ignore_counts") else "check"
-    shown: dict[str, Any] = {} if progress is None else {"progress": progress.bar(), "note": progress.note}
-    reader = open_table(paths, format_, roles, counts, remembered("node_labels"), lines=lines, **shown)
-    for name, count in Counter(reader.schema.names).items():
-        if count > 1:
-            message = f"{paths[0]} has {count} columns named {name!r}"
-            raise InvalidEdgesError(message, "rename them, so that each column has its own name")
-    return reader
 
 
 def lines_for(job: Job) -> str:

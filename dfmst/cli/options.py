@@ -112,15 +112,12 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
     return value
 
 
-def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    if value or param.name == "node_labels":
-        ctx.meta[f"dfmst.{param.name}"] = value
+#: Key of the context's ``meta``: whether errors show their traceback.
+DEBUG = "dfmst.debug"
 
 
-def remembered(name: str) -> Any:
-    """Return the value of an option that the current command's function does not receive, if it is given."""
-    ctx = click.get_current_context(silent=True)
-    return None if ctx is None else ctx.meta.get(f"dfmst.{name}")
+def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[DEBUG] = value or ctx.meta.get(DEBUG, False)
 
 
 def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -159,7 +156,7 @@ def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
 
 
 debug_option = _flag(
-    "--debug", expose_value=False, callback=_remember, help="Show the traceback of an error (so does DFMST_DEBUG=1)."
+    "--debug", expose_value=False, callback=_debug, help="Show the traceback of an error (so does DFMST_DEBUG=1)."
 )
 storage_option = click.option(
     "--storage-option",
@@ -171,7 +168,6 @@ storage_option = click.option(
     callback=_storage_options,
     help="Option of the store of s3://, gs:// and az:// addresses: region=…, endpoint_url=…, key=…, secret=…",
 )
-_remembered = partial(click.option, expose_value=False, callback=_remember)
 inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)
 json_option = _flag(
     "--json", help="Print one JSON object about the run to standard output; without -o the rows are then not written."
@@ -205,7 +201,7 @@ algorithm_option = click.option(
 def _labels_option(command: Any) -> Any:
     """Add --labels, or --node-labels if the command has an option of that name."""
     taken = any(param.name == "labels" for param in getattr(command, "__click_params__", ()))
-    option = _remembered(
+    option = click.option(
         "node_labels",
         "--node-labels/--no-node-labels" if taken else "--labels/--no-labels",
         default=None,
@@ -222,24 +218,17 @@ format_option = several(
         metavar="FORMAT",
         help="Format of IN (default: from its name and first bytes); IN may be - for standard input.",
     ),
-    _flag(
-        "--ignore-counts",
-        expose_value=False,
-        callback=_remember,
-        help="Read files whose number of rows differs from their header.",
-    ),
+    _flag("--ignore-counts", help="Read files whose number of rows differs from their header."),
     _labels_option,
-    _remembered(
-        "--text", multiple=True, metavar="COLUMN", help="Column of a text file that is text as it stands, digits too."
-    ),
-    _remembered("--decimal", type=click.Choice((".", ",")), help="Decimal sign of weights and coordinates in text."),
-    _remembered(
+    _columns("--text", help="Column of a text file that is text as it stands, digits too."),
+    click.option("--decimal", type=click.Choice((".", ",")), help="Decimal sign of weights and coordinates in text."),
+    click.option(
         "--thousands",
         metavar="SIGN",
         type=click.Choice((",", ".", " ", "'", "_", "\u00a0", "\u202f")),
         help="Sign between thousands in weights and coordinates in text: , . ' _ or a blank, also one without a break.",
     ),
-    _remembered(
+    click.option(
         "--sep",
         metavar="SIGN",
         type=click.Choice((",", ";", "|", " ", "\t", r"\t", "comma", "semicolon", "bar", "blank", "tab")),

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import click
 
 from dfmst.cli.console import note
-from dfmst.cli.options import debug_option, remembered, storage_option
+from dfmst.cli.options import DEBUG, debug_option, storage_option
 from dfmst.errors import (
     CapacityError,
     ClusterError,
@@ -124,7 +124,7 @@ def _shown_safely() -> Iterator[None]:
 
 
 def _fail(ctx: click.Context, error: Exception) -> NoReturn:
-    if remembered("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
+    if ctx.meta.get(DEBUG) or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         note(*traceback.format_exc().splitlines())
     error = machine_fault(error) or error
     message, hint = _words(error)

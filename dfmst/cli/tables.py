@@ -1,7 +1,7 @@
 """Commands from table to table.
 
-Of edges: ``clusters``, ``linkage``, ``components`` and ``newick``; of points: ``points``, ``neighbors`` and
-``hdbscan``; of rows of any kind: ``dedupe`` and ``convert``.
+Of edges: ``clusters``, ``linkage``, ``components`` and ``newick``. Of points: ``points``, ``neighbors`` and
+``hdbscan``. Of any rows: ``dedupe`` and ``convert``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from dfmst.cli.job import (
     command,
     lines_for,
     named_after,
-    open_inputs,
     weight_name,
     write_rows,
 )
@@ -281,7 +280,7 @@ def _check_keys(job: Job, names: list[str]) -> None:
 def _dedupe_stream(job: Job, on: list[Any], batches: Batches) -> None:
     """Link the rows of Parquet files within a memory limit."""
     with job.running() as run, run.step("solve"):
-        _check_keys(job, open_inputs(job.inputs, job.format, None, {}).schema.names)
+        _check_keys(job, job.open({}).schema.names)
         target = run.path if job.to is None else None
         rows = batches.run(dfmst.stream.linked_rows, job, run, on=on, output=target)
         if target is None and (run.path or not job.json):
@@ -403,7 +402,7 @@ def convert(job: Job) -> None:
 
         sizes: list[int] = []
         columns = job.pick("source", "target", "weight", "by")
-        reader = open_inputs(job.inputs, job.format, run.progress, columns, lines_for(job))
+        reader = job.open(columns, run.progress, lines_for(job))
         write_rows(pa.RecordBatchReader.from_batches(reader.schema, _counted(reader, sizes)), run.path, job.to)
         types = {field.name: str(field.type) for field in reader.schema if not field.name.startswith("\x1f")}
         run.figures, run.text = {"rows": sum(sizes), "columns": types}, plural(sum(sizes), "row")

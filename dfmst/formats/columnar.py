@@ -34,7 +34,7 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
     files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
     sources = [_source(each) for each in files]
     for path, schema, rows in sources:  # in a file without a named column all its values would be null
-        known = [*schema.names, *_path_values(path, [file.path])]
+        known = [*schema.names, *path_values(path, [file.path])]
         if rows and (missing := missing_columns(file.roles.arguments, known, path)) is not None:
             raise missing
     common, constants = common_columns(sources, [file.path])
@@ -55,7 +55,7 @@ def common_columns(
     A column that files have, too, keeps their type; its values must be those of the paths.
     """
     common = CommonSchema([(path, schema) for path, schema, rows in files if rows] or [each[:2] for each in files])
-    values = {path: _path_values(path, folders) for path, *_ in files}
+    values = {path: path_values(path, folders) for path, *_ in files}
     kinds: dict[str, pa.DataType] = {}
     for name in dict.fromkeys(name for each in values.values() for name in each):
         if name not in common.schema.names:
@@ -74,14 +74,12 @@ def common_columns(
     return common, typed
 
 
-def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
-    folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
-    return {} if folder is None else path_values(path.relative_to(folder))
-
-
-def path_values(path: str | os.PathLike[str]) -> dict[str, str | None]:
-    """Return the columns that directories of a path stand for, such as ``kind=a/``, and their values."""
-    pairs = [part.split("=", 1) for part in path_of(path).parts[:-1] if "=" in part]
+def path_values(path: str | os.PathLike[str], folders: Sequence[Path] | None = None) -> dict[str, str | None]:
+    """Return the columns that directories of a path, below one of `folders`, stand for, such as ``kind=a/``."""
+    place = path_of(path)
+    if folders is not None:
+        place = place.relative_to(next((folder for folder in folders if place.is_relative_to(folder)), place.parent))
+    pairs = [part.split("=", 1) for part in place.parts[:-1] if "=" in part]
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, islice, zip_longest
 
-import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.deferred import call_arrow
 from dfmst._common.number_patterns import ANY_NUMBER, is_number, is_whole
 from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.edge_lists import (
@@ -29,7 +28,7 @@ from dfmst.formats.edge_lists import (
 )
 from dfmst.formats.files import HEAD_BYTES, SEPARATORS, GraphFile, Line, Roles
 from dfmst.formats.node_files import has_dictionary, open_dictionary_rows
-from dfmst.formats.text_reader import SPACE, Block, TextReader, cut_outside_quotes, header_lines
+from dfmst.formats.text_reader import Block, TextReader, cut_outside_quotes, header_lines
 from dfmst.formats.text_rows import (
     ANY,
     AS_WRITTEN,
@@ -198,7 +197,7 @@ def open_csv(file: GraphFile) -> pa.RecordBatchReader:
     layout = replace(layout, fields=_fields(names, roles), words=len(first))
     layout = replace(layout, decimal=roles.decimal, thousands=roles.thousands)
     skip = line.number - 1 + (1 + "".join(first).count("\n") if header else 0)
-    reader = _refusing_twins(partial(stream_rows, file, skip=skip, counts=counts), layout, file)
+    reader = stream_rows(file, layout, skip, counts)
     return _refusing_header(reader, file) if header else reader
 
 
@@ -349,82 +348,18 @@ def _refusing_header(reader: pa.RecordBatchReader, file: GraphFile) -> pa.Record
     def batches() -> Iterator[pa.RecordBatch]:
         rows = 0
         for batch in reader:
-            columns = [call_arrow("equal", batch.column(name), pa.scalar(name)) for name in names[:2]]
-            if call_arrow("any", call_arrow("and_kleene", *columns)).as_py():
-                for row in np.flatnonzero(call_arrow("and_kleene", *columns).fill_null(False)).tolist():
-                    if [batch.column(name)[row].as_py() for name in names] == names:
-                        message = f"row {rows + row} repeats the header"
-                        raise file.problem(message, hint="join files without their headers, or pass each of them")
+            same = (call_arrow("equal", batch.column(name), pa.scalar(name)) for name in names)
+            repeats = reduce(partial(call_arrow, "and"), same)
+            row = call_arrow("index", repeats, options=("IndexOptions", pa.scalar(True))).as_py()
+            if row >= 0:
+                message = f"row {rows + row} repeats the header"
+                raise file.problem(message, hint="join files without their headers, or pass each of them")
             rows += batch.num_rows
             yield batch
 
     names = [name for name in reader.schema.names if name != LINE]
     is_text = all(reader.schema.field(name).type == pa.string() for name in names) and len(names) > 1
     return pa.RecordBatchReader.from_batches(reader.schema, batches()) if is_text else reader
-
-
-def _refusing_twins(
-    stream: Callable[[Layout], pa.RecordBatchReader], layout: Layout, file: GraphFile
-) -> pa.RecordBatchReader:
-    """Stream the rows; refuse an id, key or group of text that differs from another one only in blanks around it."""
-    reader = stream(layout)
-    texts = [
-        (name, field)
-        for _, name, field in layout.named
-        if field.kept and field.named and reader.schema.field(name).type == pa.string()
-    ]
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        found: dict[int | str, set[str]] = {}
-        for batch in reader:
-            for name, field in texts:
-                blank = _between_blanks(batch.column(name))
-                # A group or a key of blanks alone has no value, as one that is empty.
-                if blank := blank if field.end_point else list(filter(str.strip, blank)):
-                    found.setdefault(field.pair if field.end_point else name, set()).update(blank)
-            yield batch
-        for key, words in found.items():
-            columns = {name for name, field in texts if key == (field.pair if field.end_point else name)}
-            _refuse_twin(words, columns, stream, layout, file)
-
-    return pa.RecordBatchReader.from_batches(reader.schema, batches()) if layout.quoted and texts else reader
-
-
-def _between_blanks(words: pa.Array) -> list[str]:
-    """Return the texts that begin or end with a blank."""
-    _, offsets, data = words.buffers()
-    if data is None:
-        return []
-    ends = np.frombuffer(offsets, np.int32)[words.offset : words.offset + len(words) + 1]
-    text = np.append(np.frombuffer(data, np.uint8), np.uint8(0))
-    blank = ((text[ends[:-1]] == SPACE) | (text[ends[1:] - 1] == SPACE)) & (ends[1:] > ends[:-1])
-    return words.filter(pa.array(blank)).unique().to_pylist() if blank.any() else []
-
-
-def _refuse_twin(
-    words: set[str],
-    columns: set[str],
-    stream: Callable[[Layout], pa.RecordBatchReader],
-    layout: Layout,
-    file: GraphFile,
-) -> None:
-    """Read columns again, and raise if they hold one of the words without its blanks."""
-    twins = {_unquoted(word.strip(" ")): word for word in words}
-    fields = (Field(field.name if field.name in columns else None, TEXT) for field in layout.fields)
-    rows = 0
-    for batch in stream(replace(layout, fields=tuple(fields))):
-        for name in columns:
-            at = pc.index(pc.is_in(batch.column(name), pa.array(twins, pa.string())), True).as_py()
-            if at >= 0:
-                word = batch.column(name)[at].as_py()
-                message = f"{file.path}: {twins[word]!r} and {word!r} differ only in the blanks around them"
-                hint = f"remove the blanks next to the separators, or keep both as they are with text={sorted(columns)}"
-                raise FormatError(f"{message}, in column {name!r}, row {rows + at}", hint, row=rows + at)
-        rows += batch.num_rows
-
-
-def _unquoted(word: str) -> str:
-    return word[1:-1].replace('""', '"') if len(word) > 1 and word[0] == word[-1] == '"' else word
 
 
 def open_snap(file: GraphFile) -> pa.RecordBatchReader:

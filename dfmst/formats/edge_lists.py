@@ -41,25 +41,20 @@ class HeaderCounts:
 
     def check_block(self, block: Block, batch: pa.RecordBatch, before: int, layout: Layout) -> None:
         """Raise FormatError if a block, after `before` rows, has too many rows or a vertex out of range."""
+        row, message, hint = None, "", ""
         if self.rows is not None and before + batch.num_rows > self.rows:
-            row: int | None = self.rows - before
+            row = self.rows - before
             message = f"more rows than the {self.rows} that line {self.line} promises"
             hint = "correct the count or remove the extra rows"
-        else:
-            row = self._first_out_of_range(batch)
+        elif self.highest is not None and batch.num_rows:
+            ends = np.array([batch.column("source"), batch.column("target")])
+            if ends.min() < self.lowest or ends.max() > self.highest:
+                row = int(((ends < self.lowest) | (ends > self.highest)).any(axis=0).argmax())
             message = f"a vertex outside the range {self.lowest} to {self.highest} of line {self.line}"
             hint = "correct the vertex or the count of vertices"
         if row is not None:
             line = next(line for at, (line, _) in enumerate(split_rows(block, layout)) if at == row)
             raise block.file.problem(message, line, f"{hint}, {ACCEPT}")
-
-    def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
-        if self.lowest is None or self.highest is None or not batch.num_rows:
-            return None
-        ends = np.array([batch.column("source"), batch.column("target")])
-        if ends.min() >= self.lowest and ends.max() <= self.highest:
-            return None
-        return int(((ends < self.lowest) | (ends > self.highest)).any(axis=0).argmax())
 
 
 def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
@@ -104,7 +99,7 @@ def stream_rows(
 
 
 #: Blocks of text whose rows are kept from the search for types.
-KEPT_BLOCKS = 4
+KEPT_BLOCKS = 6
 
 
 def _batches(

@@ -1,4 +1,8 @@
-"""GML, Pajek and GraphML: files of nodes with names, and of edges between them."""
+"""GML, Pajek and GraphML: files of nodes with names, and of edges between them.
+
+NetworkX reads these formats into graphs of its own, which list edges by node. That loses the order of rows, which
+decides ties, and the order of ends, some parallel edges, and Pajek's long integers and lists of neighbors.
+"""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 import pyarrow as pa
 
 from dfmst._common.directories import naming_full
-from dfmst.errors import DfmstError, EngineUnavailableError, OutputError, did_you_mean
+from dfmst.errors import DfmstError, EngineUnavailableError, OutputError, did_you_mean, no_space
 
 if TYPE_CHECKING:
     _Path = Path  # for type checkers an address is a path; at run time it lacks the methods that nobody calls
@@ -85,29 +85,15 @@ class Address(_Path):
 
     parts = property(lambda self: self._path.parts)
     name = property(lambda self: self._path.name)
-    stem = property(lambda self: self._path.stem)
     suffix = property(lambda self: self._path.suffix)
     suffixes = property(lambda self: self._path.suffixes)
     parent = property(lambda self: self._at(self._path.parent))
-    parents = property(lambda self: list(map(self._at, self._path.parents)))
 
     def _at(self, path: PurePosixPath | str) -> Address:
         return Address(self.filesystem, str(path), self.start, self._secrets, self._root)
 
     def __truediv__(self, name: Any) -> Address:
         return self._at(self._path / name)
-
-    def with_name(self, name: str) -> Address:
-        """Return the address of another file of the directory."""
-        return self._at(self._path.with_name(name))
-
-    def match(self, pattern: str) -> bool:
-        """Whether the end of its name fits a pattern."""
-        return self._path.match(pattern)
-
-    def glob(self, pattern: str) -> Any:
-        """Return the files of the directory whose names fit a pattern, or the file or directory of a name."""
-        return (self / pattern).matches() if _MAGIC.search(pattern) else filter(Address.exists, [self / pattern])
 
     def relative_to(self, other: Any) -> Any:  # type: ignore[override]
         """Return the name in a directory."""
@@ -360,7 +346,9 @@ class _WebPage(Address):
                     raise OSError("the file has changed since it was opened") from None
                 if error.code not in _LATER or pause is None:
                     raise OSError(f"the server says {error.code} {error.reason}") from None
-            except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+            except (OSError, HTTPException) as error:
+                if no_space(self, error) is not None:  # for the copy on this machine
+                    raise
                 if pause is None:
                     raise ConnectionError(f"the connection failed {_ATTEMPTS} times: {error}") from error
             time.sleep(pause)

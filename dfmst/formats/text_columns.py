@@ -129,13 +129,14 @@ def typed(words: pa.ChunkedArray, field: Field, layout: Layout) -> pa.ChunkedArr
         return _same_floats(words) if field.kept else _floats(words)
     if pa.types.is_decimal(kind):
         return _decimals(words, kind, field.kept)
+    values = _cast(words, kind) if field.kept else _signed(words, kind)
     zeros = call_arrow("filter", words, _match("starts_with", words, "0"))
-    zeros = call_arrow("filter", zeros, _are_longer(zeros, 1))
+    zeros = call_arrow("filter", zeros, _are_longer(zeros, pa.scalar(1)))
     if len(zeros) and (field.kept or not field.padded or _any("match_substring_regex", zeros, "x|X")):
         raise ValueError("a hexadecimal number, or zeros before the digits")
     if field.kept and _any("starts_with", words, "-0"):
         raise ValueError("a number that is written in another way")
-    return _cast(words, kind)
+    return values
 
 
 def _plain_numbers(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
@@ -148,8 +149,6 @@ def _plain_numbers(words: pa.ChunkedArray, layout: Layout) -> pa.ChunkedArray:
             raise ValueError("another sign in a number")
         words = pc.replace_substring(words, layout.thousands, "") if layout.thousands else words
         words = pc.replace_substring(words, layout.decimal, ".")
-    if _any("starts_with", words, "+"):
-        words = pc.replace_substring_regex(words, r"^\+([^+-])", r"\1")
     return words
 
 
@@ -163,13 +162,15 @@ def _same_floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return numbers as floats that print as the same numbers."""
-    values = _cast(words, pa.float64())
-    # A shorter word has a point and few digits, or is beyond the exact numbers.
-    significant = call_arrow("ascii_ltrim", words, options=("TrimOptions", "-0"))
-    doubtful = call_arrow("filter", words, _are_longer(significant, FLOAT_DIGITS + 1))
+    values = _signed(words, pa.float64())
+    size = call_arrow("abs", values)
+    # Behind its zeros, a shorter word has few digits, or a point and few digits, or is beyond the exact numbers.
+    most = (pa.scalar(FLOAT_DIGITS + more) for more in (0, 1))
+    most_letters = call_arrow("if_else", call_arrow("less", size, pa.scalar(1.0)), *most)
+    significant = call_arrow("ascii_ltrim", words, options=("TrimOptions", "+-0."))
+    doubtful = call_arrow("filter", words, _are_longer(significant, most_letters))
     doubtful = call_arrow("filter", doubtful, _match("match_substring_regex", doubtful, MANY_DIGITS))
-    large = call_arrow("greater_equal", call_arrow("abs", values), pa.scalar(EXACT))
-    unlike = call_arrow("or", large, call_arrow("is_nan", values))
+    unlike = call_arrow("or", call_arrow("greater_equal", size, pa.scalar(EXACT)), call_arrow("is_nan", values))
     for word in (*doubtful.to_pylist(), *call_arrow("filter", words, unlike).to_pylist()):
         if not is_number(word):  # nan(1)
             raise ValueError("not a number")
@@ -180,7 +181,7 @@ def _floats(words: pa.ChunkedArray) -> pa.ChunkedArray:
 def _decimals(words: pa.ChunkedArray, kind: pa.DataType, kept: bool) -> pa.ChunkedArray:
     """Return numbers as decimals; Arrow would take one of more digits for another number."""
     whole, fraction = kind.precision - kind.scale, rf"(\.[0-9]{{0,{kind.scale}}})?" if kind.scale else ""
-    plain = rf"^(0|-?[1-9][0-9]{{0,{whole - 1}}})$" if kept else rf"^-?[0-9]{{0,{whole}}}{fraction}$"
+    plain = rf"^(0|-?[1-9][0-9]{{0,{whole - 1}}})$" if kept else rf"^[+-]?[0-9]{{0,{whole}}}{fraction}$"
     if _all_match(words, plain):
         return _cast(words, kind)
     if kept or not _all_match(words, ANY_NUMBER if kind.scale else ANY_WHOLE):
@@ -191,6 +192,16 @@ def _decimals(words: pa.ChunkedArray, kind: pa.DataType, kept: bool) -> pa.Chunk
 
 def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return call_arrow("cast", values, options=("CastOptions", kind))
+
+
+def _signed(words: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Cast numbers, of which Arrow reads none with a plus."""
+    try:
+        return _cast(words, kind)
+    except pa.ArrowInvalid:
+        if not _any("starts_with", words, "+"):
+            raise
+        return _cast(pc.replace_substring_regex(words, r"^\+([^+0-]|0$|0[^xX])", r"\1"), kind)
 
 
 def _trimmed(words: pa.ChunkedArray, letters: str) -> pa.ChunkedArray:
@@ -206,8 +217,8 @@ def _without(words: pa.ChunkedArray, missing: Iterable[str]) -> pa.ChunkedArray:
     return words
 
 
-def _are_longer(words: pa.ChunkedArray, length: int) -> pa.ChunkedArray:
-    return call_arrow("greater", call_arrow("binary_length", words), pa.scalar(length))
+def _are_longer(words: pa.ChunkedArray, length: object) -> pa.ChunkedArray:
+    return call_arrow("greater", call_arrow("binary_length", words), length)
 
 
 def _match(function: str, words: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
@@ -219,7 +230,8 @@ def _any(function: str, words: pa.ChunkedArray, pattern: str) -> bool:
 
 
 def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:
-    return call_arrow("all", _match("match_substring_regex", words, pattern)).as_py() is not False
+    parts = (words.slice(0, 99), words)  # mostly the first words say it
+    return all(call_arrow("all", _match("match_substring_regex", part, pattern)).as_py() is not False for part in parts)
 
 
 def read_rows(
@@ -249,6 +261,7 @@ def read_rows(
                     ids.setdefault(at, _TextIds(at, layout)).add(words[at], block)
     for column in ids.values():
         column.refuse_numbers()
+    _refuse_twins(blocks, layout, ids)
     quoted = {at for at, column in ids.items() if column.are_quoted()}
     fields = tuple(replace(field, quoted=at in quoted) for at, field in enumerate(layout.fields))
     layout, parsed, keep = replace(layout, fields=fields), [] if quoted else parsed, keep and not quoted
@@ -282,6 +295,7 @@ class _TextIds:
         self.missing, self.quoted, self.others = 0, 0, 0  # counts of words: for missing values, in quotes, and others
         self.numeric = self.field.end_point  # whether all are numbers, or comments that begin with a number
         self.has_numbers = False
+        self.between_blanks: set[str] = set()
         self.fraction: Block | None = None  # the first block of numbers that are not all whole
         self.mark: Block | None = None  # the first block with a mark of a comment before a number
 
@@ -293,9 +307,15 @@ class _TextIds:
         self.missing += counts[0]
         self.quoted += counts[1]
         self.others += len(words) - words.null_count - sum(counts)
+        plain = _trimmed(words, MARK)
+        if self.field.kept:
+            blank = call_arrow("not_equal", plain, _trimmed(plain, " "))
+            found = call_arrow("unique", call_arrow("filter", plain, blank)).to_pylist()
+            # A group or a key of blanks alone has no value, as one that is empty.
+            self.between_blanks.update(word for word in found if self.field.end_point or word.strip())
         if not self.numeric:
             return
-        plain = _without(_trimmed(words, MARK), ("", self.layout.missing))
+        plain = _without(plain, ("", self.layout.missing))
         numbers = _match("match_substring_regex", plain, ANY_NUMBER)
         self.has_numbers |= call_arrow("any", numbers).as_py() is True
         if call_arrow("all", numbers).as_py() is not False:
@@ -335,6 +355,32 @@ class _TextIds:
             file, said = self.block.file, f"{self.missing:,} values of {self.field.name!r} are NA, NULL or \\N"
             file.note(f"{file.path}: {said}, texts like others: leave missing ones empty")
         return False
+
+
+def _refuse_twins(blocks: Callable[[], Iterator[Block]], layout: Layout, ids: dict[int, _TextIds]) -> None:
+    """Raise if an id, key or group of text differs from another one only in the blanks around it."""
+    groups: dict[str | int, list[int]] = {}
+    for at, column in ids.items():
+        groups.setdefault(f"pair {column.field.pair}" if column.field.end_point else at, []).append(at)
+    for columns in groups.values():
+        between = sorted(word for at in columns for word in ids[at].between_blanks)
+        twins = {_unquoted(word.strip(" ")): word for word in between}
+        rows = 0
+        for block in blocks() if twins else ():
+            for at, words in read_words(layout.tidied(block), layout, columns).items():
+                plain = _trimmed(words, MARK)
+                row = pc.index(pc.is_in(plain, pa.array(twins, pa.string())), True).as_py()
+                if row >= 0:
+                    word, names = plain[row].as_py(), sorted(str(layout.fields[at].name) for at in columns)
+                    message = f"{block.file.path}: {twins[word]!r} and {word!r} differ only in the blanks around them"
+                    hint = f"remove the blanks next to the separators, or keep both as they are with text={names}"
+                    name = layout.fields[at].name
+                    raise FormatError(f"{message}, in column {name!r}, row {rows + row}", hint, row=rows + row)
+            rows += len(words)
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1].replace('""', '"') if len(word) > 1 and word[0] == word[-1] == '"' else word
 
 
 def _count(mask: pa.ChunkedArray) -> int:

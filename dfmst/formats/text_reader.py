@@ -76,40 +76,31 @@ def opening_quotes(data: bytes, separators: bytes) -> npt.NDArray[np.intp] | Non
     return opening[starts[::2]] if opens.all() and closes.all() else None
 
 
-def cut_outside_quotes(data: bytes, separators: bytes) -> int:
-    """Return the length of the complete CSV records in ``data``: a newline in quotes does not end one."""
+def _record_ends(data: bytes, separators: bytes) -> npt.NDArray[np.intp]:
+    """Return the places behind the newlines that end CSV records: one in quotes ends none."""
     opening = opening_quotes(data, separators)
     if opening is None:
-        return max((value.end() for value in _values(data, separators) if value[1] == b"\n"), default=0)
-    end = data.rfind(b"\n")
-    odd = len(opening) and data.count(b'"', 0, max(end, 0)) % 2
-    while end >= 0 and odd:
-        before = data.rfind(b"\n", 0, data.rfind(b'"', 0, end))
-        odd ^= data.count(b'"', max(before, 0), end) % 2
-        end = before
-    return end + 1
+        mark = re.escape(separators)
+        letters, enclosed = rb"[^" + mark + rb"\n]*+", rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
+        values = re.finditer(rb"(?:" + enclosed + rb")?" + letters + rb"([" + mark + rb"\n]|\Z)", data)
+        return np.array([value.end() for value in values if value[1] == b"\n"], np.intp)
+    text = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(text == ord("\n")) + 1
+    return ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0] if len(opening) else ends
+
+
+def cut_outside_quotes(data: bytes, separators: bytes) -> int:
+    """Return the length of the complete CSV records in ``data``."""
+    return int(max(_record_ends(data, separators)[-1:], default=0)) if b'"' in data else cut_at_newline(data)
 
 
 def record_lines(block: Block, separators: bytes) -> pa.Array:
     """Return each CSV record that is not empty as it stands in the file, its newline included."""
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-    text, opening = np.frombuffer(data, np.uint8), opening_quotes(data, separators)
-    ends = np.flatnonzero(text == ord("\n")) + 1
-    if opening is not None and len(opening):
-        ends = ends[np.searchsorted(np.flatnonzero(text == QUOTE), ends) % 2 == 0]
-    elif opening is None:
-        ends = np.array([value.end() for value in _values(data, separators) if value[1] == b"\n"])
-    offsets = np.concatenate(([0], ends))
-    lines = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
+    offsets = np.concatenate(([0], _record_ends(data, separators)))
+    lines = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
     full = np.diff(offsets) > 1
     return lines if full.all() else call_arrow("filter", lines, pa.array(full))
-
-
-def _values(data: bytes, separators: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the values, each with the separator or newline behind it."""
-    mark = re.escape(separators)
-    letters, enclosed = rb"[^" + mark + rb"\n]*+", rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
-    return re.finditer(rb"(?:" + enclosed + rb")?" + letters + rb"([" + mark + rb"\n]|\Z)", data)
 
 
 def tidy(data: bytes, quoted: bool = False) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -197,7 +197,12 @@ NAMES_HINT = f"{REPAIR}; if vertices have names, read the file with format='csv'
 
 def split_words(block: Block, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a block, each with its line and any number of words."""
-    return (_split_quoted if layout.quoted else _split_plain)(layout.tidied(block), layout)
+    block = layout.tidied(block)
+    if layout.quoted:
+        yield from _split_quoted(block, layout)
+        return
+    lines = (Line(text, number) for number, text in enumerate(block.data.split(b"\n"), block.line))
+    yield from ((line, line.decoded(block.file).split(layout.separator)) for line in lines if line.text)
 
 
 def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
@@ -210,11 +215,6 @@ def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
             few = "few" if len(words) < len(layout.fields) else "many"
             raise block.file.problem(f"too {few} columns: {len(words)} instead of {len(layout.fields)}", line, REPAIR)
         yield line, words
-
-
-def _split_plain(block: Block, layout: Layout) -> Iterator[Row]:
-    lines = (Line(text, number) for number, text in enumerate(block.data.split(b"\n"), block.line))
-    return ((line, line.decoded(block.file).split(layout.separator)) for line in lines if line.text)
 
 
 class Quoted(str):
@@ -250,34 +250,23 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
             place += not end
 
 
-def _whole(word: str, kind: pa.DataType) -> int:
-    if not is_whole(word):
-        raise ValueError("not a whole number")
+def convert(word: str, kind: pa.DataType) -> int | float | Decimal | str:
+    """Return a word as a value of a type; the ValueError says why it is none."""
+    if kind == pa.string():
+        return word
+    if pa.types.is_integer(kind) or (kind == WHOLE_DECIMAL and is_number(word)):
+        if not is_whole(word):
+            raise ValueError("not a whole number")
+    elif not is_number(word):
+        raise ValueError("not a number")
+    if not pa.types.is_integer(kind):
+        return exact_real(word) if kind == pa.float64() else exact_decimal(word, kind.scale)
     # 2**64 has twenty digits; reading more takes quadratic time.
     value = int(word) if len(word.strip().lstrip("+-").lstrip("0")) <= 20 else 2**64
     lowest, highest = LIMITS[kind]
     if not lowest <= value <= highest:
         raise ValueError("a whole number beyond 64 bits")
     return value
-
-
-def _number(word: str, kind: pa.DataType) -> float | Decimal:
-    if not is_number(word):
-        raise ValueError("not a number")
-    if kind == pa.float64():
-        return exact_real(word)
-    if not kind.scale and not is_whole(word):
-        raise ValueError("not a whole number")
-    return exact_decimal(word, kind.scale)
-
-
-#: Functions that convert a word to a type; their ValueError says why they cannot.
-CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
-    pa.int64(): _whole,
-    pa.uint64(): _whole,
-    pa.string(): lambda word, kind: word,
-    **dict.fromkeys((pa.float64(), WHOLE_DECIMAL, *DECIMALS), _number),
-}
 
 
 def parse_rows(block: Block, layout: Layout) -> pa.RecordBatch:
@@ -289,7 +278,6 @@ def parse_rows(block: Block, layout: Layout) -> pa.RecordBatch:
 
 
 def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout, block: Block) -> pa.Array:
-    converter = CONVERTERS[field.type]
     localized = layout.localized and not field.kept and field.type != pa.string()
     values: list[Any] = []
     for line, words in rows:
@@ -301,7 +289,7 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
             if (layout.missing or field.quoted) and layout.is_missing(field, word):
                 values.append(None)
             else:
-                values.append(converter(layout.number(word) if localized else str(word), field.type))
+                values.append(convert(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
             hint = _hint_for_number(word) if layout.missing else NAMES_HINT if field.end_point else REPAIR

@@ -147,8 +147,9 @@ def _check_labels(view: FrameView) -> None:
 
 def _check_entries(values: Array) -> None:
     """Raise if an entry differs from the one on the other side of the diagonal by more than rounding."""
-    finite = np.abs(values[np.isfinite(values)])
-    room = rounding(values.dtype) * float(finite.max(initial=0.0)) if values.dtype.kind == "f" else 0.0
+    room = 0.0
+    if values.dtype.kind == "f":
+        room = rounding(values.dtype) * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     differ = ~_alike(values, values.T, room)
     if differ.any():
         row, column = (int(at) for at in np.argwhere(differ)[0])

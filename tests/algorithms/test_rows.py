@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from dfmst._edges.edge_table import ChecksFailed, DeferredChecks
 from dfmst.algorithms import Dataframe, FilterKruskal
 from dfmst.algorithms.base import Trace
 from tests.support.cases import (
@@ -113,3 +116,39 @@ def test_filter_kruskal_keeps_one_edge_of_each_pair_of_few_components(dtype):
     assert rows.tolist() == expected_rows(table)
     first, second = trace.records[:2]
     assert second["light"] == second["edges"] <= first["components"] * (first["components"] - 1) // 2
+
+
+def greatest_end(rows):
+    """A clique, each edge as heavy as its greater end."""
+    source, target = np.tril_indices(int((2 * rows) ** 0.5) + 1, -1)
+    return source, target, source
+
+
+def time(rows):
+    """Every new vertex joins 20 earlier ones."""
+    source = np.arange(20, rows + 20) // 20
+    return source, (np.random.default_rng(2).random(rows) * source).astype(np.int64), source
+
+
+def halves(rows):
+    """Random edges between the halves of 2^13 vertices, of their halves, and so on; the greatest ones last."""
+    rng = np.random.default_rng(3)
+    half = 1 << rng.integers(0, 13, rows)
+    low, ends = rng.integers(0, 1 << 13, rows), (rng.random((2, rows)) * half).astype(np.int64)
+    low -= low % (2 * half)
+    return low + ends[0], low + half + ends[1], half * (1 + rng.random(rows) / 2)
+
+
+@pytest.mark.parametrize(("family", "passes"), [(greatest_end, 1.5), (time, 1.5), (halves, 6)])
+@pytest.mark.parametrize("vertex", VERTICES)
+def test_filter_kruskal_passes_over_few_edges_if_the_lightest_join_few_vertices(family, passes, vertex):
+    source, target, weight = family(200_000)
+    order, vertices = np.random.default_rng(1).permutation(len(source)), int(max(source.max(), target.max())) + 1
+    table = table_of(source[order], target[order], weight[order].astype("float64"), vertices, vertex)
+    trace = Trace()
+    assert FilterKruskal().run(ENGINES[0], table, trace).tolist() == expected_rows(table)
+    assert sum(record["edges"] for record in trace.records) <= passes * len(table)
+    target = table.target.copy()
+    target[-1] = vertices
+    with pytest.raises(ChecksFailed):
+        FilterKruskal().run(ENGINES[0], replace(table, target=target, deferred=DeferredChecks()), Trace())

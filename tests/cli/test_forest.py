@@ -23,6 +23,8 @@ def test_minimum(dfmst, roads, rows, picked):
     start = "minimum spanning forest: 4 of 9 rows, total weight 13, 2 components of 6 vertices, "
     assert result.stderr.startswith(start)
     assert result.stderr.endswith(" s -> out.parquet\n")
+    assert result.stderr.count("\n") == 1  # no progress, which is for terminals
+    assert "\r" not in result.stderr
 
 
 def test_maximum(dfmst, roads, rows, picked):

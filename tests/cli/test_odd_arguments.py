@@ -125,10 +125,14 @@ def test_a_file_beyond_the_limit_of_the_shell(parquet, command):
     assert ": file too large; the limit is 40,960 bytes (ulimit -f)\nHint: raise the limit" in done.stderr
 
 
-def test_no_room_for_the_file_itself(dfmst, roads, full):
-    words = full(Path, "touch")
-    result = dfmst("forest", roads, "-o", "forest.csv", code=1)
-    assert result.stderr == f"Error: cannot write forest.csv: {words}"
+@pytest.mark.parametrize("step", ["touch", "replace"])
+def test_no_room_for_the_file_itself(dfmst, roads, full, step):
+    words = full(Path, step)
+    Path("older.csv").write_text("older")
+    for output in ("forest.csv", "older.csv"):
+        assert dfmst("forest", roads, "-o", output, code=1).stderr == f"Error: cannot write {output}: {words}"
+    assert sorted(os.listdir()) == ["older.csv", "roads.parquet"]
+    assert Path("older.csv").read_text() == "older"
 
 
 @pytest.mark.parametrize(

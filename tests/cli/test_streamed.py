@@ -109,7 +109,7 @@ def poor(parts, monkeypatch) -> pa.Table:
     """The table of `parts` on a machine with 40 MB of free memory."""
     monkeypatch.setattr("dfmst._fold.budget._LEAST_LIMIT", 0)
     monkeypatch.setattr("dfmst.cli.drivers._SMALL", 0)
-    monkeypatch.setattr("dfmst._drive.parts.FIXED", 0)
+    monkeypatch.setattr("dfmst._drive.sources.FIXED", 0)
     monkeypatch.setattr("dfmst._fold.budget.free_memory", lambda: 40_000_000)
     return parts
 

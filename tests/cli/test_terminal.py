@@ -20,7 +20,6 @@ from click.testing import CliRunner
 import dfmst as library
 from dfmst._common.machine import RowBar, showing
 from dfmst.cli import main
-from tests.cli.test_interruptions import drain
 
 pty = pytest.importorskip("pty", reason="terminals are those of POSIX")
 fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
@@ -32,6 +31,19 @@ def open_terminal(columns: int) -> tuple[int, int]:
     return leader, follower
 
 
+def drain(descriptor: int) -> bytes:
+    """Read what a terminal got until its other side is closed."""
+    text = b""
+    while True:
+        try:
+            piece = os.read(descriptor, 1 << 16)
+        except OSError:  # Linux says so where macOS gives no bytes
+            return text
+        if not piece:
+            return text
+        text += piece
+
+
 def shown_on(leader: int) -> list[str]:
     """The lines that a terminal shows over time: what overwrites another comes after it."""
     text = drain(leader).decode()
@@ -39,15 +51,28 @@ def shown_on(leader: int) -> list[str]:
     return [re.sub(r"\x1b\[[A-Z]", "", line) for line in re.split(r"[\r\n]+", text)]
 
 
-def on_a_terminal(start, columns: int, *arguments) -> list[str]:
+def on_a_terminal(start, columns: int, *arguments, code: int = 0) -> list[str]:
     """The lines of a process on a terminal of a width."""
     leader, follower = open_terminal(columns)
     process = start(*arguments, stderr=follower, env={"COLUMNS": str(columns)})
     os.close(follower)
     lines = shown_on(leader)
-    process.communicate(timeout=60)
-    assert process.returncode == 0, lines
+    output, _ = process.communicate(timeout=60)
+    assert (process.returncode, output) == (code, b""), lines
     return lines
+
+
+def test_progress_and_the_result(start, roads):
+    lines = on_a_terminal(start, 80, "forest", roads, "-o", "out.parquet")
+    for step in ("reading roads.parquet ", "preparing 9 rows", "finding the forest of 9 rows", "writing"):
+        assert [line for line in lines if line.startswith(step)]
+    assert "minimum spanning forest: roads.parquet -> out.parquet" in lines
+
+
+def test_an_error_is_alone_on_its_line(start, parquet):
+    parquet("bad.parquet", {"source": [1], "target": [2], "weight": ["x"]})
+    lines = on_a_terminal(start, 200, "forest", "bad.parquet", code=2)
+    assert [line for line in lines if line.startswith("Error: column 'weight' holds string values")]
 
 
 @pytest.fixture

@@ -32,9 +32,10 @@ import dfmst.dask
 from dfmst._drive import cluster, devices, tasks as groups
 from dfmst._drive.cluster import forest_graph, require_gpus, resources
 from dfmst._drive.devices import spill
+from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE
-from dfmst._drive.tables import FileRows, FrameParts, read_edges
+from dfmst._drive.tables import FrameParts, read_edges
 from dfmst._drive.tasks import Group
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns

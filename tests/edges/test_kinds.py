@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import tracemalloc
 from typing import Any
 
 import duckdb
@@ -17,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
+from dfmst._engines import CpuEngine
 from dfmst.cli import main
 from tests.edges.test_odd_columns import OnlyDlpack
 
@@ -67,6 +70,59 @@ def held(frame: Any) -> Any:
     frame = frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
     columns = pa.table(frame.to_arrow()).to_pydict()
     return {name: column for name, column in columns.items() if not name.startswith("__index")}
+
+
+ROWS, DRAW = 50_000, np.random.default_rng(0)
+DRAWN = DRAW.integers(0, ROWS // 8, (2, ROWS)), DRAW.random(ROWS)
+IDS: dict[str, Any] = {
+    "dense": lambda ends: ends,
+    "hashed": lambda ends: ends * -0x61C8864680B583EB,
+    "text": lambda ends: [f"user-{vertex}" for vertex in ends.tolist()],
+}
+FUNCTIONS: dict[str, Any] = {
+    "connected_components": dfmst.connected_components,
+    "clusters": lambda edges: dfmst.clusters(edges, distance=0.1),
+    "in_forest": dfmst.in_forest,
+    "verify": lambda edges: dfmst.verify(edges, dfmst.minimum_spanning_forest(edges)),
+    "bridges": dfmst.bridges,
+}
+
+
+def steps(call: Any, edges: Any, monkeypatch: Any) -> tuple[int, int, int]:
+    """Entries of all kernels, calls of Python functions, and the peak of NumPy's and Python's memory in bytes."""
+    entries, calls = [0], [0]
+    launch = CpuEngine.launch
+
+    def counted(self: Any, name: str, count: int, *arguments: Any, **options: Any) -> Any:
+        entries[0] += count
+        return launch(self, name, count, *arguments, **options)
+
+    def profile(_frame: Any, event: str, _argument: Any) -> None:
+        calls[0] += event == "call"
+
+    call(edges)  # imports and caches
+    with monkeypatch.context() as patch:
+        patch.setattr(CpuEngine, "launch", counted)
+        sys.setprofile(profile)
+        call(edges)
+        sys.setprofile(None)
+    tracemalloc.start()
+    call(edges)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return entries[0], calls[0], peak
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("ids", IDS)
+def test_no_kind_of_frame_takes_more_steps(ids, function, monkeypatch):
+    (source, target), weight = DRAWN
+    table = pa.table({"source": IDS[ids](source), "target": IDS[ids](target), "weight": weight})
+    frames = (table.to_pandas(), pl.from_arrow(table), table)
+    entries, calls, peaks = zip(*(steps(FUNCTIONS[function], edges, monkeypatch) for edges in frames), strict=True)
+    assert max(entries) <= 1.15 * min(entries)
+    assert max(calls) <= ROWS  # no Python for each row
+    assert max(peaks) <= 1.15 * min(peaks) + 24 * ROWS // 8  # pandas copies the columns of a result into one block
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.__name__)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from dfmst._common.directories import SpillDirectory
 from dfmst._engines import CpuEngine
-from dfmst._fold.fold import BufferFold
+from dfmst._fold.budget import RunBudget
+from dfmst._fold.fold import BufferFold, RunFold
 from dfmst._fold.rows import Rows
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
@@ -20,47 +24,72 @@ from tests.support.oracle import kruskal_rows
 ENGINE = CpuEngine(threads=2)
 
 
+def short_pieces(monkeypatch: pytest.MonkeyPatch, grain: int, piece: int) -> None:
+    """Let runs have many index keys, buffers few rows and pieces fewer."""
+    monkeypatch.setattr("dfmst._fold.fold.GRAIN", grain)
+    for name in ("fold._PIECE", "fold.RunFold.piece", "rows._PIECE", "rows.MemoryRun.longest"):
+        monkeypatch.setattr(f"dfmst._fold.{name}", piece)
+    monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.budget._LEAST_RUN", 4 * grain)
+
+
 @st.composite
 def streams(draw):
-    """A graph, the rows at which it is cut, and a buffer of twice the vertices or a little more."""
-    vertices = draw(st.integers(1, 30))
-    rows = draw(st.integers(0, 400))
+    """A number of vertices, rows in some order of their weights, and the places at which they are cut."""
+    vertices, rows = draw(st.integers(1, 60)), draw(st.integers(0, 1200))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     ends = rng.integers(0, vertices, (2, rows)).astype(draw(st.sampled_from([np.uint32, np.uint64])))
     weight = draw_weights(rng, draw(st.sampled_from(WEIGHTS)), rows)
+    order = draw(st.sampled_from(["random", "ascending", "descending", "equal"]))
+    weight = {"random": weight, "equal": np.zeros_like(weight)}.get(order, np.sort(weight))
     cuts = sorted(draw(st.lists(st.integers(0, rows), max_size=8)))
-    return vertices, ends, weight, [0, *cuts, rows], 2 * vertices + draw(st.integers(0, 40))
+    return vertices, Rows(*ends, weight[::-1].copy() if order == "descending" else weight, 0), [0, *cuts, rows]
 
 
-@examples(300)
-@given(streams(), st.booleans(), st.booleans(), st.sampled_from(["auto", Boruvka()]))
-def test_any_batches(stream, maximum, known, algorithm):
-    vertices, (source, target), weight, cuts, capacity = stream
-    options = {"weight_dtype": weight.dtype, "maximum": maximum, "algorithm": algorithm}
-    fold = BufferFold(ENGINE, vertices if known else 0, capacity, **options)
-    locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
-    for begin, end in pairwise(cuts):
-        span = slice(begin, end)
-        fold.add(Rows(source[span], target[span], weight[span], locator[span]))
-        assert len(fold) <= capacity
-    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
-    forest = fold.forest()
-    np.testing.assert_array_equal(forest.locator, locator[expected])
-    np.testing.assert_array_equal(forest.source, source[expected])
-    np.testing.assert_array_equal(forest.target, target[expected])
-    np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
-
-
+@pytest.mark.parametrize("store", ["buffer", "memory", "disk"])
 @examples(60)
+@given(streams(), st.booleans(), st.booleans(), st.data())
+def test_any_batches(store, stream, maximum, known, data):
+    vertices, rows, cuts = stream
+    rows = rows._asdict() | {"locator": np.arange(len(rows), dtype=np.uint64) * np.uint64(3)}
+    rows, capacity = Rows(**rows), 2 * vertices + data.draw(st.integers(0, 40))
+    kind = {"weight_dtype": rows.weight.dtype, "maximum": maximum}
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        if store == "buffer":
+            algorithm = data.draw(st.sampled_from(["auto", Boruvka()]))
+            fold: Any = BufferFold(ENGINE, vertices if known else 0, capacity, algorithm=algorithm, **kind)
+        else:
+            short_pieces(patch, data.draw(st.sampled_from([8, 32])), data.draw(st.integers(20, 400)))
+            budget = RunBudget(data.draw(st.integers(500, 20_000)), 8, in_memory=store == "memory")
+            fold = RunFold(ENGINE, SpillDirectory(folder) if store == "disk" else None, budget, 60, **kind)
+        for begin, end in pairwise(cuts):
+            fold.add(rows.part(begin, end))
+            assert store != "buffer" or len(fold) <= capacity
+        forest = fold.forest()
+        forest = forest.part(0, len(forest))
+    expected = sorted(kruskal_rows(*(column.tolist() for column in rows[:3]), maximum))
+    for column, name in zip(forest, Rows._fields, strict=True):
+        np.testing.assert_array_equal(
+            column.view(np.uint8), getattr(rows, name)[expected].astype(column.dtype).view(np.uint8)
+        )
+
+
+@pytest.mark.parametrize("store", ["buffer", "memory"])
+@examples(30)
 @given(streams())
-def test_going_on_after_a_forest(stream):
-    vertices, (source, target), weight, cuts, capacity = stream
-    fold = BufferFold(ENGINE, vertices, capacity, weight_dtype=weight.dtype)
-    for begin, end in pairwise(cuts):
-        span = slice(begin, end)
-        fold.add(Rows(source[span], target[span], weight[span], begin))
-        expected = sorted(kruskal_rows(source[:end].tolist(), target[:end].tolist(), weight[:end].tolist()))
-        assert fold.forest().locator.tolist() == expected
+def test_going_on_after_a_forest(store, stream):
+    vertices, rows, cuts = stream
+    with pytest.MonkeyPatch.context() as patch:
+        short_pieces(patch, 8, 50)
+        if store == "buffer":
+            fold: Any = BufferFold(ENGINE, vertices, 2 * vertices, weight_dtype=rows.weight.dtype)
+        else:
+            fold = RunFold(ENGINE, None, RunBudget(5_000, 8, in_memory=True), 60, rows.weight.dtype)
+        for begin, end in pairwise(cuts):
+            fold.add(rows.part(begin, end))
+            forest = fold.forest() if store == "buffer" else fold.so_far()
+            expected = sorted(kruskal_rows(*(column[:end].tolist() for column in rows[:3])))
+            assert sorted(forest.part(0, len(forest)).locator.tolist()) == expected
 
 
 @pytest.mark.parametrize("trees", [1, 2, 50])

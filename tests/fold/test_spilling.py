@@ -6,7 +6,6 @@ import errno
 import gc
 import os
 import re
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,61 +15,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, strategies as st
 
 import dfmst
 from dfmst import stream
 from dfmst._common.directories import SpillDirectory, disk_errors
 from dfmst._engines import CpuEngine
-from dfmst._fold.budget import Budget, MemoryRunBudget, RunBudget
+from dfmst._fold.budget import RUN_FIXED, Budget, RunBudget
 from dfmst._fold.fold import LevelMarks, RunFold, SliceKruskal
 from dfmst._fold.rows import MemoryRun, Order, RowBuffer, Rows, Run, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
-from tests.support.columns import WEIGHTS, weights as draw_weights
-from tests.support.lanes import examples
+from tests.fold.test_folding import short_pieces
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 
 ENGINE = CpuEngine(threads=2)
-
-
-def short_pieces(monkeypatch, grain: int, piece: int) -> None:
-    """Let runs have many index keys, buffers few rows and pieces fewer."""
-    monkeypatch.setattr("dfmst._fold.fold.GRAIN", grain)
-    for name in ("fold._PIECE", "fold.RunFold.piece", "rows._PIECE"):
-        monkeypatch.setattr(f"dfmst._fold.{name}", piece)
-    monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
-    monkeypatch.setattr("dfmst._fold.budget._LEAST_RUN", 4 * grain)
-
-
-@st.composite
-def graphs(draw):
-    vertices, rows = draw(st.integers(1, 60)), draw(st.integers(0, 1500))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    ends = rng.integers(0, vertices, (2, rows)).astype(draw(st.sampled_from([np.uint32, np.uint64])))
-    return ends, draw_weights(rng, draw(st.sampled_from(WEIGHTS)), rows)
-
-
-@examples(40)
-@given(graphs(), st.booleans(), st.booleans(), st.sampled_from([8, 32]), st.integers(20, 400), st.integers(500, 20_000))
-def test_any_rows(graph, maximum, on_disk, grain, piece, size):
-    (source, target), weight = graph
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        short_pieces(patch, grain, piece)
-        patch.setattr("dfmst._fold.rows.MemoryRun.longest", piece)
-        directory, room = (SpillDirectory(folder), RunBudget(size, 8)) if on_disk else (None, MemoryRunBudget(size, 8))
-        fold = RunFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
-        locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
-        for begin in range(0, len(weight), 300):
-            span = slice(begin, begin + 300)
-            fold.add(Rows(source[span], target[span], weight[span], locator[span]))
-        run = fold.forest()
-        forest = run.part(0, len(run))
-    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
-    np.testing.assert_array_equal(forest.locator, locator[expected])
-    np.testing.assert_array_equal(forest.source, source[expected])
-    np.testing.assert_array_equal(forest.target, target[expected])
-    np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
@@ -85,9 +43,10 @@ def test_a_short_buffer_is_solved_in_few_steps(monkeypatch, tmp_path, on_disk):
         launch(engine, kernel, *arguments, **options)
 
     monkeypatch.setattr(CpuEngine, "launch", counted)
-    kind = RunBudget if on_disk else MemoryRunBudget
     directory = SpillDirectory(tmp_path) if on_disk else None
-    fold = RunFold(ENGINE, directory, kind(kind(0, 8).least(vertices), 8), vertices, np.dtype(np.float64))
+    least = RUN_FIXED + vertices * RunBudget(0, 8, in_memory=not on_disk).vertex
+    room = RunBudget(least, 8, in_memory=not on_disk)
+    fold = RunFold(ENGINE, directory, room, vertices, np.dtype(np.float64))
     for begin in range(0, 180_000, 60_000):
         ends, weight = rng.integers(0, vertices, (2, 60_000)).astype(np.uint32), rng.random(60_000)
         fold.add(Rows(*ends, weight, np.arange(begin, begin + 60_000, dtype=np.uint64)))
@@ -95,19 +54,6 @@ def test_a_short_buffer_is_solved_in_few_steps(monkeypatch, tmp_path, on_disk):
     solves = launches.count("flatten")
     assert solves < launches.count("gather_labels") < 16 * solves
     assert launches.count("flag_equal") <= solves
-
-
-@pytest.mark.parametrize("order", ["random", "ascending", "descending", "equal"])
-def test_the_order_of_rows_does_not_matter(monkeypatch, tmp_path, order):
-    short_pieces(monkeypatch, 64, 2_000)
-    rng = np.random.default_rng(0)
-    source, target = rng.integers(0, 200, (2, 6_000)).astype(np.uint32)
-    weight = {"random": rng.random(6_000), "equal": np.zeros(6_000)}.get(order, np.sort(rng.random(6_000)))
-    weight = weight[::-1].copy() if order == "descending" else weight
-    fold = RunFold(ENGINE, SpillDirectory(tmp_path), RunBudget(40_000, 8), 200, weight.dtype)
-    fold.add(Rows(source, target, weight, 0))
-    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
-    assert fold.forest().part(0, len(expected)).locator.tolist() == expected
 
 
 def test_rows_that_cannot_enter_are_not_written(monkeypatch, tmp_path):

@@ -43,24 +43,6 @@ def test_counts_that_do_not_hold(name: str, text: str, message: str, rows: int, 
     assert read(text, name, block_bytes=block_bytes, counts="ignore").num_rows == rows
 
 
-HUGE = [
-    ("a.mtx", f"{BANNER}3 3 {'9' * 5000}\n1 2\n", "line 2: not a line of sizes"),
-    ("a.graph", f"3 {'9' * 5000}\n2\n", "line 1: not a METIS header"),
-    ("a.graph", f"2 1 10 {2**64}\n2\n1\n", "line 1: not a METIS header"),
-    ("a.graph", f"2 1\n2\n{'9' * 5000}\n", "line 3: a whole number beyond 64 bits"),
-    ("a.tsp", f"DIMENSION: {'9' * 5000}\n{POINTS}", "line 1: no DIMENSION"),
-    ("a.tsp", f"DIMENSION: 3\n{POINTS}{'9' * 5000} 0 0\n", "line 6: not a point"),
-    ("a.tsp", f"DIMENSION: 3\n{POINTS}{2**63} 0 0\n", "line 6: not a point"),
-    ("a.tsp", f"DIMENSION: 3\n{POINTS}3 1e400 0\n", "line 6: not a point"),
-    ("a.tsp", f"DIMENSION: 3\n{POINTS}3 nan 0\n", "line 6: not a point"),
-]
-
-
-@pytest.mark.parametrize(("name", "text", "message"), HUGE)
-def test_numbers_that_no_count_has(name: str, text: str, message: str) -> None:
-    assert refusal(text, name).startswith(f"{name}, {message}")
-
-
 def test_a_header_that_konect_does_not_count() -> None:
     assert read(f"% sym unweighted\n% {'9' * 5000} 3 3\n1 2\n", "out.a").num_rows == 1
 

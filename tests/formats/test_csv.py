@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.support.files import read_columns, refusal
+from tests.support.files import read_columns
 
 TABLES = [
     ("1,2,3\n", {"source": [1], "target": [2], "weight": [3]}),
@@ -87,21 +87,6 @@ BLOCKS: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "text", "expected"), BLOCKS, ids=lambda value: str(value)[:30])
 def test_blocks_of_any_size(name: str, text: str, expected: dict[str, list[Any]], block_bytes: int) -> None:
     assert read_columns(text, name, block_bytes=block_bytes) == expected
-
-
-REFUSED = [
-    ("a.tsv", "source\ttarget\tkm\n\t\nRome\tBari\t3\n", "line 2: too few columns: 2 instead of 3"),
-    ("a.csv", 'source,target\n1,"2\n' + "3,4\n" * 1000, "line 2: unexpected end of data"),
-    # PyArrow takes the letters for a part of the word, and the rest of the file for that of the quote in line 3.
-    ("a.csv", 'source,target,note\n1,2,"a" b"\n2,3,"two\nlines\n' + "3,4,x\n" * 10, "line 2: ',' expected after '\"'"),
-    ("a.csv", "\x1f", "line 1: too few columns"),
-]
-
-
-@pytest.mark.parametrize("block_bytes", [1, 16, 64, 1 << 20])
-@pytest.mark.parametrize(("name", "text", "message"), REFUSED, ids=lambda value: str(value)[:30])
-def test_refused(name: str, text: str, message: str, block_bytes: int) -> None:
-    assert refusal(text, name, block_bytes=block_bytes).startswith(f"{name}, {message}")
 
 
 @pytest.mark.parametrize("block_bytes", [16, 1 << 20])

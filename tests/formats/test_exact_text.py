@@ -13,11 +13,10 @@ import pytest
 import dfmst
 from dfmst.formats import read_edges, write_edges
 from dfmst.formats.text_reader import LineEnds
-from tests.support.files import read, read_columns, refusal
+from tests.support.files import read, read_columns
 
 BLOCKS = [16, 1 << 20]
 BIG = 2**53 + 1
-BANNER = "%%MatrixMarket matrix coordinate real general\n"
 POINTS = "DIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\nEOF\n"
 GML = "graph [\n node [ id 1 ]\n node [ id 2 ]\n edge [ source 1 target 2 weight 5 ]\n]\n"
 TEXTS = {
@@ -101,36 +100,6 @@ def test_numbers_are_not_rounded(
     found = weights.to_pylist()[1 if name == "b.txt" else 0 :]
     assert found == (list(map(float, words)) if values is None else values)
     assert weights.type == kind or name == "a.mtx"  # its header says real
-
-
-REFUSED = [
-    ("a.csv", f"1,2,0.5\n2,3,{'9' * 39}\n", "line 2: a number beyond 38 digits"),
-    ("a.csv", f"1,2,inf\n2,3,{BIG}\n", "line 1: not a finite number, in a column of numbers that a 64-bit float"),
-    ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
-    # Arrow takes a number of more digits than a decimal has for another one
-    ("a.csv", f"1,2,0.5\n2,3,{'7' * 37}\n", "line 2: a number beyond 38 digits"),
-    ("a.csv", f"1,2,0.{'3' * 24}\n2,3,{2**64 - 1}\n", "line 2: a number beyond 38 digits"),
-    ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
-    ("a.txt", f"1 2 0.5\n2 3 0.{'3' * 38}\n", "line 2: a number beyond 38 digits, and one that a 64-bit float would"),
-    ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 38 digits"),
-    ("a.mtx", f"{BANNER}3 3 1\n1 2 -1e400\n", "line 3: a number beyond 38 digits"),
-    ("a.csv", "source,target\r1,2\r3\r", "line 3: too few columns"),
-    # Ids that are floats
-    ("a.csv", "1.0,2\n1,3\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'; vertex ids must be"),
-    ("a.csv", "source,target\n1,2\n2,0.5\n", "line 3: column 2 (target) holds numbers that are not whole, '0.5'"),
-    ("a.csv", "source,target\n1,Rome\n2.5,Bari\n", "line 3: column 1 (source) holds numbers that are not whole"),
-    ("a.csv", "source,target\n1,2\n,1e3\n", "line 3: column 2 (target) holds numbers that are not whole, '1e3'"),
-    ("a.csv", f"{2**64},-1\n1.0,3\n", "line 2: column 1 (source) holds numbers that are not whole, '1.0'"),
-    ("a.txt", "1.0 2 5\n1 3 5\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'"),
-]
-
-
-@pytest.mark.parametrize("block_bytes", BLOCKS)
-@pytest.mark.parametrize(("name", "text", "message"), REFUSED)
-def test_what_no_type_holds_is_refused(name: str, text: str, message: str, block_bytes: int) -> None:
-    error = refusal(text, name, block_bytes=block_bytes)
-    assert error.startswith(f"{name}, {message}")
-    assert "not whole" not in message or "pandas turns integer ids with gaps into floats" in error
 
 
 @pytest.mark.parametrize("block_bytes", BLOCKS)

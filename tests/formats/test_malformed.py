@@ -13,6 +13,7 @@ from dfmst.formats import read_edges
 from tests.support.files import refusal
 
 BANNER = "%%MatrixMarket matrix coordinate"
+HEAD = "EDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n"
 POINTS = "NAME: x\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
 EXPLICIT = "DIMENSION: 3\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: {}\nEDGE_WEIGHT_SECTION\n"
 
@@ -115,17 +116,52 @@ CASES = [
     ("a.csv", "sep=/\na/b\n1/2\n", "line 1: a separator that is not read: 'sep=/'"),
     ("a.csv", "source\n1\n", "line 1: too few columns: an edge needs two vertices: 'source'"),
     ("a.csv", '"x\ny",b\n1,2\n1\n', "line 4: too few columns"),
+    # Quotes that do not close, and numbers that no type holds
+    ("a.tsv", "source\ttarget\tkm\n\t\nRome\tBari\t3\n", "line 2: too few columns: 2 instead of 3"),
+    ("a.csv", 'source,target\n1,"2\n' + "3,4\n" * 1000, "line 2: unexpected end of data"),
+    # PyArrow takes the letters for a part of the word, and the rest of the file for that of the quote in line 3.
+    ("a.csv", 'source,target,note\n1,2,"a" b"\n2,3,"two\nlines\n' + "3,4,x\n" * 10, "line 2: ',' expected after '\"'"),
+    ("a.csv", "\x1f", "line 1: too few columns"),
+    ("a.csv", f"1,2,0.5\n2,3,{'9' * 39}\n", "line 2: a number beyond 38 digits"),
+    ("a.csv", f"1,2,inf\n2,3,{2**53 + 1}\n", "line 1: not a finite number, in a column of numbers that a 64-bit float"),
+    ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
+    # Arrow takes a number of more digits than a decimal has for another one
+    ("a.csv", f"1,2,0.5\n2,3,{'7' * 37}\n", "line 2: a number beyond 38 digits"),
+    ("a.csv", f"1,2,0.{'3' * 24}\n2,3,{2**64 - 1}\n", "line 2: a number beyond 38 digits"),
+    ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
+    ("a.txt", f"1 2 0.5\n2 3 0.{'3' * 38}\n", "line 2: a number beyond 38 digits, and one that a 64-bit float would"),
+    ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 38 digits"),
+    ("a.mtx", f"{BANNER} real general\n3 3 1\n1 2 -1e400\n", "line 3: a number beyond 38 digits"),
+    ("a.csv", "source,target\r1,2\r3\r", "line 3: too few columns"),
+    # Ids that are floats
+    ("a.csv", "1.0,2\n1,3\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'; vertex ids must be"),
+    ("a.csv", "source,target\n1,2\n2,0.5\n", "line 3: column 2 (target) holds numbers that are not whole, '0.5'"),
+    ("a.csv", "source,target\n1,Rome\n2.5,Bari\n", "line 3: column 1 (source) holds numbers that are not whole"),
+    ("a.csv", "source,target\n1,2\n,1e3\n", "line 3: column 2 (target) holds numbers that are not whole, '1e3'"),
+    ("a.csv", f"{2**64},-1\n1.0,3\n", "line 2: column 1 (source) holds numbers that are not whole, '1.0'"),
+    ("a.txt", "1.0 2 5\n1 3 5\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'"),
+    # Counts and numbers that no count has
+    ("a.mtx", f"{BANNER} pattern general\n3 3 {'9' * 5000}\n1 2\n", "line 2: not a line of sizes"),
+    ("a.graph", f"3 {'9' * 5000}\n2\n", "line 1: not a METIS header"),
+    ("a.graph", f"2 1 10 {2**64}\n2\n1\n", "line 1: not a METIS header"),
+    ("a.graph", f"2 1\n2\n{'9' * 5000}\n", "line 3: a whole number beyond 64 bits"),
+    ("a.tsp", f"DIMENSION: {'9' * 5000}\n{HEAD}", "line 1: no DIMENSION"),
+    ("a.tsp", f"DIMENSION: 3\n{HEAD}{'9' * 5000} 0 0\n", "line 6: not a point"),
+    ("a.tsp", f"DIMENSION: 3\n{HEAD}{2**63} 0 0\n", "line 6: not a point"),
+    ("a.tsp", f"DIMENSION: 3\n{HEAD}3 1e400 0\n", "line 6: not a point"),
+    ("a.tsp", f"DIMENSION: 3\n{HEAD}3 nan 0\n", "line 6: not a point"),
     # Cedge
     ("a.cedge", "0 1 2\n", "line 1: too few columns: 3 instead of 4: '0 1 2'"),
 ]
 
 
-@pytest.mark.parametrize("block_bytes", [16, 1 << 20])
-@pytest.mark.parametrize(("name", "text", "message"), CASES)
+@pytest.mark.parametrize("block_bytes", [1, 16, 1 << 20])
+@pytest.mark.parametrize(("name", "text", "message"), CASES, ids=lambda value: str(value)[:30])
 def test_message(name: str, text: str, message: str, block_bytes: int) -> None:
     error = refusal(text, name, format=FORCED.get(Path(name).suffix), block_bytes=block_bytes)
     assert error.startswith(f"{name}, {message}")
     assert "\nHint: " in error
+    assert "not whole" not in message or "pandas turns integer ids with gaps into floats" in error
 
 
 TEXTS = ["a.gr", "a.txt", "a.csv", "a.mtx", "a.graph", "a.json", "a.tsp", "a.gml", "a.graphml"]

@@ -8,17 +8,12 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
 
 from tests.support.files import read, read_columns, refusal
-from tests.support.lanes import examples
 
-quick = examples(40)
-edges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-(2**53), 2**53)), min_size=1, max_size=20)
 BIG = 2**53 + 1
 START = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
 LENGTH = "<key id='k' for='edge' attr.name='length' attr.type='int'/>"
@@ -48,43 +43,6 @@ def gml(*weights: str) -> str:
 def node_link(*weights: str) -> str:
     links = ", ".join(f'{{"source": 1, "target": 2, "weight": {weight}}}' for weight in weights)
     return f'{{"nodes": [{{"id": 1}}, {{"id": 2}}], "links": [{links}]}}'
-
-
-def _table(rows: list[tuple[int, int, Any]], name: Any = int) -> dict[str, list[Any]]:
-    source, target, weight = zip(*rows, strict=True)
-    return {"source": list(map(name, source)), "target": list(map(name, target)), "weight": list(weight)}
-
-
-@quick
-@given(rows=edges)
-def test_gml(rows: list[tuple[int, int, int]]) -> None:
-    nodes = "".join(f'  node [ id {at} label "a [b] &quot;#{at}" ]\n' for at in range(10))
-    links = "".join(f"  edge [ source {a} target {b} value {w} ]\n" for a, b, w in rows)
-    text = f'# made\nCreator "test"\ngraph [\n  directed 0\n{nodes}{links}]\n'
-    assert read_columns(text, "a.gml") == _table(rows)
-
-
-@quick
-@given(rows=edges, prefix=st.sampled_from(["", "n", "ä&"]))
-def test_graphml(rows: list[tuple[int, int, int]], prefix: str) -> None:
-    def name(at: int) -> Any:
-        return f"{prefix}{at}" if prefix else at
-
-    quoted = {at: quoteattr(str(name(at))) for at in range(10)}
-    nodes = "".join(f"<node id={quoted[at]}/>" for at in range(10))
-    links = "".join(
-        f"<edge source={quoted[a]} target={quoted[b]}><data key='k'>{w}</data></edge>\n" for a, b, w in rows
-    )
-    key = '<key id="k" for="edge" attr.name="weight" attr.type="long"/>'
-    assert read_columns(graph(nodes + links, key), "a.graphml") == _table(rows, name)
-
-
-@quick
-@given(rows=edges, links=st.sampled_from(["links", "edges"]), name=st.sampled_from([int, str]))
-def test_node_link(rows: list[tuple[int, int, int]], links: str, name: Any) -> None:
-    nodes = [{"id": name(at)} for at in range(10)]
-    listed = [{"source": name(a), "target": name(b), "weight": w} for a, b, w in rows]
-    assert read_columns(json.dumps({"nodes": nodes, links: listed}), "a.json") == _table(rows, name)
 
 
 KEYS = (

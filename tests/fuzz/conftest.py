@@ -9,13 +9,15 @@ from random import SystemRandom
 import pytest
 from hypothesis import HealthCheck, seed, settings
 
+#: Runs a test of Hypothesis, which takes nothing but what it draws.
+Fuzz = Callable[[Callable[[], None]], None]
 BATCHES = 2  # in the suite, however fast the machine is
 EXAMPLES = 100  # a batch: a failing one is shrunk, and printed with its seed
 
 
 @pytest.fixture
-def fuzz(request: pytest.FixtureRequest) -> Callable[[Callable[[], None]], None]:
-    """Run a Hypothesis test, which takes nothing but what it draws, again and again.
+def fuzz(request: pytest.FixtureRequest) -> Fuzz:
+    """Run a test again and again.
 
     The suite runs the same examples each time; with ``--fuzz-seconds`` the seeds are new, or count up from
     ``--fuzz-seed``.

@@ -18,6 +18,7 @@ from hypothesis import given, strategies as st
 import dfmst
 import dfmst.dask
 from dfmst.errors import DfmstError
+from tests.fuzz.conftest import Fuzz
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.stream_files import Stopped, edges, stop_after, tight, write_parts
 
@@ -116,9 +117,7 @@ def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path,
     return runs
 
 
-def test_streams(
-    fuzz: Callable[[Callable[[], None]], None], streams: list[tuple[Path, bool, pa.Table, Files]], tmp_path: Path
-) -> None:
+def test_streams(fuzz: Fuzz, streams: list[tuple[Path, bool, pa.Table, Files]], tmp_path: Path) -> None:
     kept, others = tmp_path / "kept", [files for *_, files in streams]
 
     @given(st.sampled_from(range(len(streams))), st.lists(changes, min_size=1, max_size=3))
@@ -163,9 +162,7 @@ def compute_here(forest: Any) -> pd.DataFrame:
     return pd.concat(dask.get(forest.__dask_graph__(), forest.__dask_keys__()))
 
 
-def test_clusters(
-    fuzz: Callable[[Callable[[], None]], None], clusters: list[tuple[Callable[[], Any], Path, Any, Files]]
-) -> None:
+def test_clusters(fuzz: Fuzz, clusters: list[tuple[Callable[[], Any], Path, Any, Files]]) -> None:
     others = [files for *_, files in clusters]
 
     @given(st.sampled_from(range(len(clusters))), st.lists(changes, min_size=1, max_size=6))

@@ -23,6 +23,7 @@ from dfmst._drive.strategies import Work
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
 from dfmst.formats.atomic import sealed_input, sealed_output
+from tests.fuzz.conftest import Fuzz
 from tests.fuzz.test_checkpoints import Files, compute_here, contents, fold, lay_out, streams
 from tests.support.dask_frames import STRATEGIES, random_frame
 
@@ -151,9 +152,7 @@ def falsify(path: Path, drawn: list[tuple[str, int, int, Any]]) -> None:
                 writer.write_table(table)
 
 
-def test_streams(
-    fuzz: Callable[[Callable[[], None]], None], streams: list[tuple[Path, bool, pa.Table, Files]], tmp_path: Path
-) -> None:
+def test_streams(fuzz: Fuzz, streams: list[tuple[Path, bool, pa.Table, Files]], tmp_path: Path) -> None:
     kept = tmp_path / "kept"
 
     @given(st.sampled_from(range(len(streams))), st.lists(changes, min_size=1, max_size=3), st.booleans())
@@ -171,7 +170,7 @@ def test_streams(
     fuzz(check)
 
 
-def test_forests(fuzz: Callable[[Callable[[], None]], None]) -> None:
+def test_forests(fuzz: Fuzz) -> None:
     table = pa.table({"source": [0, 1, 2, 0], "target": [1, 2, 3, 3], "weight": [1, 5, 2, 3]})
     forest = dfmst.forest.solve(table).to_arrow()
     new = pa.table({"source": [3], "target": [1], "weight": [0]})
@@ -240,7 +239,7 @@ def cluster_run(folder: Path, monkeypatch: pytest.MonkeyPatch, ids: str, strateg
     return ClusterRun(compute, checkpoint, frame, forest, contents(checkpoint), stopped)
 
 
-def test_clusters(fuzz: Callable[[Callable[[], None]], None], clusters: list[ClusterRun]) -> None:
+def test_clusters(fuzz: Fuzz, clusters: list[ClusterRun]) -> None:
     @given(st.sampled_from(range(len(clusters))), st.booleans(), places, st.lists(changes, min_size=1, max_size=3))
     def check(number: int, stopped: bool, which: int, drawn: list[tuple[str, int, int, Any]]) -> None:
         run = clusters[number]

@@ -18,6 +18,7 @@ from hypothesis import given, strategies as st
 
 import dfmst
 from tests.equality.test_empty_batches import OnlyStream
+from tests.fuzz.conftest import Fuzz
 from tests.support.arrow_types import FAMILIES, ids
 from tests.support.oracle import kruskal_rows
 
@@ -184,7 +185,7 @@ def expected(table: pa.Table, source: list[Any], target: list[Any], maximum: boo
     return sorted(kept[at] for at in forest)
 
 
-def test_front_door(fuzz: Callable[[Callable[[], None]], None]) -> None:
+def test_front_door(fuzz: Fuzz) -> None:
     @given(tables(), st.booleans(), st.sampled_from(["auto", "boruvka", "filter-boruvka"]))
     def check(drawn: tuple[pa.Table, list[Any], list[Any], str], maximum: bool, algorithm: str) -> None:
         table, source, target, container = drawn
@@ -222,21 +223,3 @@ def test_front_door(fuzz: Callable[[Callable[[], None]], None]) -> None:
 def _plain(schema: pa.Schema) -> bool:
     """Whether Arrow itself can take rows of all columns."""
     return not any("view" in str(kind) or pa.types.is_run_end_encoded(kind) for kind in schema.types)
-
-
-def test_components_front_door(fuzz: Callable[[Callable[[], None]], None]) -> None:
-    @given(tables())
-    def check(drawn: tuple[pa.Table, list[Any], list[Any], str]) -> None:
-        table, source, target, _ = drawn
-        try:
-            labels = dfmst.connected_components(table, invalid="drop")
-        except dfmst.InvalidEdgesError:
-            assert family(table.schema.field("source").type) != family(table.schema.field("target").type)
-            return
-        kept = [(a, b) for a, b in zip(source, target, strict=True) if None not in (a, b)]
-        vertices = {vertex for ends in kept for vertex in ends}
-        forest = kruskal_rows([a for a, _ in kept], [b for _, b in kept], None)
-        assert labels.num_rows == len(vertices)
-        assert len(set(labels["component"].to_pylist())) == len(vertices) - len(forest)
-
-    fuzz(check)

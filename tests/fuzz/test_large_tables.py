@@ -14,6 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from dfmst.arrays import forest_rows
+from tests.fuzz.conftest import Fuzz
 
 pytestmark = pytest.mark.slow(seconds=30)
 
@@ -76,7 +77,7 @@ def scipy_rows(source: Array, target: Array, weight: Array, maximum: bool) -> Ar
     return rows
 
 
-def test_default_algorithm(fuzz: Callable[[Callable[[], None]], None]) -> None:
+def test_default_algorithm(fuzz: Fuzz) -> None:
     @given(
         st.integers(0, 2**32 - 1),
         st.sampled_from(list(ENDS)),

@@ -19,11 +19,10 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 import dfmst
+from tests.fuzz.conftest import Fuzz
 from tests.support.oracle import kruskal_rows
 
 pytestmark = pytest.mark.slow(seconds=30)
-
-Fuzz = Callable[[Callable[[], None]], None]
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOON = dt.datetime(2024, 1, 1, 12)

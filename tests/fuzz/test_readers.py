@@ -18,6 +18,7 @@ from hypothesis import given, strategies as st
 
 from dfmst.errors import DfmstError, FormatError
 from dfmst.formats import FORMATS, open_edges
+from tests.fuzz.conftest import Fuzz
 from tests.support.shared_data import SHARED
 
 pytestmark = pytest.mark.slow(seconds=30)
@@ -187,9 +188,7 @@ def outcome(path: Path, format_: str | None, counts: str, block_bytes: int) -> p
     return table
 
 
-def test_any_bytes_give_a_table_or_an_error_that_names_the_file(
-    fuzz: Callable[[Callable[[], None]], None], tmp_path: Path
-) -> None:
+def test_any_bytes_give_a_table_or_an_error_that_names_the_file(fuzz: Fuzz, tmp_path: Path) -> None:
     @given(
         file=files(),
         format_=st.sampled_from([*[None] * 12, *FORMATS]),

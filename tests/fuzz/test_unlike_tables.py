@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import given, strategies as st
 
 import dfmst
 from tests.equality.test_unlike_tables import IDS, READERS, WEIGHTS
+from tests.fuzz.conftest import Fuzz
 from tests.support.oracle import kruskal_rows
 
 pytestmark = pytest.mark.slow(seconds=30)
@@ -38,7 +38,7 @@ def pieces(draw: st.DrawFn) -> tuple[list[pa.Table], list[list[int]]]:
 
 
 @pytest.mark.parametrize("reader", ["memory", "files", "tables", "merge", "shuffle"])
-def test_unlike_tables(fuzz: Callable[[Callable[[], None]], None], reader: str) -> None:
+def test_unlike_tables(fuzz: Fuzz, reader: str) -> None:
     @given(pieces())
     def check(drawn: tuple[list[pa.Table], list[list[int]]]) -> None:
         tables, rows = drawn

@@ -12,7 +12,6 @@ import pytest
 import dfmst
 from dfmst._common.options import LACKING, WORLDS, reason
 from dfmst._trees import request
-from dfmst._trees.points.forest import PointOptions
 from dfmst.cli import main
 
 pytest.importorskip("dask.dataframe")
@@ -54,14 +53,10 @@ def test_the_table_has_every_option_that_a_version_lacks_and_no_other() -> None:
 def test_typed_dictionaries_say_what_the_definition_says() -> None:
     kinds = [each for each in vars(request).values() if isinstance(each, type) and hasattr(each, "__total__")]
     assert len(kinds) > 5
-    of_runs = inspect.signature(request.Request.of).parameters
-    of_points = inspect.signature(dfmst.points_forest).parameters
-    for kind, defined in [*((kind, of_runs) for kind in kinds), (PointOptions, of_points)]:
-        for name, annotation in kind.__annotations__.items():
-            declared = annotation.__forward_arg__
-            assert declared in (defined[name].annotation, defined[name].annotation.removesuffix(" | None")) or (
-                name == "progress"
-            )
+    defined = inspect.signature(request.Request.of).parameters
+    for name, annotation in (entry for kind in kinds for entry in kind.__annotations__.items()):
+        declared = annotation.__forward_arg__
+        assert name == "progress" or declared in (each := defined[name].annotation, each.removesuffix(" | None"))
 
 
 @pytest.mark.parametrize("function", [dfmst.minimum_spanning_forest, dfmst.in_forest, dfmst.stream.fold])

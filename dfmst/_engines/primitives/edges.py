@@ -77,10 +77,17 @@ def end_words(source: Array, target: Array) -> tuple[Array, Array, int]:
     return source.view(np.uint32)[first:], target.view(np.uint32)[first:], stride
 
 
-def used_vertices(engine: Engine, edges: Any) -> Array:
-    """Return one byte a vertex: whether an edge of a table (with ``source``, ``target``, ``vertices``) ends in it."""
+def used_vertices(engine: Engine, edges: Any, spanning: tuple[Array, Array, Array] | None = None) -> Array:
+    """Return one byte a vertex: whether an edge of a table (with ``source``, ``target``, ``vertices``) ends in it.
+
+    `spanning` are the ends and positions of edges that span the same components, if they are known: then only
+    self-loops may have other ends.
+    """
     occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
-    engine.launch("mark_vertices", len(edges.source), edges.source, edges.target, None, None, occurs)
+    if spanning is not None:
+        engine.launch("mark_vertices", len(spanning[2]), *spanning, None, occurs)
+    if spanning is None or not bool(occurs.all()):
+        engine.launch("mark_vertices", len(edges.source), edges.source, edges.target, None, None, occurs)
     return occurs
 
 

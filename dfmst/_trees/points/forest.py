@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.types import Array, Columns, Frame, FrameT
@@ -147,20 +147,8 @@ def points_forest(
     return (frame, edges is None) if exact else frame
 
 
-class PointOptions(TypedDict, total=False):
-    """Options of :func:`points_forest` for any metric."""
-
-    ids: Columns | None
-    k: int | None
-    min_samples: int | None
-    box: Box | None
-    edges: Frame
-    return_exact: bool
-    threads: int | None
-
-
-@with_options("memory", defined=points_forest)
-def euclidean_forest(points: Frame, columns: Columns | None = None, **options: Unpack[PointOptions]) -> Any:
+@with_options("memory", like=points_forest)
+def euclidean_forest(points: Frame, columns: Columns | None = None, **options: Any) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
 
     The parameters, the result and the errors are those of :func:`points_forest`.

@@ -25,8 +25,8 @@ from dfmst._drive.graph import checkpointed, first_run, load, partitions_done, s
 from dfmst._drive.runs import GroupEdges, edges_layout
 from dfmst._drive.shuffle import NUMBERING, Numbering, Statistics, rows_of_slice
 from dfmst._drive.strategies import Work
-from dfmst._drive.tables import EDGE_TABLE, travelling_table
-from dfmst._drive.tasks import ColumnTypes, Group, PartRows, StoredEncoder, gather
+from dfmst._drive.tables import EDGE_TABLE, EdgeTypes, travelling_table
+from dfmst._drive.tasks import Group, PartRows, StoredEncoder, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst.formats.atomic import sealed_output
@@ -106,7 +106,7 @@ def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
 @pytest.mark.parametrize("kind", ["x", "\ud800", "O", "U3", "(2)i4"])
 def test_rows_with_weights_of_a_false_kind_are_others(kind):
     frame = pd.DataFrame({"a": [0], "b": [1], "w": [1.5]})
-    rows = PartRows(np.array([0], np.uint32), 1, ColumnTypes(pa.uint32(), pa.uint32(), kind))
+    rows = PartRows(np.array([0], np.uint32), 1, EdgeTypes(pa.uint32(), pa.uint32(), kind))
     with pytest.raises(dfmst.ClusterError, match="partition 3 came out differently"):
         gather(frame, rows, 3, EdgeColumns("a", "b", "w"))
 

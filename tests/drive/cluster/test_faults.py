@@ -329,8 +329,14 @@ def test_bad_input_is_our_error_once_with_the_partition_named(client):
 UNLIKE: dict[str, tuple[dict[str, Any], str]] = {
     "integers and dates": (dict.fromkeys("ab", "timestamp[s][pyarrow]"), "ids of different types in two partitions"),
     "integers and texts": (dict.fromkeys("ab", "string[pyarrow]"), "ids of different types in two partitions"),
-    "wide and narrow floats": ({"w": "float32[pyarrow]"}, "weights have different types: float"),
-    "integers and floats": ({"w": "int64[pyarrow]"}, "weights have different types: float"),
+    "wide and narrow floats": (
+        {"w": "float32[pyarrow]"},
+        "column 'w' holds double weights that (float|int64), its type in the frame, does not",
+    ),
+    "integers and floats": (
+        {"w": "int64[pyarrow]"},
+        "column 'w' holds double weights that (float|int64), its type in the frame, does not",
+    ),
 }
 
 

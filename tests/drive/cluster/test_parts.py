@@ -18,6 +18,7 @@ from hypothesis import example, given, strategies as st
 import dfmst.dask
 from dfmst._drive.cluster import Resources
 from dfmst._drive.devices import local_directory, task_engine
+from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupEdges, GroupSizes, distribute
 from dfmst._drive.shuffle import (
     all_statistics,
@@ -25,7 +26,7 @@ from dfmst._drive.shuffle import (
     owned_ids,
     solve_slice,
 )
-from dfmst._drive.tables import FileRows, frame_parts, size_of_parts
+from dfmst._drive.tables import frame_parts, size_of_parts
 from dfmst._drive.tasks import Group
 from dfmst._edges.dictionary import Dictionary, hash_ids
 from dfmst._edges.read import EdgeColumns

@@ -14,12 +14,13 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import Resources, forest_graph
+from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE, fitting_vertices
-from dfmst._drive.tables import FileRows, FrameParts
+from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import Group
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.budget import MemoryRunBudget
+from dfmst._fold.budget import RUN_FIXED, RunBudget
 from dfmst._fold.rows import Run
 from dfmst._trees.request import Request
 from tests.support.dask_frames import in_files, random_frame
@@ -122,7 +123,7 @@ def test_what_is_left_of_a_group_with_too_many_vertices(name):
         named = {"u": ends[0], "v": ends[1], "text": texts[0], "text2": texts[1], "w": weight, "row": row}
         tables.append(pa.table(named))
     columns = EdgeColumns(name, "v" if name == "u" else "text2", "w")
-    sizes = GroupSizes(200, 0, MemoryRunBudget(0, 8).least(60), 40)
+    sizes = GroupSizes(200, 0, RUN_FIXED + 60 * RunBudget(0, 8, in_memory=True).vertex, 40)
     with pytest.warns(UserWarning, match="more vertices than planned"):
         edges = distribute(Group(0, tables), None, columns, sizes)
     assert [type(run) for run in edges.runs] == [Run] * len(edges.runs)

@@ -17,8 +17,9 @@ import dfmst
 from dfmst import stream
 from dfmst._drive import certificates
 from dfmst._drive.certificates import Certifier
-from dfmst._drive.parts import Batch, FrameSource, SourceFile, open_source
+from dfmst._drive.parts import Batch, SourceFile
 from dfmst._drive.passes import FoldedForest, Job, fold_source
+from dfmst._drive.sources import FrameSource, open_source
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine

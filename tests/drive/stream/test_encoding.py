@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.parts import ParquetSource, open_parquet
+from dfmst._drive.sources import ParquetSource, open_parquet
 from dfmst._edges.encode import Encoder
 from dfmst._fold.budget import Budget
 from dfmst._fold.fold import BufferFold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from dfmst._drive.tables import Part
+from dfmst._drive.parts import Part
 from dfmst._engines import CudaEngine
 
 #: Function of dfmst that copies to the host -> what for.
