@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import threading
 import tomllib
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -116,3 +118,15 @@ def test_the_house_does_not_grow(folder):
     lines, files = MOST[folder]
     assert sum(lengths) <= lines
     assert len(lengths) <= files
+
+
+def test_files_and_functions_can_be_read_at_a_time():
+    paths = list((ROOT / "dfmst").rglob("*.py"))
+    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in paths]
+    assert max(lengths) <= 700
+    assert 200 <= median(lengths) <= 350
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                documented = len((ast.get_docstring(node, clean=False) or "").splitlines())
+                assert (node.end_lineno or 0) - node.lineno + 1 - documented <= 60, f"{path.name}: {node.name}"
