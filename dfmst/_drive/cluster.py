@@ -36,11 +36,11 @@ from dfmst._drive.strategies import (
     NUMBERED,
     SLICE_ENDS,
     Work,
-    batch_rows,
+    batch_of,
     fitting_plan,
     fitting_vertices,
     fold_room,
-    group_count,
+    groups_of,
     plan_of,
     slice_memory,
     slice_vertices,
@@ -411,7 +411,7 @@ def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
         rows_read = size.rows if size else 0
         # With checkpoints a group takes seconds, as each has one at its end.
         short = 1 if checkpoint is None else -(-rows_read // _CHECKPOINT_ROWS)
-        tasks = max(tasks, short, group_count(cluster.memory, workers, rows_read))
+        tasks = max(tasks, short, math.ceil(groups_of(max(1, slice_memory(cluster.memory)), workers, rows_read)))
     groups = group_parts(parts.edges, tasks)
     in_slices = strategy == "shuffle" or sliced is not None
     sizes = _shuffle_sizes(size, n_vertices, cluster, sliced) if in_slices else None
@@ -467,7 +467,7 @@ def _shuffle_sizes(
         expected = vertices or bound or (2 * size.rows if size else 0)
         batches = -(-_BATCHES * NUMBERED * expected * cluster.tasks // max(1, memory))
         owners = max(cluster.workers, min(MOST_OWNERS, batches))
-    group = GroupSizes(batch_rows(cluster.memory, cluster.tasks), fits)
+    group = GroupSizes(int(batch_of(memory / cluster.tasks)), fits)
     if sliced is not None:
         group = group._replace(memory=fold_room(sliced), vertices=sliced.n_vertices)
     return ShuffleSizes(group, owners, SLICE_ENDS, memory, cluster.workers)

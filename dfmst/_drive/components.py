@@ -36,7 +36,7 @@ from dfmst._drive.cluster import check_request, forest_graph, workers_for
 from dfmst._drive.devices import local_directory, task_engine
 from dfmst._drive.graph import TaskGraph
 from dfmst._drive.parts import FileRows
-from dfmst._drive.strategies import owner_count
+from dfmst._drive.strategies import owners_of, slice_memory
 from dfmst._drive.tables import (
     FrameParts,
     Table,
@@ -574,7 +574,7 @@ def _owners(parts: FrameParts, columns: EdgeColumns, request: Request) -> int:
     size, cluster = size_of_parts(parts.edges, columns.plain_ends), workers_for(request)
     vertices = request.cluster.n_vertices or (0 if size is None else size.vertices or 2 * size.rows)
     memory = cluster.memory // cluster.tasks
-    return owner_count(memory, cluster.workers, vertices, len(parts.edges))
+    return math.ceil(owners_of(max(1, slice_memory(memory)), cluster.workers, vertices, len(parts.edges)))
 
 
 def _forest_blocks(

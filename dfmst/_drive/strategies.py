@@ -333,29 +333,14 @@ def slice_vertices(memory: int) -> int:
     return slice_memory(memory) // SLICE_VERTEX
 
 
-def batch_rows(memory: int, tasks: int = 1) -> int:
-    """Rows of a batch of a shuffle, if a worker runs this number of tasks at once."""
-    return int(batch_of(slice_memory(memory) / tasks).value)
-
-
 def batch_of(memory: Number) -> Term:
     """Rows that a task reads before it drops those that lighter rows of the batch make superfluous."""
     return most(LEAST_ROWS, memory / (3 * BATCH))
 
 
-def owner_count(memory: int, workers: int, vertices: int, partitions: int) -> int:
-    """Tasks that share the vertices which are labelled."""
-    return math.ceil(owners_of(most(1, slice_memory(memory)), workers, vertices, partitions).value)
-
-
 def owners_of(memory: Number, workers: Number, vertices: Number, partitions: Number) -> Term:
     """Number of tasks that share the vertices: a few for each worker, more if memory is short."""
     return least(MOST_OWNERS, partitions, most(2 * workers, 2 * LABELLED * vertices / memory))
-
-
-def group_count(memory: int, workers: int, edges: int = 0) -> int:
-    """Groups of partitions of a shuffle."""
-    return math.ceil(groups_of(max(1, slice_memory(memory)), workers, edges).value)
 
 
 def groups_of(memory: Number, workers: Number, edges: Number) -> Term:

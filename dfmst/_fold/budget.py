@@ -80,6 +80,9 @@ class Term:
     def __int__(self) -> int:
         return int(self.value)
 
+    def __ceil__(self) -> int:
+        return math.ceil(self.value)
+
     __add__, __sub__, __mul__, __truediv__, __floordiv__ = map(_binary, _OPERATIONS)
     __radd__, __rsub__, __rmul__, __rtruediv__, __rfloordiv__ = map(_reflected, _OPERATIONS)
 

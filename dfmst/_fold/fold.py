@@ -1,23 +1,20 @@
-"""Kruskal's algorithm over slices of the total order, which arrive in ascending order and need not fit the memory.
+"""Folds: the forest, or the components, of any number of rows, in bounded memory.
 
-The state is one array of parents, 4 bytes a vertex. Rows inside a component are dropped as they arrive (the filter of
-Filter-Kruskal); the others wait in a buffer, which is sorted and scanned when the next slice does not fit.
+The forest of A and B is the forest of (the forest of A) and B. Rows arrive in ascending order of their locators. After
+the first solve, rows that the forest beats (:mod:`dfmst._engines.primitives.kruskal_tree`) are dropped as they arrive.
+
+Kruskal's algorithm takes slices of the total order, which arrive in ascending order and need not fit the memory. Its
+state is one array of parents, 4 bytes a vertex. Rows inside a component are dropped as they arrive (the filter of
+Filter-Kruskal). The others wait in a buffer, which is sorted and scanned when the next slice does not fit.
+
+A fold into disjoint sets takes rows in any order, with 4 bytes and 2 bits a vertex: a set's root is its smallest
+vertex. Once most rows begin in one component, a bit a vertex says which vertices are in it. A row with both ends in it
+joins nothing, and its parents are not read. That table is 32 times smaller than the parents, and may fit a cache.
 
 References
 ----------
 Dementiev, Sanders, Schultes, Sibeyn: Engineering an external memory minimum spanning tree algorithm. TCS 2004.
 Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
-
-Folds: the forest of any number of rows, in bounded memory.
-
-The forest of A and B is the forest of (the forest of A) and B. Rows arrive in ascending order of their locators. After
-the first solve, rows that the forest beats (:mod:`dfmst._engines.primitives.kruskal_tree`) are dropped as they arrive.
-
-A fold into disjoint sets: the components of rows that arrive in any order, in 4 bytes and 2 bits a vertex.
-
-A set's root is its smallest vertex, so the components do not depend on the order of the rows. Once most rows begin in
-one component, a bit a vertex says which vertices are in it: a row with both ends in it joins nothing, and its parents
-are not read. That table is 32 times smaller than the parents, so it fits a cache when they do not.
 """
 
 from __future__ import annotations

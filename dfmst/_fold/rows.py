@@ -142,7 +142,7 @@ class Run:
         self, engine: Engine, directory: SpillDirectory, order: Order, weight_dtype: DType, grain: int = GRAIN
     ) -> None:
         self._begin(engine, order, weight_dtype, grain)
-        self._folder = directory
+        self._folder: Any = directory
         self._path = Path(f"{directory.new_name()}.rows")
         with disk_errors(directory.path):
             self._path.touch()
@@ -159,7 +159,8 @@ class Run:
         return self._rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _run_of_rows, (self._folder, self._order, self.grain, *self.part(0, self._rows))
+        columns = map(self._engine.to_host, self.part(0, self._rows).arrays)
+        return _run_of_rows, (self._folder, self._order, self.grain, *columns)
 
     def __sizeof__(self) -> int:
         return self.nbytes // 16
@@ -265,7 +266,7 @@ def read_pieces(rows: Rows | Run) -> Iterator[Rows]:
 
 
 class MemoryRun(Run):
-    """Sorted rows in memory, in pieces that are freed when they are released."""
+    """Sorted rows in memory, in pieces that are freed when they are released; a pickled copy is in memory as well."""
 
     longest = 1 << 16
 
@@ -273,12 +274,8 @@ class MemoryRun(Run):
         self._begin(engine, order, weight_dtype, grain)
         self._pieces: list[Rows | None] = []
         self._starts: list[int] = []
+        self._folder: Any = None
         self.remove = self._pieces.clear
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the rows, too; the copy is in memory as well."""
-        columns = map(self._engine.to_host, self.part(0, self._rows).arrays)
-        return _run_of_rows, (None, self._order, self.grain, *columns)
 
     def __sizeof__(self) -> int:
         return self.nbytes

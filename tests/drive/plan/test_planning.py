@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import re
 from typing import Any
 
@@ -16,13 +17,13 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import resources
-from dfmst._drive.strategies import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
+from dfmst._drive.strategies import BASE, EDGE, batch_of, fitting_vertices, groups_of, slice_memory
 from dfmst._fold.budget import Budget
 from tests.support.dask_frames import random_frame
 
 
 def test_tasks_side_by_side_share_a_workers_memory(client):
-    assert 4 * batch_rows(1 << 30, 4) <= batch_rows(1 << 30)
+    assert 4 * int(batch_of(slice_memory(1 << 30) / 4)) <= int(batch_of(slice_memory(1 << 30)))
     assert resources().tasks == 1
 
 
@@ -34,13 +35,11 @@ def test_what_fits_has_a_plan_that_fits():
     assert not twice.fits or twice.rounds  # a merge goes on in slices
 
 
-@pytest.mark.parametrize(("store", "strategy"), [("buffer", "stream"), ("memory", "stream"), ("disk", "spill")])
-def test_a_stream_that_fits_has_a_plan_that_fits(store, strategy):
-    vertices = 10_000_000
-    size = Budget(0, store=store).needed(vertices)
-    assert dfmst.plan(vertices, 100 * vertices, memory_limit=size, strategy=strategy).fits
-    if store != "buffer":
-        assert not dfmst.plan(vertices, 100 * vertices, memory_limit=size - (8 << 20), strategy=strategy).fits
+@pytest.mark.parametrize(("strategy", "store"), [("stream", "memory"), ("spill", "disk")])
+def test_a_stream_in_runs_that_fits_has_a_plan_that_fits(strategy, store):
+    least = Budget(0, store=store).needed(10**7)
+    plans = [dfmst.plan(10**7, 10**9, memory_limit=size, strategy=strategy) for size in (least, least - (8 << 20))]
+    assert [plan.fits for plan in plans] == [True, False]
 
 
 @pytest.mark.parametrize("strategy", ["components", "clusters", "stream"])
@@ -179,7 +178,8 @@ def test_wrong_arguments(change, message):
 
 def test_eight_groups_of_a_shuffle_fit_a_worker():
     # Dask moves a group in one piece; of four each, three workers took all that a fourth had, and more than it held.
-    assert [group_count(10**9, 4, edges) for edges in (0, 10**6, 12 * 10**7)] == [16, 16, 36]
+    counts = [math.ceil(groups_of(slice_memory(10**9), 4, edges)) for edges in (0, 10**6, 12 * 10**7)]
+    assert counts == [16, 16, 36]
     assert 36 * slice_memory(10**9) >= 8 * EDGE * 12 * 10**7
 
 
@@ -230,29 +230,19 @@ def names(forest) -> set[str]:
 
 
 def test_auto_follows_the_footers_and_the_memory(tmp_path):
-    frame = random_frame(40, vertices=50, rows=2000)
-    frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
-    parts = dd.read_parquet(tmp_path)
-    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w"))
-    more = {"n_vertices": 1_000_000, "memory_limit": BASE + 30_000_000}
-    assert "dfmst-slice" in names(parts.mst.minimum("a", "b", "w", **more))
-    with pytest.raises(
-        dfmst.CapacityError, match="50 vertices in partitions of 2,000 rows do not fit workers of 230 MB"
-    ):
-        parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188)
-    expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
-    pd.testing.assert_frame_equal(parts.mst.minimum("a", "b", "w").compute(scheduler="synchronous"), expected)
-
-
-def test_auto_shuffles_what_fits_no_worker_otherwise(tmp_path):
     frame = random_frame(42, vertices=3000, rows=4000)
     frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
     parts, limit = dd.read_parquet(tmp_path), BASE + 600_000
     assert fitting_vertices(limit) < 3000
-    forest = parts.mst.minimum("a", "b", "w", memory_limit=limit)
-    assert "dfmst-slice" in names(forest)
     expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
-    pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
+    cases: list[tuple[str, dict[str, Any]]] = [("fold", {}), ("slice", {"memory_limit": limit})]
+    cases += [("slice", {"n_vertices": 1_000_000, "memory_limit": BASE + 30_000_000})]
+    for task, options in cases:
+        forest = parts.mst.minimum("a", "b", "w", **options)
+        assert f"dfmst-{task}" in names(forest)
+        pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
+    with pytest.raises(dfmst.CapacityError, match="vertices in partitions of 4,000 rows do not fit workers of 230 MB"):
+        parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188)
 
 
 @pytest.mark.parametrize("order", ["random", "by id"])
