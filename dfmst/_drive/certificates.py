@@ -289,9 +289,13 @@ def total_of_source(source: ParquetSource, columns: EdgeColumns) -> Total | None
 
 
 def _total(unit: pa.DataType | None, pieces: Callable[[], Iterable[Array]]) -> Total | None:
-    """Sum weights of a type: durations in their unit, decimals in their scale."""
+    """Sum weights of a type: durations in their unit, decimals in their scale; dates and times have no sum."""
+    if unit is not None and pa.types.is_temporal(unit) and not pa.types.is_duration(unit):
+        return None
     kind = f"m8[{unit.unit}]" if unit is not None and pa.types.is_duration(unit) else None
     total = total_of_pieces(lambda: (values.view(kind) if kind else values for values in pieces()))
+    if unit is not None and pa.types.is_floating(unit) and total == 0:
+        return 0.0  # also without rows
     decimal = unit is not None and pa.types.is_decimal(unit) and isinstance(total, int)
     return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
 

@@ -309,6 +309,18 @@ def test_long_decimals_are_refused(tmp_path):
         dfmst.stream.minimum_spanning_forest(write_parts(tmp_path / "parts", table, 1, 50))
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.float64(), pa.float32(), pa.int16(), pa.date32(), pa.timestamp("us", "UTC")], ids=str
+)
+@pytest.mark.parametrize("rows", [0, 50])
+def test_totals_of_all_types_are_those_in_memory(tmp_path, kind, rows):
+    table = edges(30, 50).slice(0, rows)
+    weight = table["payload"].cast(pa.int32()).cast(pa.int32() if pa.types.is_date(kind) else pa.int64())
+    table = table.set_column(2, "weight", weight.cast(kind))
+    total = dfmst.forest.solve(table).total_weight
+    assert repr(dfmst.stream.fold(write_parts(tmp_path / "parts", table, 1, 20)).total_weight) == repr(total)
+
+
 def test_memory_sizes():
     sizes: dict[int | str, int] = {"2GiB": 2 << 30, "1.5 kB": 1500, 1700: 1700, "3000": 3000}
     assert {text: parse_memory(text) for text in sizes} == sizes
