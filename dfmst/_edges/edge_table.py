@@ -115,7 +115,7 @@ class Input:
             target[self.barred] = source[self.barred]
         return EdgeTable(source, target, source, total)
 
-    def used_vertices(self, engine: Engine, spanning: tuple[Array, Array, Array] | None = None) -> Array:
+    def used_vertices(self, engine: Engine, spanning: tuple[Array, Array] | None = None) -> Array:
         """Return :func:`used_vertices` of a table without conditions on rows, in the frame's memory."""
         if self.vertices.ids is not None:  # only ids that occur have numbers
             return self.to_frame_memory(engine.xp.ones(self.table.vertices, np.uint8))

@@ -108,11 +108,10 @@ def words_of_group(values: Mapping[object, object]) -> str:
 
 
 def list_vertices(
-    engine: Engine, view: View, names: EndNames, input: Input, vertices: object = None, forest: Array | None = None
+    engine: Engine, view: View, names: EndNames, input: Input, vertices: object = None, spanning: Any = None
 ) -> VertexList:
-    """List the vertices that occur in a table, or those of `vertices`; `forest` are its rows, if they are known."""
-    table = input.table
-    occurs = input.used_vertices(engine, None if forest is None else (table.source, table.target, forest))
+    """List the vertices that occur in a table, or those of `vertices`; for `spanning`, see :func:`used_vertices`."""
+    occurs = input.used_vertices(engine, spanning)
     engine = view.engine(engine)
     xp = engine.xp
     present: Array = xp.flatnonzero(occurs)

@@ -554,7 +554,7 @@ def _components(engine: Engine, input: Input, forest: Array | None) -> int:
     """Count components of the vertices that occur; the rows of a certified forest give it without a search."""
     table, present = input.whole(), input.vertices.total
     if input.vertices.ids is None:  # else only ids that occur have numbers
-        spanning = None if forest is None else (table.source, table.target, forest.astype(np.uint32))
+        spanning = None if forest is None else (table.source[forest], table.target[forest])
         present = int(used_vertices(engine, table, spanning).sum(dtype=np.int64))
     if forest is not None:
         return present - len(forest)

@@ -98,8 +98,7 @@ def _labels(
         labels = label(engine, input.table)
         if vertices is None:
             own = engine.xp.arange(len(labels), dtype=np.uint32)
-            joined = (labels != own).nonzero()[0].astype(np.uint32)
-            (present,) = input.used_vertices(engine, (own, labels, joined)).nonzero()
+            (present,) = input.used_vertices(engine, (own[labels != own], labels[labels != own])).nonzero()
             found = {"vertex": present, "component": input.to_frame_memory(labels)[present]}
             return view.build_vertices(columns.names[:2], input, None, found)
         listed = list_vertices(engine, view, columns.names[:2], input, vertices)

@@ -23,7 +23,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import weight_floats
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.contract import component_labels, flatten
-from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.edges import gather_ends, gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.cut import SortedForest, VertexOrder, Weights, places_in_groups
 from dfmst._trees.forest import open_edges
@@ -145,14 +145,16 @@ def order_forest(
             weight = reweigh(runner, input.table, distance)
             input = replace(input, table=replace(input.table, weight=weight, span=None))
         rows = None if all_rows else solve_table(runner, input.table, solver.algorithm).astype(np.uint32)
-        if listed is None:
-            listed = list_vertices(runner, view, columns.names[:2], input, vertices, rows)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
-        ranked = input.to_frame_memory(order if rows is None else rows[order])
-        reader, count = listed.engine, len(ranked)
-        source, target = reader.xp.empty(count, np.uint32), reader.xp.empty(count, np.uint32)
-        ends = input.vertices.source, input.vertices.target
-        reader.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
+        reader, ranked = view.engine(runner), input.to_frame_memory(order)
+        ends, places = (input.vertices.source, input.vertices.target), ranked
+        if rows is not None:  # read first in the order of the table, then from short columns
+            rows = input.to_frame_memory(rows)
+            ends, ranked = gather_ends(reader, *ends, rows, None), rows[places]
+        if listed is None:
+            spanning = None if all_rows or input.moved_by is not None else ends
+            listed = list_vertices(runner, view, columns.names[:2], input, vertices, spanning)
+        source, target = gather_ends(reader, *ends, places, listed.place)
         frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
         weight = None if weight is None else input.to_frame_memory(weight)[ranked]
     return OrderedForest(reader, view, listed, frame_rows, source, target, weight)

@@ -42,12 +42,20 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
 
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:
     """Return edges by position (``None``: all), with labels of their ends and ordered keys."""
-    length = len(edges) if positions is None else len(positions)
-    source, target = (engine.xp.empty(length, np.uint32) for _ in range(2))
-    engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
+    source, target = gather_ends(engine, edges.source, edges.target, positions, label)
     if positions is None:
         return Edges(source, target, gather_keys(engine, edges.key, None, flip), edges.row)
     return edges_at(engine, edges, positions, source, target, flip)
+
+
+def gather_ends(
+    engine: Engine, source: Array, target: Array, positions: Array | None, label: Array | None
+) -> tuple[Array, Array]:
+    """Return both ends of the edges at `positions` (``None``: of all), or their labels, ``uint32``."""
+    length = len(source) if positions is None else len(positions)
+    ends = engine.xp.empty(length, np.uint32), engine.xp.empty(length, np.uint32)
+    engine.launch("gather_labels", length, source, target, positions, label, *ends)
+    return ends
 
 
 def edges_at(engine: Engine, edges: Edges, positions: Array, source: Array, target: Array, flip: int = 0) -> Edges:
@@ -63,8 +71,7 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     """Return all edges with ``uint32`` ends and ordered keys, to read only: such columns are not copied."""
     source, target, key = edges.source, edges.target, edges.key
     if source.dtype != np.uint32:
-        source, target = (engine.xp.empty(len(edges), np.uint32) for _ in range(2))
-        engine.launch("gather_labels", len(edges), edges.source, edges.target, None, None, source, target)
+        source, target = gather_ends(engine, source, target, None, None)
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
@@ -77,15 +84,15 @@ def end_words(source: Array, target: Array) -> tuple[Array, Array, int]:
     return source.view(np.uint32)[first:], target.view(np.uint32)[first:], stride
 
 
-def used_vertices(engine: Engine, edges: Any, spanning: tuple[Array, Array, Array] | None = None) -> Array:
+def used_vertices(engine: Engine, edges: Any, spanning: tuple[Array, Array] | None = None) -> Array:
     """Return one byte a vertex: whether an edge of a table (with ``source``, ``target``, ``vertices``) ends in it.
 
-    `spanning` are the ends and positions of edges that span the same components, if they are known: then only
-    self-loops may have other ends.
+    `spanning` are the ends of edges that span the same components, if they are known: then only self-loops may have
+    other ends.
     """
     occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
     if spanning is not None:
-        engine.launch("mark_vertices", len(spanning[2]), *spanning, None, occurs)
+        engine.launch("mark_vertices", len(spanning[0]), *spanning, None, None, occurs)
     if spanning is None or not bool(occurs.all()):
         engine.launch("mark_vertices", len(edges.source), edges.source, edges.target, None, None, occurs)
     return occurs

@@ -22,9 +22,9 @@ from dfmst._drive import shuffle
 from dfmst._drive.cluster import Resources
 from dfmst._drive.devices import TaskColumns
 from dfmst._drive.graph import checkpointed, first_run, load, partitions_done, save
-from dfmst._drive.parts import FileRows
-from dfmst._drive.runs import GroupEdges, GroupSizes, distribute, edges_layout
+from dfmst._drive.runs import GroupEdges, edges_layout
 from dfmst._drive.shuffle import NUMBERING, Numbering, Statistics, rows_of_slice
+from dfmst._drive.strategies import Work
 from dfmst._drive.tables import EDGE_TABLE, EdgeTypes, travelling_table
 from dfmst._drive.tasks import Group, PartRows, StoredEncoder, gather
 from dfmst._edges.read import EdgeColumns
@@ -194,11 +194,18 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     assert not calls
 
 
-@pytest.mark.parametrize("ids", ["dense", "text"])
-def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids):
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("files", [True, False])
+@pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
+@pytest.mark.parametrize("sliced", [False, True])
+def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids, files, sliced):
     monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
-    frame = random_frame(64, rows=800, ids=ids)
-    parts = dd.from_pandas(frame, npartitions=12, sort=False)
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(1, 3 << 30))
+    if sliced:
+        work = Work(300, 800, 12, 2, 1 << 40, 8)
+        monkeypatch.setattr("dfmst._drive.cluster._strategy", lambda *_: ("merge", None, work))
+    frame, kept = random_frame(64, rows=800, ids=ids).reset_index(drop=True), tmp_path / "kept"
+    parts = in_files(frame, tmp_path / "edges", 12) if files else dd.from_pandas(frame, npartitions=12, sort=False)
     tables, read, stop_at = Group.tables, list[int](), 8
 
     def counted(group: Group, *arguments: Any) -> Iterator[Any]:
@@ -209,60 +216,21 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids):
             yield table
 
     monkeypatch.setattr(Group, "tables", counted)
-    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(1, 3 << 30))
-
-    def forest() -> pd.DataFrame:
-        return forest_of(parts, "merge", checkpoint=tmp_path)
-
     with pytest.raises(Stopped):
-        forest()
-    assert list(tmp_path.glob("*.partial"))
+        forest_of(parts, "merge", checkpoint=kept)
+    assert [partitions_done(str(path)) for path in kept.glob("*.partial")] == [7]
     stop_at = 0
     read.clear()
-    pd.testing.assert_frame_equal(forest(), dfmst.minimum_spanning_forest(frame, "a", "b", "w"), check_dtype=False)
+    rows = forest_of(parts, "merge", checkpoint=kept).reset_index(drop=True)
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w").reset_index(drop=True)
+    pd.testing.assert_frame_equal(rows, expected, check_dtype=False)
     assert len(read) == 12 - 7
-    assert not list(tmp_path.glob("*.partial"))
+    assert not list(kept.glob("*.partial"))
 
 
-@pytest.mark.parametrize("files", [True, False])
-@pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
-def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
-    monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
-    in_files(random_frame(65, rows=800, ids=ids), tmp_path, 8)
-    parts: list[Any] = [FileRows(path) for path in sorted(tmp_path.glob("*.parquet"))]
-    group = Group(3, parts if files else [part.read() for part in parts])
-    read = list[int]()
-
-    def edges(kept: str | None, stop_at: int = 8) -> GroupEdges:
-        def counted(self: Group, *arguments: Any) -> Iterator[Any]:
-            for table in tables(self, *arguments):
-                if len(read) == stop_at:
-                    raise Stopped
-                read.append(1)
-                yield table
-
-        tables = Group.tables
-        with monkeypatch.context() as patch:
-            patch.setattr(Group, "tables", counted)
-            return distribute(group, None, EdgeColumns("a", "b", "w"), GroupSizes(100, 0, 64 << 20, 300), kept)
-
-    expected, kept = edges(None), str(tmp_path / "kept")
-    read.clear()
-    with pytest.raises(Stopped):
-        edges(kept, 5)
-    assert partitions_done(kept) == 5
+def test_a_damaged_file_has_no_progress(tmp_path):
     (tmp_path / "cut").write_bytes(b"1")
     assert [partitions_done(str(tmp_path / name)) for name in ("cut", "none")] == [0, 0]
-    again = edges(kept)
-    assert len(read) == 8
-    for after, before in zip(again.hashes, expected.hashes, strict=True):
-        assert (after is None, before is None) == (files, files)
-        if after is not None and before is not None:
-            np.testing.assert_array_equal(after.columns.load(), before.columns.load())
-    assert again.encoder.on(CpuEngine()).values.equals(expected.encoder.on(CpuEngine()).values)
-    for one, other in zip(again.runs, expected.runs, strict=True):
-        for column, same in zip(one.part(0, len(one)).arrays, other.part(0, len(other)).arrays, strict=True):
-            np.testing.assert_array_equal(column, same)
 
 
 def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):

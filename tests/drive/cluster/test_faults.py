@@ -388,41 +388,18 @@ def test_errors_survive_a_pickle(name):
     assert str(error) == "what is wrong\nHint: what to do"
 
 
-def test_checkpoints_are_read_again(tmp_path):
-    frame = random_frame(35)
-    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
-    reads = []
-
-    def read(number: int) -> pd.DataFrame:
-        reads.append(number)
-        return frame.iloc[number * 500 : number * 500 + 500]
-
-    def forest(memory: int) -> pd.DataFrame:
-        parts = dd.from_map(read, range(4), meta=frame.iloc[:0])
-        return forest_of(parts, "merge", checkpoint=tmp_path, memory_limit=memory)
-
-    pd.testing.assert_frame_equal(forest(1 << 30), expected)
-    first = len(reads)
-    reads.clear()
-    # Other workers may be at hand when a run goes on: how much memory they have is not what was found.
-    pd.testing.assert_frame_equal(forest(1 << 31), expected)
-    assert len(reads) < first
-    files = sorted(path.name for path in tmp_path.iterdir())
-    assert files
-    assert not any(name.endswith(".part") for name in files)
-
-
-def test_checkpoints_are_good_for_any_number_of_workers(tmp_path, monkeypatch):
+def test_checkpoints_are_good_for_workers_of_any_number_and_memory(tmp_path, monkeypatch):
     frame = random_frame(36).reset_index(drop=True)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     in_files(frame, tmp_path / "edges", 8)
     written = []
-    for workers in (2, 1, 5):
+    for workers, memory in ((2, 30), (1, 31), (5, 30)):
         monkeypatch.setattr("dfmst._drive.cluster.resources", lambda workers=workers: Resources(workers, 1 << 30))
-        forest = forest_of(dd.read_parquet(tmp_path / "edges"), "merge", checkpoint=tmp_path / "kept")
-        pd.testing.assert_frame_equal(forest, expected)
+        options: dict[str, Any] = {"checkpoint": tmp_path / "kept", "memory_limit": 1 << memory}
+        pd.testing.assert_frame_equal(forest_of(dd.read_parquet(tmp_path / "edges"), "merge", **options), expected)
         written.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()})
     assert len(written[0]) > 2
+    assert not any(name.endswith(".part") for name in written[0])
     assert written[0] == written[1] == written[2]
 
 
