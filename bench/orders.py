@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from support.graphs import Graph
-from support.inside import BufferFold, CpuEngine, EdgeTable, Fold, MemoryRunBudget, Rows, RunFold, Trace
+from support.inside import RUN_FIXED, BufferFold, CpuEngine, EdgeTable, Fold, Rows, RunBudget, RunFold, Trace
 from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved
@@ -150,8 +150,9 @@ def in_buffer(graph: Graph, threads: int, algorithm: str) -> int:
 
 def in_runs(graph: Graph, threads: int) -> int:
     """A fold in sorted runs, whose slices are solved."""
-    budget = MemoryRunBudget(0, 8)
-    budget = replace(budget, size=budget.least(graph.vertices) + RUN_ROW * len(graph.source) // RUNS)
+    budget = RunBudget(0, 8, in_memory=True)
+    least = RUN_FIXED + budget.vertex * graph.vertices
+    budget = replace(budget, size=least + RUN_ROW * len(graph.source) // RUNS)
     return folded(RunFold(CpuEngine(threads), None, budget, graph.vertices, np.float64), graph)
 
 
