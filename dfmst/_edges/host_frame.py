@@ -34,10 +34,10 @@ from dfmst._edges.conditions import group_entries, group_order, value_codes
 from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
 from dfmst._edges.frame_rows import (
     arrow_storage,
-    gather_rows,
     host_differs,
     take_arrow,
     take_of_two,
+    take_pandas,
     take_polars,
     take_table,
 )
@@ -240,7 +240,7 @@ class FrameView:
     def _take(self, engine: Engine | None, rows: Array) -> Any:
         native = self.native
         if is_plain_pandas(native):
-            return gather_rows(None if engine is None else host_engine(engine), native, rows)
+            return take_pandas(None if engine is None else host_engine(engine), native, rows)
         if isinstance(native, pa.Table):
             return take_table(native, rows)
         return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])

@@ -25,7 +25,7 @@ from dfmst._edges.conditions import group_codes, pair_vertices
 from dfmst._edges.device_frame import device_weights, stack_weights
 from dfmst._edges.edge_table import Input
 from dfmst._edges.frame_rows import differences, unlike_types
-from dfmst._edges.vertex_list import find_ids, in_one_type
+from dfmst._edges.vertex_list import compared_ids, find_ids
 from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights, stacked_weights, weight_column
 from dfmst._engines import Engine
@@ -77,7 +77,7 @@ def _vertices(match: ForestMatch, name: ColumnName) -> Array:
     if known is not None:
         return find_ids(engine, (name, column), (name, known))
     none = engine.xp.zeros(0, np.int64)
-    vertices = in_one_type(engine, (name, column), (name, none)).source.astype(np.int64)
+    vertices = compared_ids(engine, (name, column), (name, none)).source.astype(np.int64)
     return engine.xp.where(vertices < match.input.vertices.total, vertices, -1)  # type: ignore[no-any-return]
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, EndNames, Frame
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, plain_ids
-from dfmst._edges.frame_rows import check_kinds, decoded, take_or_null
+from dfmst._edges.frame_rows import check_libraries, decoded, take_or_null
 from dfmst._edges.frames import host_only
 from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.unify import family_of, native_type, series_type
@@ -113,7 +113,7 @@ class _Labels(NamedTuple):
 
 def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_Labels, _Labels]:
     views = {which: host_only(frame, which, _ON_HOST) for which, frame in (("new", new), ("old", old))}
-    check_kinds(*views.items())
+    check_libraries(*views.items())
     called = zip(views.items(), clusters, strict=True)
     names = [(vertex, _label_name(view, which, vertex, cluster)) for (which, view), cluster in called]
     columns = list(zip(*(_columns(*item, *pair) for item, pair in zip(views.items(), names, strict=True)), strict=True))
