@@ -41,9 +41,6 @@ ENTRY = 12  # bytes of a note: rows, and the end of the line
 PLACES: dict[str, Callable[..., int]] = {
     "dfmst._fold.fold:Fold.add": lambda result, fold, rows: len(rows),
     "dfmst._drive.tables:edge_table": lambda result, *_: result.num_rows,
-    "dfmst._drive.tasks:solve_tables": lambda result, engine, numbering, tables: sum(
-        table.num_rows for table in tables
-    ),
     "dfmst._drive.runs:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
     "dfmst._fold.fold:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
     "dfmst._drive.tasks:read_part": lambda result, part: result[0].num_rows,

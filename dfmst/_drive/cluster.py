@@ -46,7 +46,7 @@ from dfmst._drive.strategies import (
     slice_vertices,
 )
 from dfmst._drive.tables import FrameParts, size_of_parts
-from dfmst._drive.tasks import Portion, Reduction, add_merge, group_parts, locate, portions
+from dfmst._drive.tasks import Portion, Reduction, add_merge, group_parts, portions, rows_of_parts
 from dfmst._engines import CpuEngine, processors, select_engine
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
 from dfmst._fold.budget import format_size, parse_memory
@@ -421,7 +421,7 @@ def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
         forest = add_merge(graph, groups, columns, reduction)
-        located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
+        located = graph.add("locate", 0, rows_of_parts, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, rows, trace, strategy)

@@ -23,7 +23,7 @@ from dfmst._common.deferred import cached_property, pc
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
 from dfmst._drive.parts import IdKinds
-from dfmst._drive.passes import FoldedForest, Job, Pass, opened_job
+from dfmst._drive.passes import EncoderState, FoldedForest, Job, Pass, opened_job
 from dfmst._drive.rows import Delivered, StreamRows, find_rows
 from dfmst._drive.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
@@ -610,12 +610,12 @@ class _SetsPass(Pass):
         return replace(numbered, flags=engine.to_host(numbered.flags)), engine.to_host(fold.parent)
 
     def _make_room(self) -> None:
-        if not self.coder.full:
+        if self.coder.state is not EncoderState.NEEDS_PART:
             super()._make_room()
             return
         assert self._runs is not None
         self._runs.add(*self._numbered(None))
-        self.coder.encoder, self.coder.full = self.coder.new_encoder(0), False
+        self.coder.encoder = self.coder.new_encoder(0)
 
     def _merged(self, runs: IdRuns, vertices: Vertices | None) -> tuple[StoredNumbers, Array]:
         """The same of all ids that were put aside."""

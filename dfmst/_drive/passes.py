@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -130,21 +131,28 @@ _PIECE = 1 << 20  # ids counted at a time
 _SPARSE = 4  # integers below this multiple of the rows look dense
 
 
+class EncoderState(Enum):
+    """What has to happen before an encoder takes the next batch."""
+
+    ENCODING = "nothing"
+    NEEDS_BUDGET = "all rows before it are folded, and the fold gets the budget `wanted`"
+    NEEDS_PART = "the ids of all rows before it are put aside"
+
+
 class RowEncoder:
     """Checks batches, and encodes their ids.
 
     Ids that may be dense integers are used as vertices. The first batch with other ids, or with more vertices than fit,
-    becomes `waiting` until all rows before it are folded; `wanted` is the budget to continue with.
+    is `waiting` until the `state` is dealt with.
 
     While batches are taken from :meth:`rows` in one thread, another may only use :meth:`known`.
     """
 
     def __init__(self, job: Job, resumable: bool) -> None:
         self.job, self._resumable = job, resumable
-        #: Whether ids that do not fit are put aside, and whether they must be before the batch that waits.
-        self.parted = job.sets and job.spill is not None and not (resumable or job.columns.conditions)
-        self.full = False
-        self.memory = replace(job.budget, store="disk" if self.parted else "buffer")
+        self.state = EncoderState.ENCODING
+        self._in_parts = job.sets and job.spill is not None and not (resumable or job.columns.conditions)
+        self.memory = replace(job.budget, store="disk" if self._in_parts else "buffer")
         if not job.engine.on_host:
             self.memory = gpu_budget(job.gpu_memory, job.engine, sets=job.sets)
         self.memory.check(0)
@@ -177,6 +185,7 @@ class RowEncoder:
         """Yield the rows of batches, and how far they reach; stop before a batch that has to wait."""
         if self.waiting is not None:
             batches, self.waiting = chain([self.waiting], batches), None
+        self.state = EncoderState.ENCODING
         for batch in batches:
             for part in batch.parts(self.memory.batch_rows):
                 checked = read_batch(self.engine, self.job.columns, part, self.types)
@@ -247,7 +256,7 @@ class RowEncoder:
         self.encoder = self.new_encoder(0, 0, self.encoder.on_host().decode(vertices))
 
     def _encode(self, ids: IdColumns, rows: int, barred: Array | None) -> tuple[Array, Array] | None:
-        """Return the vertices of both columns; ``None`` if they must wait for another budget.
+        """Return the vertices of both columns; ``None`` if they must wait, for what the state says.
 
         Rows that must not be in the forest become self-loops.
         """
@@ -258,14 +267,16 @@ class RowEncoder:
             self.wanted = self._with_room(self.memory, dense)
             if self.wanted is self.memory or dense > self.wanted.most_vertices:
                 self.wanted = self.memory.with_ids(least_id_bytes(integers=are_integers(ids.source)))
+            self.state = EncoderState.NEEDS_BUDGET
             return None
         vertices = min(self.encoder.count, rows)
         self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
-        if self.parted and known and vertices > self.wanted.most_vertices:
-            self.full = True
+        if self._in_parts and known and vertices > self.wanted.most_vertices:
+            self.state = EncoderState.NEEDS_PART
             return None
         self.wanted.check(vertices)
         if self.wanted is not self.memory:
+            self.state = EncoderState.NEEDS_BUDGET
             return None
         if barred is not None:
             source: Any
@@ -338,7 +349,7 @@ class Pass(ABC):
         with closing(batches):  # type: ignore[type-var]
             try:
                 self._fold(batches)
-                while self.coder.waiting is not None:
+                while self.coder.state is not EncoderState.ENCODING:
                     self._make_room()
                     self._fold(batches)
             except CapacityError:

@@ -288,16 +288,11 @@ def host_table(table: Table) -> pa.Table:
 EDGE_TABLE = Layout("edges", {}, lambda table: ({}, [host_table(table)]), lambda _, tables: checked_edges(next(tables)))
 
 
-def has_integers(table: Table) -> bool:
-    """Whether the ids are integers, which a GPU can number."""
-    return isinstance(table, DeviceTable) or all(pa.types.is_integer(table.schema.field(end).type) for end in (0, 1))
-
-
 def columns_of(engine: Engine, table: Table) -> Columns:
     """Return a table's columns in an engine's memory; ids other than integers need the host."""
     if isinstance(table, DeviceTable):
         return Columns(*table.columns.on(engine))
-    if not has_integers(table):
+    if not all(pa.types.is_integer(table.schema.field(end).type) for end in ("source", "target")):
         ids = id_columns(("source", table.column("source")), ("target", table.column("target")))
         return Columns(ids.source, ids.target, column_values(table, "key"), column_values(table, "row"))
     return Columns(*(engine.from_host(column_values(table, name)) for name in Columns._fields))

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import getitem
 from types import ModuleType
@@ -42,10 +41,7 @@ from dfmst._drive.tables import (
     columns_of,
     empty_table,
     engine_of,
-    has_integers,
-    host_table,
     kind_metadata,
-    metadata_of,
     read_again,
     read_edges,
     read_part,
@@ -54,24 +50,20 @@ from dfmst._drive.tables import (
 )
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.conditions import cycles_of_kept
-from dfmst._edges.dictionary import concat_ids, hash_ids
-from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.dictionary import hash_ids
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.frame_rows import result_column
 from dfmst._edges.frames import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.unify import mixed_signs
-from dfmst._edges.vertices import IdColumns, dense_vertices
+from dfmst._edges.vertices import IdColumns
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below
 from dfmst._fold.fold import BufferFold, Fold
 from dfmst._fold.rows import Rows
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError, ClusterError, DfmstError
 
-_LEAST_DENSE = 4096  # vertices
 _LEAST_BUFFER = 1 << 16  # rows
 
 
@@ -134,57 +126,14 @@ def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, reduc
 
 
 def merge(tables: list[Table], algorithm: str | Algorithm = "auto") -> Table:
-    """Return the forest of several tables (a task).
+    """Return the forest of the forests of consecutive groups (a task)."""
 
-    If a GPU has no room for the ids, the host numbers them, and only vertices and keys are copied to the GPU.
-    """
-    engine = worker_engine()
-    # All rows are solved at once, so a retry with fewer rows is impossible.
-    if not engine.on_host and all(map(has_integers, tables)):
-        with suppress(CapacityError):
-            return on_device(engine, 1, lambda _: solve_tables(engine, engine, tables, algorithm), least=1)
-    on_host = [host_table(table) for table in tables]
-    return on_device(engine, 1, lambda _: solve_tables(engine, host_engine(engine), on_host, algorithm), least=1)
+    def task(forest: TableFold) -> Table:
+        for table in tables:
+            forest.add(table)
+        return forest.forest()
 
-
-def solve_tables(
-    engine: Engine, numbering: Engine, tables: Sequence[Table], algorithm: str | Algorithm = "auto"
-) -> Table:
-    """Return the forest of tables, by ascending locator; `numbering` is the engine that numbers the ids."""
-    filled = [table for table in tables if table.num_rows]
-    if not filled:
-        return empty_table()
-    check_kinds(map(weight_kind, filled))
-    parts = [columns_of(numbering, table) for table in filled]
-    columns = Columns(*(_joined(numbering, list(each)) for each in zip(*parts, strict=True)))
-    if not ascends(columns.row):
-        columns = columns.take(numbering.xp.argsort(columns.row))
-    if numbering.on_host:
-        source, target, count, _ = dense_vertices(numbering, columns.ids)
-    else:
-        encoder = DeviceEncoder(max(2 * len(columns), _LEAST_DENSE), engine=numbering)
-        source, target = encoder.encode(columns.ids)
-        count = encoder.count
-    source, target, key = map(engine.from_host, (source, target, columns.key))
-    forest = solve_table(engine, EdgeTable(source, target, key, count), algorithm)
-    taken = columns.take(engine.to_host(forest) if numbering.on_host else forest)
-    return task_result(numbering, taken, metadata_of(filled[0]))
-
-
-def _joined(engine: Engine, columns: list[Any]) -> Any:
-    """One column after the other; ids in a type that holds all of them."""
-    if len(columns) == 1:
-        return columns[0]
-    if any(isinstance(column, pa.Array) for column in columns):
-        return concat_ids([column if isinstance(column, pa.Array) else arrow_numbers(column) for column in columns])
-    if len({column.dtype for column in columns}) > 1 and any(column.dtype == np.uint64 for column in columns):
-        # The arrays' own common type of int64 and uint64 is float64.
-        if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
-            if engine.on_host:
-                return concat_ids(list(map(arrow_numbers, columns)))
-            raise mixed_signs()
-        columns = [column.astype(np.uint64, copy=False) for column in columns]
-    return engine.xp.concatenate(columns)
+    return folded(task, algorithm)
 
 
 def fold(
@@ -398,7 +347,7 @@ def portions(graph: TaskGraph, first: int, count: int, size: int, rows: Any) -> 
     return found
 
 
-def locate(forest: Table, partitions: int, compared: bool) -> list[PartRows]:
+def rows_of_parts(forest: Table, partitions: int, compared: bool) -> list[PartRows]:
     """Return the rows of a forest in each partition (a task): only positions and digests leave a GPU."""
     engine = engine_of(forest)
     with engine.guard():
@@ -416,8 +365,6 @@ def unite(locators: list[TaskColumns], first: int, known: list[RowHashes | None]
     """Return the rows of a group's partitions from the locators of all slices (a task)."""
     row = np.concatenate([np.zeros(0, np.uint64), *(stored.load() for stored in locators)])
     row.sort()
-    if not ascends(row):
-        raise false_checkpoint()
     position, rows = row.astype(np.uint32), []
     for hashes, (begin, end) in zip(known, _spans(task_engine(), row, first, len(known)), strict=True):
         own = position[begin:end].copy()
@@ -429,7 +376,7 @@ def _spans(engine: Engine, row: Array, first: int, partitions: int) -> list[tupl
     """The rows of each partition among ascending locators; all must be of these partitions."""
     firsts = np.arange(first, first + partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
     ends = engine.to_host(engine.xp.searchsorted(row, engine.from_host(firsts))).tolist()
-    if ends[0] or ends[-1] != len(row):
+    if ends[0] or ends[-1] != len(row) or not ascends(row):
         raise false_checkpoint()
     return list(itertools.pairwise(ends))
 

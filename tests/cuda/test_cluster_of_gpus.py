@@ -200,8 +200,8 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
     on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
     rows = forest.compute(scheduler="synchronous")
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
-    # The second fold first lets the first one's forest go to the host.
-    assert buffers == [4, 2, 4, 4, 2]
+    # The second fold, and the merge, first let finished forests go to the host.
+    assert buffers == [4, 2, *2 * [4, 4, 2]]
     assert purposes(cupy.traffic.crossings)["spilled"] > 0
     on_gpu.set_limit(on_gpu.used + 10 * VERTICES)
     with pytest.raises(dfmst.CapacityError, match="worker in this process: the GPU is out of memory"):

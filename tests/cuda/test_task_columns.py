@@ -12,11 +12,12 @@ import pytest
 from dfmst._drive.devices import TaskColumns, result_bytes, spill
 from dfmst._drive.runs import DeviceRun, sorted_run
 from dfmst._drive.tables import Columns, DeviceTable, host_table, task_result, travelling_table
-from dfmst._drive.tasks import solve_tables
+from dfmst._drive.tasks import merge
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.rows import Rows
 from dfmst.errors import InvalidEdgesError
 from tests.support.gpu.standin import cupy
+from tests.support.gpu.tasks import run_on_gpu
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -121,20 +122,22 @@ def test_results_that_wait_take_a_share_of_the_gpu():
     assert [table.columns.engine.on_host for table in tables] == [False, False, False, True, True]
 
 
-def test_tables_of_both_sides_are_merged_on_the_gpu():
-    here = device_table([0, 1], [1, 2], [5, 6], [1, 2])
-    there = travelling_table([0, 2**40], [2, 0], np.array([4, 1], np.uint64), np.array([3, 0], np.uint64), "int64")
-    merged = solve_tables(CudaEngine(), CudaEngine(), [here, there])
+def test_tables_of_both_sides_are_merged_on_the_gpu(monkeypatch):
+    run_on_gpu(monkeypatch, "tasks")
+    here = device_table([0, 1], [1, 2], [5, 6], [0, 1])
+    there = travelling_table([0, 2**40], [2, 0], np.array([4, 1], np.uint64), np.array([2, 3], np.uint64), "int64")
+    merged = merge([here, there])
     assert isinstance(merged, DeviceTable)
     assert host_table(merged).to_pydict() == {
-        "source": [2**40, 0, 0],
-        "target": [0, 1, 2],
-        "key": [1, 5, 4],
-        "row": [0, 1, 3],
+        "source": [0, 0, 2**40],
+        "target": [1, 2, 0],
+        "key": [5, 4, 1],
+        "row": [0, 2, 3],
     }
 
 
-def test_ids_that_no_integer_type_holds_are_refused():
+def test_ids_that_no_integer_type_holds_are_refused(monkeypatch):
+    run_on_gpu(monkeypatch, "tasks")
     low, high = np.array([-1, 2]), np.array([2**63 + 1, 2], np.uint64)
     with pytest.raises(InvalidEdgesError, match="below 0 and unsigned ids of 64 bits"):
-        solve_tables(CudaEngine(), CudaEngine(), [device_table(ids, ids, [1, 2], [1, 2]) for ids in (low, high)])
+        merge([device_table(ids, ids, [1, 2], row) for ids, row in ((low, [0, 1]), (high, [2, 3]))])

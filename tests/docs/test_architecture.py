@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import threading
 import tomllib
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -46,26 +48,28 @@ FLOORS = {room: floor for floor, line in enumerate(LAYERS) for room in line.spli
 
 
 def walk(call):
-    """The rooms that a call enters (folders, and files next to them), and the pairs of rooms in which one calls up."""
-    rooms, climbs = set(), set()
+    """The files and rooms (folders, and files next to them) that a call enters, and the pairs of rooms that call up."""
+    files, climbs = set(), set()
 
-    def room_of(frame):
+    def file_of(frame):
         path = Path(frame.f_code.co_filename)
-        if not path.is_relative_to(PACKAGE):
-            return None
-        inside = path.relative_to(PACKAGE)
-        return inside.stem if inside.parent == Path() else inside.parent.as_posix()
+        return path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else None
+
+    def room_of(file):
+        return file.stem if file.parent == Path() else file.parent.as_posix()
 
     def note(frame, event, _):
-        room, caller = room_of(frame) if event == "call" else None, frame.f_back
-        if room is None:
+        file, caller = file_of(frame) if event == "call" else None, frame.f_back
+        if file is None:
             return
-        while caller is not None and room_of(caller) is None:
+        while caller is not None and file_of(caller) is None:
             caller = caller.f_back
-        rooms.add(room)
-        above = FLOORS.get(room.partition("/")[0], 0)
-        if caller is not None and FLOORS.get(room_of(caller).partition("/")[0], 0) > above:
-            climbs.add((room_of(caller), room))
+        files.add(file)
+        if caller is None:
+            return
+        room, before = room_of(file), room_of(file_of(caller))
+        if FLOORS.get(before.partition("/")[0], 0) > FLOORS.get(room.partition("/")[0], 0):
+            climbs.add((before, room))
 
     threading.setprofile(note)
     sys.setprofile(note)
@@ -74,10 +78,14 @@ def walk(call):
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return rooms, climbs
+    return files, set(map(room_of, files)), climbs
 
 
-@pytest.mark.parametrize("driver", ["memory", "stream", "command", "dask"])
+#: Driver -> files that a walk enters at most.
+MOST_FILES = {"memory": 22, "stream": 34, "command": 48, "dask": 36}
+
+
+@pytest.mark.parametrize("driver", MOST_FILES)
 def test_a_walk_enters_few_rooms_and_calls_up_rarely(driver, tmp_path):
     # The contract sees imports only; these see callbacks, decorators and properties too.
     frame: Any = pd.DataFrame({"source": [0, 1, 0] * 30, "target": [1, 2, 2] * 30, "weight": range(90)})
@@ -93,6 +101,32 @@ def test_a_walk_enters_few_rooms_and_calls_up_rarely(driver, tmp_path):
         "command": lambda: CliRunner().invoke(main, command, catch_exceptions=False),
     }[driver]
     call()  # imports
-    rooms, climbs = walk(call)
+    files, rooms, climbs = walk(call)
+    assert len(files) <= MOST_FILES[driver], sorted(files)
     assert len(rooms) <= 15, sorted(rooms)
     assert len(climbs) <= 3, sorted(climbs)
+
+
+#: Folder -> lines and files of Python at most, so that what is added shows.
+MOST = {"dfmst": (46_600, 158), "tests": (46_400, 320)}
+
+
+@pytest.mark.parametrize("folder", MOST)
+def test_the_house_does_not_grow(folder):
+    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / folder).rglob("*.py")]
+    print(f"{folder}: {sum(lengths):,} lines in {len(lengths)} files")
+    lines, files = MOST[folder]
+    assert sum(lengths) <= lines
+    assert len(lengths) <= files
+
+
+def test_files_and_functions_can_be_read_at_a_time():
+    paths = list((ROOT / "dfmst").rglob("*.py"))
+    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in paths]
+    assert max(lengths) <= 700
+    assert 200 <= median(lengths) <= 350
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                documented = len((ast.get_docstring(node, clean=False) or "").splitlines())
+                assert (node.end_lineno or 0) - node.lineno + 1 - documented <= 60, f"{path.name}: {node.name}"

@@ -156,10 +156,10 @@ def test_a_file_that_is_gone(tmp_path):
 
 
 def test_what_is_compared_travels_as_one_number_a_partition():
-    from dfmst._drive.tasks import fold, group_parts, locate
+    from dfmst._drive.tasks import fold, group_parts, rows_of_parts
     from dfmst._edges.read import EdgeColumns
 
     (group,) = group_parts([random_frame(82)], 1)
-    (rows,) = locate(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)
+    (rows,) = rows_of_parts(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)
     assert isinstance(rows.digest, int)
     assert rows.digest.bit_length() <= 64

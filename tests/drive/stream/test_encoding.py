@@ -141,7 +141,7 @@ def test_frames_of_integers_and_of_decimals(order):
     integers, later = edges(30, 100), decimals(edges(40, 100, 1))
     frames = [integers, later][order]
     expected = dfmst.minimum_spanning_forest(pa.concat_tables([decimals(integers), later][order]))
-    forest = dfmst.stream.fold([frame.to_pandas() for frame in frames])
+    forest = dfmst.stream.fold([frame.to_pandas().astype({"weight": object}) for frame in frames])
     assert (forest.vertices, forest.rows) == (40, 39)
     assert forest.verify()
     assert forest.frame["payload"].tolist() == expected["payload"].to_pylist()

@@ -14,7 +14,7 @@ PURPOSES = {
     "_drive.devices.spill": "spilled",
     "_drive.runs.sorted_run": "spilled",
     "_drive.devices.stored": "spilled",
-    "_drive.tasks.locate": "positions",
+    "_drive.tasks.rows_of_parts": "positions",
     "_drive.shuffle._locators": "positions",
 }
 
