@@ -3,8 +3,8 @@
     python bench/orders.py [--rows 1000000] [--repeat 3] [--threads 1] [-o OUTPUT.json]
 
 Next to Borůvka and Kruskal: the forest in memory, those of windows of half of the rows, and that of a fold in a
-buffer, which streams and clusters have. Next to four times a quarter of the rows: a fold in sorted runs, whose slices
-are solved. Each graph is drawn twice, its rows and vertices in order and shuffled. The least of several runs in turn.
+buffer, which streams and clusters have. Next to four times a quarter of the rows: a fold in sorted runs, in slices.
+Each graph is drawn twice, its rows and vertices in order and shuffled. The least of several runs in turn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from support.graphs import Graph
-from support.inside import BufferFold, CpuEngine, EdgeTable, Fold, MemoryRunBudget, Rows, RunFold, Trace
+from support.inside import RUN_FIXED, BufferFold, CpuEngine, EdgeTable, Fold, Rows, RunBudget, RunFold, Trace
 from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved
@@ -68,13 +68,11 @@ def star_of_cliques(rows: int) -> Graph:
     """Cliques with weights of their own, one after the other, and the rows from each to the hub."""
     source, target, size = clique(rows // LEAVES)
     leaf = np.arange(LEAVES)
-    ends = [
-        np.append(1 + (end + size * leaf[:, None]).ravel(), hub)
-        for end, hub in ((source, 1 + size * leaf), (target, 0 * leaf))
-    ]
-    draw = np.random.default_rng(2).random(len(ends[0]))
+    one, other = (1 + (end + size * leaf[:, None]).ravel() for end in (source, target))
+    one, other = np.append(one, 1 + size * leaf), np.append(other, 0 * leaf)
+    draw = np.random.default_rng(2).random(len(one))
     level = np.append(np.repeat(leaf, len(source)), np.full(LEAVES, LEAVES))
-    return Graph(*ends, level + draw, 1 + size * LEAVES)
+    return Graph(one, other, level + draw, 1 + size * LEAVES)
 
 
 def two_scales(rows: int) -> Graph:
@@ -150,8 +148,9 @@ def in_buffer(graph: Graph, threads: int, algorithm: str) -> int:
 
 def in_runs(graph: Graph, threads: int) -> int:
     """A fold in sorted runs, whose slices are solved."""
-    budget = MemoryRunBudget(0, 8)
-    budget = replace(budget, size=budget.least(graph.vertices) + RUN_ROW * len(graph.source) // RUNS)
+    budget = RunBudget(0, 8, in_memory=True)
+    least = RUN_FIXED + budget.vertex * graph.vertices
+    budget = replace(budget, size=least + RUN_ROW * len(graph.source) // RUNS)
     return folded(RunFold(CpuEngine(threads), None, budget, graph.vertices, np.float64), graph)
 
 
@@ -166,7 +165,8 @@ def measured(graph: Graph, repeat: int, threads: int) -> dict[str, Any]:
     """CPU-seconds of each path, and how many times those of the better other way."""
     columns = {"source": graph.source, "target": graph.target, "weight": graph.weight}
     table = pa.table({**columns, "time": np.arange(len(graph.source))})
-    quarter = Graph(*(column[: len(table) // 4] for column in graph[:3]), graph.vertices)
+    rows = len(table) // 4
+    quarter = Graph(graph.source[:rows], graph.target[:rows], graph.weight[:rows], graph.vertices)
     paths: dict[str, dict[str, Callable[[], Any]]] = {
         "memory": in_memory(graph, threads),
         "windows": {name: partial(in_windows, table, algorithm=name, threads=threads) for name in CHOICES},

@@ -14,7 +14,7 @@ from dfmst._engines.primitives.id_table import COMMON_KEYS, PROCESS_KEYS, HashKe
 from dfmst._engines.primitives.kruskal_tree import contracted_merges, merge_clusters
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
-from dfmst._fold.budget import MemoryRunBudget
+from dfmst._fold.budget import RUN_FIXED, RunBudget
 from dfmst._fold.fold import BufferFold, Fold, RunFold
 from dfmst._fold.rows import Rows
 from dfmst._trees.points.search import EUCLID
@@ -27,6 +27,7 @@ __all__ = [
     "COMMON_KEYS",
     "EUCLID",
     "PROCESS_KEYS",
+    "RUN_FIXED",
     "Array",
     "BufferFold",
     "CpuEngine",
@@ -35,9 +36,9 @@ __all__ = [
     "Engine",
     "Fold",
     "HashKeys",
-    "MemoryRunBudget",
     "PointRounds",
     "Rows",
+    "RunBudget",
     "RunFold",
     "Trace",
     "by_public_names",

@@ -558,7 +558,7 @@ def clusters_plan(work: Work) -> Plan:
     peak = most(
         fold.formulas["peak_memory"].named("folding"), limits.used_by_sets(work.symbols[0], more).named("cutting")
     )
-    fits = fold.fits and limits.needed(work.n_vertices, more) <= work.memory_limit
+    fits = fold.fits and limits.least(work.n_vertices, more) <= work.memory_limit
     return work.plan("clusters", {"peak_memory": peak}, fits=fits)
 
 

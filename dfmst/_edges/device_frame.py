@@ -18,7 +18,7 @@ from dfmst._edges.arrow_values import arrow_column, no_groups, no_times, plain_i
 from dfmst._edges.edge_table import Input, Readers
 from dfmst._edges.frame_rows import host_differs
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, different_ids, is_array, same_width, unsuitable_ids, whole_ids
+from dfmst._edges.vertices import IdColumns, different_ids, is_cupy_array, same_width, unsuitable_ids, whole_floats
 from dfmst._edges.view import NAMES_HINT, View
 from dfmst._edges.weights import WeightColumn, different_weights, unsupported_weights, widen
 from dfmst._engines import CudaEngine, Engine, with_freed_scratch
@@ -32,7 +32,7 @@ def device_ids(
     """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type."""
     first, null_first = _readable_ids(*source, invalid)
     second, null_second = _readable_ids(*target, invalid)
-    if is_array(first) and is_array(second):
+    if is_cupy_array(first) and is_cupy_array(second):
         alike = same_width(first, second)
         if alike is None:
             raise different_ids((source[0], first.dtype), (target[0], second.dtype), " on the GPU")
@@ -130,7 +130,7 @@ def device_weights(name: object, column: Column) -> WeightColumn:
     """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
     check_device(name, column)
     nulls = None
-    if not is_array(column):
+    if not is_cupy_array(column):
         column, nulls = _decoded(column), _nulls(column)
         if _is("decimal", column.dtype):
             # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
@@ -218,7 +218,7 @@ def _device_of(column: Column) -> int | None:
     """Return the number of a column's GPU; ``None`` if the column has no memory, or if cuDF may move that."""
     if hasattr(column, "__dlpack_device__"):
         return int(column.__dlpack_device__()[1])
-    if is_array(column):
+    if is_cupy_array(column):
         pointer = column.__cuda_array_interface__["data"][0]
     else:
         buffer = None if spills() else column.to_pylibcudf()[0].data()
@@ -294,16 +294,16 @@ def beyond(values: Array, kind: Any) -> bool:
 def _readable_ids(name: object, column: Column, invalid: Invalid | None) -> tuple[Any, Array | None]:
     check_device(name, column)
     nulls = None
-    if not is_array(column):
+    if not is_cupy_array(column):
         column, nulls = _decoded(column), _nulls(column)
     kind = column.dtype.kind
     if kind == "f":
-        values = column if is_array(column) else _values(column, nulls)
-        return whole_ids(sys.modules["cupy"], name, column.dtype, values, nulls, invalid, whole=True)
-    if kind == "c" or (kind not in "iu" if is_array(column) else _is_nested(column.dtype)):
+        values = column if is_cupy_array(column) else _values(column, nulls)
+        return whole_floats(sys.modules["cupy"], name, column.dtype, values, nulls, invalid, whole=True)
+    if kind == "c" or (kind not in "iu" if is_cupy_array(column) else _is_nested(column.dtype)):
         raise unsuitable_ids(name, column.dtype)
     if kind in "iu":
-        column = _contiguous(column) if is_array(column) else _values(column, nulls)
+        column = _contiguous(column) if is_cupy_array(column) else _values(column, nulls)
     return column, nulls
 
 
@@ -355,7 +355,7 @@ def _reaches(column: Column, kind: pa.DataType, common: pa.DataType) -> bool:
 def _cast(column: Column, common: pa.DataType) -> Any:
     cudf = sys.modules["cudf"]
     if pa.types.is_decimal(common):
-        series = cudf.Series(column) if is_array(column) else column
+        series = cudf.Series(column) if is_cupy_array(column) else column
         return series.astype(cudf.Decimal128Dtype(common.precision, common.scale))
     if pa.types.is_boolean(common):
         return column.astype("bool")
@@ -567,7 +567,7 @@ class DeviceView:
             kind = np.result_type(*plain) if values is None else None
             if kind is not None and kind.kind == "f":  # uint64 and a signed type
                 kind = np.dtype(np.uint64)
-        if values is not None and is_array(values) and kind is not None and beyond(values, kind):
+        if values is not None and is_cupy_array(values) and kind is not None and beyond(values, kind):
             kind = None
         if "f" in (source.kind, target.kind):  # floats were read as integers
             kind = np.dtype(np.int64)

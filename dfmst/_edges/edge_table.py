@@ -172,7 +172,7 @@ Missing: TypeAlias = list[tuple[int, Array]]
 
 
 def find_missing(
-    engine: Engine, ids: IdColumns, weights: WeightColumn, statistics: Statistics | None = None
+    engine: Engine, ids: IdColumns, weights: WeightColumn, statistics: EdgeStatistics | None = None
 ) -> Missing:
     missing = missing_weights(engine, weights) if statistics is None or statistics.missing else weights.invalid
     masks = (ids.null_source, ids.null_target, missing)
@@ -214,7 +214,7 @@ _DRAWN = 128  # threads whose rows are the sample
 _NOTES = 4  # largest id, missing weights, greatest key, complement of the least key
 
 
-class Statistics(NamedTuple):
+class EdgeStatistics(NamedTuple):
     """Statistics of the rows on a GPU."""
 
     largest: int  # of the ids of both columns, viewed as unsigned
@@ -223,7 +223,7 @@ class Statistics(NamedTuple):
     span: tuple[int, int]
 
 
-def edge_statistics(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Statistics | None:
+def edge_statistics(engine: Engine, ids: IdColumns, weights: WeightColumn) -> EdgeStatistics | None:
     """Compute statistics of all rows; ``None`` on the host, for ids that are not integers, and for no rows."""
     rows, values = len(ids.source), weights.values
     if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
@@ -234,4 +234,4 @@ def edge_statistics(engine: Engine, ids: IdColumns, weights: WeightColumn) -> St
     engine.launch("survey_edges", count, *ends, values, rows, max(1, count // _DRAWN), notes)
     largest, missing, greatest, least = notes.tolist()
     every = (1 << 8 * values.dtype.itemsize) - 1
-    return Statistics(largest, bool(missing), (least ^ every, greatest))
+    return EdgeStatistics(largest, bool(missing), (least ^ every, greatest))

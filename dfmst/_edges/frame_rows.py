@@ -143,7 +143,7 @@ def _in_type(series: nw.Series[Any], kind: Any, values: pa.Array) -> Any:
     return nw.from_native(native, series_only=True).alias(series.name)
 
 
-def check_kinds(first: tuple[str, View], second: tuple[str, View]) -> None:
+def check_libraries(first: tuple[str, View], second: tuple[str, View]) -> None:
     """Raise an error if two frames, each with a name for messages, are of two libraries."""
     kinds = [view.library for _, view in (first, second)]
     if kinds[0] != kinds[1]:
@@ -153,7 +153,7 @@ def check_kinds(first: tuple[str, View], second: tuple[str, View]) -> None:
 
 def check_stackable(first: tuple[str, View], second: tuple[str, View], *, types: bool = True) -> None:
     """Raise an error if two frames, each with a name for messages, differ in columns or (`types`) their types."""
-    check_kinds(first, second)
+    check_libraries(first, second)
     (name, view), (later, other) = first, second
     names = [view.names, other.names]
     for which, own, rival in ((later, names[1], names[0]), (name, names[0], names[1])):
@@ -291,7 +291,7 @@ _SIZES = (1, 4, 8)
 _FEW = 1 << 14  # rows up to which pandas takes less time than a launch for each column, and polars than with threads
 
 
-def gather_rows(engine: Engine | None, frame: Frame, rows: Array) -> Frame:
+def take_pandas(engine: Engine | None, frame: Frame, rows: Array) -> Frame:
     """Return the rows of a pandas frame: every column, the index, column labels, attributes and flags."""
     if engine is None or len(rows) <= _FEW:
         # pandas cannot take rows of some Arrow types, of numbers in the other byte order, and of records.

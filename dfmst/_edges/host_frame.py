@@ -34,10 +34,10 @@ from dfmst._edges.conditions import group_entries, group_order, value_codes
 from dfmst._edges.edge_table import IN_MEMORY, Input, Readers
 from dfmst._edges.frame_rows import (
     arrow_storage,
-    gather_rows,
     host_differs,
     take_arrow,
     take_of_two,
+    take_pandas,
     take_polars,
     take_table,
 )
@@ -48,9 +48,9 @@ from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column
 
 _ARROW = (pa.Table, pa.RecordBatch)
-#: Types of integers and texts by the names that NumPy and Narwhals have for them, in lower case.
+#: Types of integers and texts by the names that NumPy, pandas and polars have for them, in lower case.
 _INTEGERS = {f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)}
-_ID_TYPES = {**_INTEGERS, "string": pa.large_string()}
+_ID_TYPES = {**_INTEGERS, "string": pa.large_string(), "str": pa.large_string()}
 #: Makes the user's kind of frame of a result.
 AsUser: TypeAlias = Callable[[Any], Any]
 
@@ -240,7 +240,7 @@ class FrameView:
     def _take(self, engine: Engine | None, rows: Array) -> Any:
         native = self.native
         if is_plain_pandas(native):
-            return gather_rows(None if engine is None else host_engine(engine), native, rows)
+            return take_pandas(None if engine is None else host_engine(engine), native, rows)
         if isinstance(native, pa.Table):
             return take_table(native, rows)
         return take_polars(native, rows) if is_plain_polars(native) else nw.to_native(self.frame[rows])
@@ -260,20 +260,22 @@ class FrameView:
         return self.finish(self.frame.with_columns(nw.new_series(name, values, backend=self.frame.implementation)))
 
     def nullable(self, values: Array, missing: Array) -> Any:
-        column = pa.array(values, mask=missing) if missing.any() else arrow_numbers(values)
-        pandas = self.frame.implementation.is_pandas()
-        return self._of_arrow(column, f"Int{8 * values.itemsize}" if pandas and column.null_count else None)
+        column = pa.array(values, mask=missing) if missing.any() else values
+        pandas = self.frame.implementation.is_pandas() and column is not values
+        return self._column_of(column, f"Int{8 * values.itemsize}" if pandas else None)
 
-    def _of_arrow(self, values: pa.Array, kind: Any) -> Any:
-        """Return a column of the library; in pandas of a type, that of NumPy if it is ``None``."""
+    def _column_of(self, values: Array | pa.Array, kind: Any) -> Any:
+        """Return a column of the library, of its own type or of a type of pandas, for :meth:`build`."""
         library = self.frame.implementation
+        if isinstance(values, np.ndarray) and (library.is_polars() or kind is None or isinstance(kind, np.dtype)):
+            return values if kind is None or library.is_polars() else values.astype(kind, copy=False)
+        if isinstance(kind, np.dtype):
+            return numbers_of_arrow(values).astype(kind, copy=False)
+        values = arrow_numbers(values) if isinstance(values, np.ndarray) else values
         if library.is_polars():
             return sys.modules["polars"].from_arrow(values)
         if not library.is_pandas():
             return pa.chunked_array([values])
-        if kind is None or isinstance(kind, np.dtype):
-            numbers = numbers_of_arrow(values)
-            return numbers if kind is None else numbers.astype(kind, copy=False)
         pandas = sys.modules["pandas"]
         return pandas.Series(pandas.api.types.pandas_dtype(kind).__from_arrow__(values))
 
@@ -340,12 +342,16 @@ class FrameView:
         return self.finish(nw.concat(parts, how="horizontal"))
 
     def _build_of_table(self, names: EndNames, input: Input, columns: Mapping[str, Array]) -> Frame:
-        source, target = (self.series(name) for name in names)
         known, values = self._id_type(names), input.vertices.values
-        family = "integer" if values is None else family_of(values.type)  # that of an empty table may be another one
+        if known is not None and values is None and known[1] in _INTEGERS.values():
+            exact = known[1].to_pandas_dtype()
+            numbers = {name: column.astype(exact, copy=False) for name, column in columns.items()}
+            return self.build({name: self._column_of(column, known[0]) for name, column in numbers.items()})
+        source, target = (self.series(name) for name in names)
         unlike = native_type(source) != native_type(target) and series_type(source, target) is None
-        # Floats were read as integers.
-        if unlike or source.dtype.is_float() or (known is not None and family == family_of(known[1])):
+        # An empty table may hold ids of another type.
+        alike = known is not None and values is not None and family_of(values.type) == family_of(known[1])
+        if alike or unlike or source.dtype.is_float():  # floats were read as integers
             places = {name: arrow_numbers(at.astype(np.int64, copy=False)) for name, at in columns.items()}
             ids = places if values is None else {name: values.take(at) for name, at in places.items()}
             return self._build_of_ids(names, ids)
@@ -361,18 +367,27 @@ class FrameView:
         if known is not None and {family_of(column.type) for column in columns.values()} == {family_of(known[1])}:
             kind, exact = known
             with contextlib.suppress(pa.ArrowInvalid):
-                return self.build({name: self._of_arrow(ids.cast(exact), kind) for name, ids in columns.items()})
+                return self.build({name: self._column_of(ids.cast(exact), kind) for name, ids in columns.items()})
         return self.build_arrow(columns)
 
     def _id_type(self, names: EndNames) -> tuple[Any, pa.DataType] | None:
         """Return the type of both id columns, of the library and of Arrow, if it is one of integers or texts."""
-        source, target = (self.series(name) for name in names)
-        kind = native_type(source)
-        plain = kind.name if isinstance(kind, np.dtype) else str(source.dtype).lower()
+        native = self.native
+        if isinstance(native, _ARROW):
+            kind, other = (native.schema.field(name).type for name in names)
+        elif (is_plain_pandas(native) and native.columns.nlevels == 1) or is_plain_polars(native):
+            # A series of pandas takes longer than its stored column, and one of Narwhals ten times as long.
+            stored = [stored_column(native, name) if is_plain_pandas(native) else None for name in names]
+            numpy = zip(names, stored, strict=True)
+            kind, other = (at.dtype if isinstance(at, np.ndarray) else native[name].dtype for name, at in numpy)
+        else:
+            kind, other = (native_type(self.series(name)) for name in names)
         exact = getattr(kind, "pyarrow_dtype", kind)  # of pandas and of Arrow
-        exact = exact if isinstance(exact, pa.DataType) else _ID_TYPES.get(plain)
+        if not isinstance(exact, pa.DataType):
+            plain = getattr(kind, "numpy_dtype", kind)
+            exact = _ID_TYPES.get(plain.name if isinstance(plain, np.dtype) else str(kind).lower())
         known = exact == pa.string() or exact in _ID_TYPES.values()
-        return (kind, exact) if known and kind == native_type(target) else None
+        return (kind, exact) if known and kind == other else None
 
     def labelled_column(self, name: str, values: Array) -> Any:
         kind = self.frame.implementation

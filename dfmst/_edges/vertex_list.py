@@ -18,7 +18,7 @@ from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, ids_like, is_array
+from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, ids_like, is_cupy_array
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column, nearest
@@ -97,7 +97,7 @@ class VertexList:
         values = self.values()
         if isinstance(values, pa.Array):
             return values
-        return pa.array(self.engine.to_host(values)) if is_array(values) else values.to_arrow()
+        return pa.array(self.engine.to_host(values)) if is_cupy_array(values) else values.to_arrow()
 
 
 def words_of_group(values: Mapping[object, object]) -> str:
@@ -157,7 +157,7 @@ def _listed_ids(
     # An empty column may have any type.
     listed = listed if len(listed) else _entries(engine, known, slice(0))
     known = known if len(known) else _entries(engine, listed, slice(0))
-    columns = in_one_type(engine, (argument, listed), (name, known))
+    columns = compared_ids(engine, (argument, listed), (name, known))
     if columns.null_source is not None:
         count, first = int(columns.null_source.sum()), int(columns.null_source.argmax())
         message = f"{argument} has {count:,} null entries, the first at position {first}"
@@ -172,7 +172,7 @@ def _ids_of(engine: Engine, input: Input, vertices: Array) -> Any:
     return vertices if values is None else values.take(vertices)
 
 
-def in_one_type(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> IdColumns:
+def compared_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> IdColumns:
     """Cast listed ids and ids of a table's vertices, each with a name, to one type."""
     return ids_like(listed, known) if engine.on_host else device_ids(listed, known, invalid="drop")
 
@@ -189,7 +189,7 @@ def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[Col
     found: Array = xp.full(len(listed[1]), -1, np.int64)
     if not len(found) or not len(known[1]):  # an empty column may have any type
         return found
-    rows, ids = slice(None), in_one_type(engine, listed, known)
+    rows, ids = slice(None), compared_ids(engine, listed, known)
     if ids.null_source is not None:
         rows = xp.flatnonzero(~ids.null_source)
         ids = ids._replace(source=ids.source.take(arrow_numbers(rows) if isinstance(ids.source, pa.Array) else rows))
@@ -298,7 +298,7 @@ def _check_different(engine: Engine, numbered: Vertices) -> None:
 
 
 def _entries(engine: Engine, column: Column, part: slice) -> Any:
-    if engine.on_host or is_array(column):
+    if engine.on_host or is_cupy_array(column):
         return column[part]
     return column.take(engine.xp.arange(*part.indices(len(column))))
 
@@ -308,7 +308,7 @@ def _entry(engine: Engine, values: Column, place: int) -> Any:
     part = _entries(engine, values, slice(place, place + 1))
     if isinstance(part, (pa.Array, pa.ChunkedArray)):
         return part[0].as_py()
-    return part.tolist()[0] if is_array(part) else part.to_arrow()[0].as_py()
+    return part.tolist()[0] if is_cupy_array(part) else part.to_arrow()[0].as_py()
 
 
 def _check_ends(engine: Engine, input: Input, names: EndNames, unlisted: Array) -> None:

@@ -170,7 +170,7 @@ class IdColumns(NamedTuple):
     null_target: Array | None
 
 
-def whole_ids(
+def whole_floats(
     xp: Any, name: object, kind: object, values: Array, nulls: Array | None, invalid: Invalid | None, *, whole: bool
 ) -> tuple[Array, Array | None]:
     """Return floats, which pandas makes of integers with gaps, as integers, and the mask of the gaps."""
@@ -286,7 +286,7 @@ def _readable(
         if column.dtype.kind in "iu":
             return native_values(column), None
         if column.dtype.kind == "f":
-            return whole_ids(np, name, column.dtype, column, None, invalid, whole=whole)
+            return whole_floats(np, name, column.dtype, column, None, invalid, whole=whole)
     column = arrow_column(name, column)
     column = text_dictionary(column) if whole and is_long_dictionary(column) else plain_ids(column)
     kind = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
@@ -295,7 +295,7 @@ def _readable(
     nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_floating(kind):
         values = np.asarray(getattr(column, "storage", column))
-        return whole_ids(np, name, kind, values, nulls, invalid, whole=whole)
+        return whole_floats(np, name, kind, values, nulls, invalid, whole=whole)
     if pa.types.is_integer(column.type):
         if nulls is not None:
             column = pc.fill_null(column, 0)
@@ -334,7 +334,7 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))
 
 
-def is_array(column: Column) -> bool:
+def is_cupy_array(column: Column) -> bool:
     """Whether a column on a GPU is a CuPy array; otherwise it is cuDF's."""
     return not hasattr(column, "isnull")
 
@@ -345,9 +345,9 @@ _CUDF_ROWS = (1 << 31) - 1  # of a column of cuDF at most
 def _factorize_on_device(engine: Engine, source: Column, target: Column, in_order: bool) -> Vertices:
     """Number ids from 0: few integers by a sort of CuPy, many by a table of ids, others by cuDF's factorization."""
     xp, length = engine.xp, len(source)
-    if is_array(source) and length >= _MANY:
+    if is_cupy_array(source) and length >= _MANY:
         return _number_integers(engine, source, target, in_order)
-    if is_array(source):
+    if is_cupy_array(source):
         values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
     else:
         if 2 * length > _CUDF_ROWS:

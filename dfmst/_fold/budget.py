@@ -390,9 +390,13 @@ class Budget:
         """Vertices that fit."""
         return max(0, int((self.limit - self._fixed) // self._vertex))
 
-    def needed(self, vertices: int, more: int = 0) -> int:
+    def needed(self, vertices: int) -> int:
+        """Return a limit for a number of vertices, with some room."""
+        return self.least(vertices) + (1 << 20)
+
+    def least(self, vertices: int, more: int = 0) -> int:
         """Return the least limit for a number of vertices, with `more` bytes for each."""
-        return self._fixed + vertices * (self._vertex + more) + (1 << 20)
+        return self._fixed + vertices * (self._vertex + more)
 
     def cut_bytes(self, columns: int, *, in_memory: bool) -> int:
         """Return the bytes a vertex to cut a forest at some thresholds; `in_memory`: its rows are not on disk.
@@ -448,7 +452,7 @@ class Budget:
 
     def check_cut(self, vertices: int, columns: int, *, in_memory: bool) -> None:
         """Raise if a forest cannot be cut at this number of thresholds."""
-        needed = self.needed(vertices, self.cut_bytes(columns, in_memory=in_memory))
+        needed = self.least(vertices, self.cut_bytes(columns, in_memory=in_memory))
         self._check(needed, f"{columns} columns of clusters of {vertices:,} vertices do not fit")
 
     def _check(self, needed: int, fault: str) -> None:

@@ -42,7 +42,7 @@ from dfmst._edges.edge_table import EdgeTable, Input, move_table
 from dfmst._edges.frame_rows import differences, unlike_types
 from dfmst._edges.frames import in_memory_of, open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertex_list import find_ids, in_one_type
+from dfmst._edges.vertex_list import compared_ids, find_ids
 from dfmst._edges.view import View
 from dfmst._edges.weights import Total, constant_weights, forest_weights, stacked_weights, total_weight, weight_column
 from dfmst._engines import Engine, select_engine
@@ -229,7 +229,7 @@ def _vertices(match: ForestMatch, name: ColumnName) -> Array:
     if known is not None:
         return find_ids(engine, (name, column), (name, known))
     none = engine.xp.zeros(0, np.int64)
-    vertices = in_one_type(engine, (name, column), (name, none)).source.astype(np.int64)
+    vertices = compared_ids(engine, (name, column), (name, none)).source.astype(np.int64)
     return engine.xp.where(vertices < match.input.vertices.total, vertices, -1)  # type: ignore[no-any-return]
 
 

@@ -23,7 +23,7 @@ from dfmst._common.arguments import real_number
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Column, ColumnName, Columns, EndNames, Frame, FrameT, Scalar, Vertices
 from dfmst._edges.arrow_values import arrow_column, ascends, check_distinct, label_array, plain_ids
-from dfmst._edges.frame_rows import check_kinds, decoded, take_or_null
+from dfmst._edges.frame_rows import check_libraries, decoded, take_or_null
 from dfmst._edges.frames import host_only
 from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.unify import family_of, native_type, series_type
@@ -126,7 +126,7 @@ class _Labels(NamedTuple):
 
 def _read_both(new: Frame, old: Frame, vertex: Any, *clusters: Any) -> tuple[_Labels, _Labels]:
     views = {which: host_only(frame, which, _ON_HOST) for which, frame in (("new", new), ("old", old))}
-    check_kinds(*views.items())
+    check_libraries(*views.items())
     called = zip(views.items(), clusters, strict=True)
     names = [(vertex, _label_name(view, which, vertex, cluster)) for (which, view), cluster in called]
     columns = list(zip(*(_columns(*item, *pair) for item, pair in zip(views.items(), names, strict=True)), strict=True))

@@ -11,7 +11,7 @@ import pytest
 from tests.support.gpu.ptx.counts import Counts
 from tests.support.gpu.ptx.modules import Card, real_ptx
 
-COOPERATIVE = "#ifdef __CUDACC_RTC__\ntemplate <typename K>\nDEVICE bool least_of_group"
+TILE = "TILE = 32"
 LENGTH, GROUPS = 16_384, 128  # as many as Wang et al. have at most
 
 
@@ -27,8 +27,9 @@ class Longest(Counts):
 
 
 def flat(text):
-    """The text with the CPU's form of a reduction in the place of the tree."""
-    return text.replace(COOPERATIVE, COOPERATIVE.replace("#ifdef __CUDACC_RTC__", "#if 0"))
+    """The text with a thread for each group, as on a CPU."""
+    assert TILE in text
+    return text.replace(TILE, "TILE = 1")
 
 
 def reduce(card, lightest, key):

@@ -128,7 +128,9 @@ DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
 DEVICE f64 real_of(u64 bits) { return __longlong_as_double((i64)bits); }
 DEVICE f64 square_root(f64 x) { return sqrt(x); }
 DEVICE u64 nanoseconds() { return 0; }  // steps are timed on a CPU only
-DEVICE void give_way() {}  // threads wait for each other on a CPU only
+// The value of the thread of this warp whose number differs in the bit `step`.
+template <typename T> DEVICE T exchange(T value, u32 step) { return __shfl_sync(~0u, value, (threadIdx.x & 31) ^ step); }
+struct Wait { DEVICE_METHOD void turn() {} };  // threads wait for each other on a CPU only
 
 // Places at the end of a list, for the threads of a warp that came to `reserve` together: threads side by side write side
 // by side. All of them ask for the next place at once, whether they want one or not.
@@ -267,7 +269,8 @@ template <u32 BITS = 4> DEVICE Places reserve(u32* length, u32 wanted) {
 DEVICE void raise(u64* word, u64 value) {
   if (value > load(word)) atomic_max(word, value);
 }
-DEVICE void give_way() { std::this_thread::yield(); }  // to the thread that this one waits for
+template <typename T> DEVICE T exchange(T value, u32) { return value; }  // a thread is alone
+using dfmst::Wait;
 DEVICE u64 nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return (u64)std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

@@ -11,44 +11,32 @@ struct Least {
 
 // The indices [32 g, 32 g + 32) are group g of `groups`, which has its part of the entries [front, end) of a column.
 // True for the group's first index, which then holds the group's least. For CUDA it is a tree of exchanges among the
-// threads of a warp: of 16,384 entries in 128 groups each thread looks at 4, and a warp takes 155 instructions and reads
-// 36 sectors of 32 bytes, where a thread alone takes 875 and reads 128 (counted in tests/ptx). On a CPU that index goes
-// through all of the group's entries, which lie side by side.
+// threads of a warp: of 16,384 entries in 128 groups each thread looks at 4, and a warp takes a fifth of the instructions
+// and reads a third of the sectors that a thread alone does (counted in tests/ptx). On a CPU (whose TILE is 1) that index
+// goes through all of the group's entries.
 [[maybe_unused]] const u64 GROUP = 32;
-#ifdef __CUDACC_RTC__
 template <typename K>
 DEVICE bool least_of_group(const u64* column, u64 front, u64 end, u64 i, u64 groups, const K* key, Least* least) {
+  const u64 lane = i % GROUP, share = (end - front + groups - 1) / groups, begin = front + i / GROUP * share;
+  if (lane >= TILE) return false;
   u64 value = ~0ull;
   u32 at = (u32)front;
-  for (u64 j = front + i; j < end; j += groups * GROUP)
+  for (u64 j = begin + lane; j < begin + share && j < end; j += TILE)
     if (lighter(column[j], value, key)) {
       value = column[j];
       at = (u32)j;
     }
-  for (u32 step = GROUP / 2; step; step /= 2) {
-    const u32 lane = (threadIdx.x & 31) ^ step;
-    const u64 other = __shfl_sync(~0u, value, lane);
-    const u32 other_at = __shfl_sync(~0u, at, lane);
+  for (u32 step = TILE / 2; step; step /= 2) {
+    const u64 other = exchange(value, step);
+    const u32 other_at = exchange(at, step);
     if (lighter(other, value, key)) {
       value = other;
       at = other_at;
     }
   }
   *least = Least{value, at};
-  return i % GROUP == 0;
+  return lane == 0;
 }
-#else
-template <typename K>
-DEVICE bool least_of_group(const u64* column, u64 front, u64 end, u64 i, u64 groups, const K* key, Least* least) {
-  if (i % GROUP) return false;
-  const u64 share = (end - front + groups - 1) / groups, begin = front + i / GROUP * share;
-  Least found = {~0ull, front};
-  for (u64 j = begin; j < begin + share && j < end; ++j)
-    if (lighter(column[j], found.value, key)) found = Least{column[j], j};
-  *least = found;
-  return true;
-}
-#endif
 
 // First launch of the reduction: every group's least, its value and its index.
 KERNEL_OF(K, least_of_groups, (const u64* lightest, u64 front, u64 length, u64 groups, const K* edge_key, u64* value,

@@ -56,7 +56,7 @@ HOST_KERNEL_OF(V, take_crossing, (const V* source, const V* target, u64 edges, u
     length += a != b;
   }
   u64 before = load(&places[i]);
-  for (; before == ~0ull; before = load(&places[i])) give_way();
+  for (Wait wait; before == ~0ull; before = load(&places[i])) wait.turn();
   store(&places[i + 1], before + length);
   if (before + length > room) return;
   std::memcpy(position + before, own.place, length * sizeof(u32));

@@ -98,10 +98,11 @@ def test_clusters_of_many_partitions(seed, ids, maximum, several):
     distance = [1, 2.75, 2] if several else 2
     parts = dd.from_pandas(frame, npartitions=4, sort=False)
     with dask.config.set(scheduler="synchronous"):
-        found = dfmst.clusters(parts, "a", "b", "w", distance=distance, maximum=maximum)
-        assert found.npartitions > 1
-        expected = dfmst.clusters(frame, "a", "b", "w", distance=distance, maximum=maximum)
-        pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
+        calls = [{"distance": each, "maximum": maximum} for each in (distance, 5)]  # of one graph, if no name differs
+        for found, options in [(dfmst.clusters(parts, "a", "b", "w", **each), each) for each in calls]:
+            assert found.npartitions > 1
+            expected = dfmst.clusters(frame, "a", "b", "w", **options)
+            pd.testing.assert_frame_equal(found.compute(), expected, check_dtype=False)
 
 
 @pytest.mark.parametrize("algorithm", ["pma", "bsp", dfmst.algorithms.Boruvka(contract="loops")], ids=str)

@@ -3,6 +3,7 @@
 #include "pool.hpp"
 
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #if !defined(_WIN32)
@@ -31,6 +32,41 @@ u64 this_thread() { return GetCurrentThreadId(); }
 u64 this_thread() { return (u64)pthread_self(); }
 #endif
 
+const std::chrono::microseconds WATCH(60);  // kernels follow each other sooner: a short watch saves a sleep and a wake-up
+const std::chrono::milliseconds ASKING(50);  // from one question for signals to the next
+const i64 LATE = 200000, ALONE = 16;         // nanoseconds that are judged, and how many times as long no thread helps
+
+i64 now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+// Nanoseconds that processors have worked for this process. If the system does not say, no wait is late.
+i64 processor_time() {
+#if defined(CLOCK_PROCESS_CPUTIME_ID)
+  timespec time;
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0) return time.tv_sec * 1000000000ll + time.tv_nsec;
+#endif
+  return now();
+}
+
+// While other programs keep the processors, a thread may wait for milliseconds until the system runs another one again.
+// After such a time workers stay away: one thread then takes less time than two.
+std::atomic<i64> helpless_until{0};
+
+bool helpers_come() {
+#if defined(DFMST_EVERY_THREAD)
+  return true;
+#endif
+  const i64 until = helpless_until.load(std::memory_order_relaxed);
+  return until == 0 || now() >= until;
+}
+
+// Whether helpers are of use, by the processor time that this process has had since `begun`. (One thread alone, as in a
+// long chunk, has all of it.)
+void judge_help(i64 begun, i64 worked) {
+  const i64 end = now(), taken = end - begun;
+  if (taken > LATE && 5 * (processor_time() - worked) < 3 * taken)
+    helpless_until.store(end + ALONE * taken, std::memory_order_relaxed);
+}
+
 struct Job {
   u64 count, grain;
   ChunkFunction chunk;
@@ -38,9 +74,10 @@ struct Job {
   Launch* launch;
   std::atomic<u64> next{0};
 
-  void work() {
+  void work(bool helps = false) {
     for (u64 chunks = 1;; ++chunks) {  // a chunk that was taken is done: other threads may wait for it
       if (launch && (chunks % UNASKED ? launch->stopped() : asked_to_stop())) return;
+      if (helps && !helpers_come()) return;
       const u64 begin = next.fetch_add(grain, std::memory_order_relaxed);
       if (begin >= count) return;
       chunk(body, begin, begin + grain < count ? begin + grain : count);
@@ -70,10 +107,14 @@ inline void pause() {
 
 class Pool {
  public:
-  // False where another thread is using the pool; the caller then works alone.
+  // False if another thread uses the pool, or workers would be late; the caller then works alone.
   bool run(Job& job, u32 threads) {
     threads = threads < processors_ ? threads : processors_;
-    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    if (!helpers_come() || busy_.exchange(true, std::memory_order_acquire)) return false;
+    if (const i64 time = now(); time > begun_ + LATE) {  // not in each of many short launches: it takes a microsecond
+      begun_ = time;
+      worked_ = processor_time();
+    }
     {
       std::lock_guard<std::mutex> hold(mutex_);
       while (workers_ + 1 < threads && grow()) {
@@ -88,10 +129,9 @@ class Pool {
       std::lock_guard<std::mutex> hold(mutex_);
       job_ = nullptr;  // nobody can join any more
     }
-    while (working_.load(std::memory_order_acquire) != 0) {
-      if (job.launch) asked_to_stop();
-      std::this_thread::yield();
-    }
+    for (Wait wait; working_.load(std::memory_order_acquire) != 0;)
+      if (!wait.watches()) sleep(job);
+    judge_help(begun_, worked_);
     busy_.store(false, std::memory_order_release);
     return true;
   }
@@ -110,7 +150,8 @@ class Pool {
   void serve() {
     u64 seen = 0;
     for (;;) {
-      spin(seen);
+      const auto until = std::chrono::steady_clock::now() + WATCH;
+      while (generation_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < until) pause();
       Job* job = nullptr;
       {
         std::unique_lock<std::mutex> hold(mutex_);
@@ -124,25 +165,33 @@ class Pool {
       }
       if (!job) continue;
       current = job->launch;
-      job->work();
-      working_.fetch_sub(1, std::memory_order_release);
+      job->work(true);
+      if (working_.fetch_sub(1) == 1 && sleeps_.load()) {
+        std::lock_guard<std::mutex> hold(mutex_);
+        done_.notify_one();
+      }
     }
   }
 
-  // Kernels follow each other within microseconds: a short watch saves the price of a sleep and a wake-up.
-  void spin(u64 seen) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(60);
-    while (generation_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < until) pause();
+  // Until the workers have done their chunks, or it is time to ask for signals.
+  void sleep(const Job& job) {
+    std::unique_lock<std::mutex> hold(mutex_);
+    sleeps_.store(true);
+    done_.wait_for(hold, ASKING, [&] { return working_.load() == 0; });
+    sleeps_.store(false);
+    hold.unlock();
+    if (job.launch) asked_to_stop();
   }
 
   std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> busy_{false};
+  std::condition_variable wake_, done_;
+  std::atomic<bool> busy_{false}, sleeps_{false};
   std::atomic<u64> generation_{0};
   std::atomic<u32> working_{0};
   Job* job_ = nullptr;
   u32 seats_ = 0;
   u32 workers_ = 0;
+  i64 begun_ = 0, worked_ = 0;  // a time, and the processor time of this process then
   const u32 processors_ = processors();
 };
 
@@ -167,7 +216,7 @@ void renew() { shared_pool.store(new Pool, std::memory_order_release); }
 Launch::Launch() : outer_(current), asks_(interpreter.release && this_thread() == interpreter.main_thread) {
   if (interpreter.release) state_ = interpreter.release();
   current = this;
-  if (asks_) next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  if (asks_) next_ = std::chrono::steady_clock::now() + ASKING;
 }
 
 Launch::~Launch() noexcept(false) {
@@ -184,8 +233,27 @@ bool Launch::asked_to_stop() {
   const bool raised = interpreter.check_signals() < 0;
   state_ = interpreter.release();
   if (raised) stopped_.store(true, std::memory_order_relaxed);
-  next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  next_ = std::chrono::steady_clock::now() + ASKING;
   return raised;
+}
+
+// Watches, then lets others run: the thread that this one waits for may need its processor.
+bool Wait::watches() {
+  if (begin_ == 0) begin_ = now();
+  if (worked_ < 0 && now() < begin_ + WATCH / std::chrono::nanoseconds(1)) {
+    pause();
+    return true;
+  }
+  if (worked_ < 0) worked_ = processor_time();
+  return false;
+}
+
+void Wait::turn() {
+  if (!watches()) std::this_thread::sleep_for(WATCH);
+}
+
+Wait::~Wait() {
+  if (worked_ >= 0) judge_help(begin_, worked_);
 }
 
 bool stopped() { return current && current->stopped(); }

@@ -11,6 +11,7 @@ namespace dfmst {
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef long long i64;
 typedef void (*ChunkFunction)(const void* body, u64 begin, u64 end);
 
 const u64 UNASKED = 4;  // chunks from one look at the clock to the next
@@ -34,6 +35,17 @@ class Launch {
 // Whether this thread's kernel has to end; the second one asks.
 bool stopped();
 bool asked_to_stop();
+
+// A wait of a thread for another one.
+class Wait {
+ public:
+  bool watches();  // for microseconds; then it is time to sleep
+  void turn();     // watches or sleeps for a moment
+  ~Wait();
+
+ private:
+  i64 begin_ = 0, worked_ = -1;  // processor time of the process when the watch ended
+};
 
 void run_chunks(u64 count, u32 threads, u64 grain, ChunkFunction chunk, const void* body);
 
