@@ -80,7 +80,7 @@ def dense_vertices(
     if isinstance(source, engine.xp.ndarray):
         first, second = unsigned_ids(ids)
         if largest is None:
-            largest = max(int(first.max()), int(second.max())) if len(first) else -1
+            largest = max((int(ends.max()) for ends in (first, second) if len(ends)), default=-1)
         count = largest + 1
         if bound is not None:
             if count > bound:
