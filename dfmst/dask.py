@@ -36,7 +36,7 @@ from dask.dataframe.utils import make_meta
 import dfmst
 from dfmst import forest as in_memory
 from dfmst._common.types import ColumnName, Columns, Frame, FrameT, Invalid, PathName, Vertices
-from dfmst._drive.cluster import computed, forest_graph, resources
+from dfmst._drive.cluster import computed, forest_tasks, resources
 from dfmst._drive.components import label_vertices
 from dfmst._drive.files import forest_of_files as forest_of_files
 from dfmst._drive.parts import FileRows, compared_type
@@ -77,7 +77,7 @@ def _forest_frame(edges: Frame, request: Request, return_trace: bool = False, *,
     """Return the forest of a Dask frame as a Dask frame, and the trace if wanted; or a series of marks of its rows."""
     _require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
     parts, columns = _partitions(edges, request)
-    graph, rows, trace, _ = forest_graph(parts, replace(request, columns=columns))
+    graph, rows, trace, _ = forest_tasks(parts, replace(request, columns=columns))
     keys = []
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):

@@ -7,7 +7,7 @@ from typing import Literal, Unpack, overload
 
 from dfmst._common.types import Columns, Frame, FrameT
 from dfmst._edges.weights import total_weight
-from dfmst._trees.forest import find, forest_rows, in_frame_steps, rows_in_steps
+from dfmst._trees.forest import find, in_frame_steps, rows_in_steps, solved_rows
 from dfmst._trees.request import DrivenOptions, Options, Request, with_options
 from dfmst._trees.result import Forest
 from dfmst.algorithms.solve import Step
@@ -239,4 +239,4 @@ def solve(
 
 
 def _rows(edges: FrameT, request: Request, return_trace: bool) -> FrameT | tuple[FrameT, FrameT]:
-    return (rows_in_steps if in_frame_steps(request) else forest_rows)(edges, request, return_trace)
+    return (rows_in_steps if in_frame_steps(request) else solved_rows)(edges, request, return_trace)

@@ -17,7 +17,7 @@ from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Ve
 from dfmst._drive.certificates import verify
 from dfmst._drive.labels import Labels, label_stream
 from dfmst._drive.linked import linked_rows
-from dfmst._drive.rows import deliver, find, find_rows
+from dfmst._drive.rows import deliver, find_stream, find_stream_rows
 from dfmst._drive.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
@@ -124,7 +124,9 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    return deliver(partial(find_rows, edges, Request.of(source, target, weight, **options)), edges, output, options)
+    return deliver(
+        partial(find_stream_rows, edges, Request.of(source, target, weight, **options)), edges, output, options
+    )
 
 
 @_of_stream()
@@ -152,7 +154,7 @@ def maximum_spanning_forest(
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
     request = Request.of(source, target, weight, maximum=True, **options)
-    return deliver(partial(find_rows, edges, request), edges, output, options)
+    return deliver(partial(find_stream_rows, edges, request), edges, output, options)
 
 
 @_of_stream()
@@ -197,7 +199,9 @@ def fold(
     >>> forest.frame.to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    return find(edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options))
+    return find_stream(
+        edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options)
+    )
 
 
 @_of_stream()

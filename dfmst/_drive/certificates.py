@@ -19,8 +19,8 @@ import pyarrow as pa
 from dfmst._common.machine import showing
 from dfmst._common.types import Array, Column, ColumnName, Columns, Frame, PathName
 from dfmst._drive.parts import Batch, Locators, TypeLedger, prefetch, read_batch
-from dfmst._drive.passes import FoldedForest, Job, count_used, memory_of
-from dfmst._drive.sources import EdgeSource, ParquetSource, open_parquet
+from dfmst._drive.passes import FoldedForest, StreamJob, count_used, stream_limits
+from dfmst._drive.sources import EdgeSource, ParquetSource, open_parquet_source
 from dfmst._edges.arrow_values import arrow_numbers, native_values
 from dfmst._edges.dictionary import concat_ids, hash_ids
 from dfmst._edges.edge_table import CheckedColumns, flip_bits
@@ -64,7 +64,14 @@ class Certifier:
     """
 
     def __init__(
-        self, source: EdgeSource, job: Job, forest: FoldedForest, *, counted: bool, begin: int = 0, end: int = _ALL
+        self,
+        source: EdgeSource,
+        job: StreamJob,
+        forest: FoldedForest,
+        *,
+        counted: bool,
+        begin: int = 0,
+        end: int = _ALL,
     ) -> None:
         job.budget.check_linked(forest.encoder.count)
         self._bounds = begin, end
@@ -364,15 +371,15 @@ def verify(
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
     access = request.limits.access
-    files, solver = open_parquet(edges, access), request.solver
-    limit, _ = memory_of(request.limits)
+    files, solver = open_parquet_source(edges, access), request.solver
+    limit, _ = stream_limits(request.limits)
     with showing(request.limits.progress, "verifying", limit) as tell:
-        job = Job(request, select_engine(solver.engine, solver.threads), limit, progress=tell)
+        job = StreamJob(request, select_engine(solver.engine, solver.threads), limit, progress=tell)
         files.require(request.columns.arguments)
         return _verify_file(files, path_of(forest, access), job)
 
 
-def _verify_file(source: ParquetSource, path: Path, job: Job) -> Certificate:
+def _verify_file(source: ParquetSource, path: Path, job: StreamJob) -> Certificate:
     """Compare the rows of the file with those that its record names; then certify them."""
     try:
         file = ParquetSource([path])
@@ -439,7 +446,7 @@ class _Pieces:
         return piece
 
 
-def _read_forest(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> FoldedForest:
+def _read_forest(file: ParquetSource, record: Provenance, locator: Array, job: StreamJob) -> FoldedForest:
     """The forest's vertices, weights and locators."""
     memory = Budget(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
@@ -587,7 +594,7 @@ def compare(
     if isinstance(forest, Violation):
         return Compared(forest)
     forest = replace(forest, rows=Rows(*map(_native, forest.rows.part(0, len(forest.rows)).arrays)))
-    job = Job(request, engine, limit)
+    job = StreamJob(request, engine, limit)
     last = source.files[-1]
     bounds = {"begin": source.files[0].first, "end": last.first + last.rows}
     certifier = Certifier(source, job, forest, counted=False, **bounds)

@@ -393,7 +393,7 @@ class ForestGraph(NamedTuple):
     strategy: str
 
 
-def forest_graph(parts: FrameParts, request: Request) -> ForestGraph:
+def forest_tasks(parts: FrameParts, request: Request) -> ForestGraph:
     """Build the graph that finds a forest."""
     check_request(request)
     cluster, columns, n_vertices = workers_for(request), request.columns, request.cluster.n_vertices

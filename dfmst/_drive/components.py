@@ -32,7 +32,7 @@ from dask.tokenize import tokenize
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, ColumnName, Frame
-from dfmst._drive.cluster import check_request, forest_graph, workers_for
+from dfmst._drive.cluster import check_request, forest_tasks, workers_for
 from dfmst._drive.devices import local_directory, task_engine
 from dfmst._drive.graph import TaskGraph
 from dfmst._drive.parts import FileRows
@@ -40,11 +40,11 @@ from dfmst._drive.strategies import owners_of, slice_memory
 from dfmst._drive.tables import (
     FrameParts,
     Table,
-    columns_of,
     host_table,
-    read_edges,
     read_part,
+    read_partition,
     size_of_parts,
+    table_columns,
 )
 from dfmst._drive.tasks import Group, PartRows, TableFold, folded, gather, group_parts
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
@@ -100,7 +100,7 @@ def _mapped(function: Any, value: Any) -> Any:
     return type(value)(map(function, value)) if type(value) in (list, tuple) else value
 
 
-class Block(NamedTuple):
+class EdgeBlock(NamedTuple):
     """Edges of some partitions: ascending different ids, and both ends of each edge as positions among them."""
 
     ids: pa.Array
@@ -108,14 +108,14 @@ class Block(NamedTuple):
     target: Array
 
 
-def block_of(engine: Any, columns: IdColumns) -> Block:
+def block_of(engine: Any, columns: IdColumns) -> EdgeBlock:
     """Return edges as a block; a vertex without other edges has a self-loop."""
     if are_integers(columns.source):  # columns of all vertices below the largest id would not shrink with the blocks
         ids, place = np.unique(np.concatenate(columns[:2]), return_inverse=True)
         place = place.astype(np.uint32)
-        return Block(arrow_numbers(ids), place[: len(columns.source)], place[len(columns.source) :])
+        return EdgeBlock(arrow_numbers(ids), place[: len(columns.source)], place[len(columns.source) :])
     source, target, _, values = dense_vertices(engine, columns, in_order=True)
-    return Block(plain(values), source, target)
+    return EdgeBlock(plain(values), source, target)
 
 
 class _PartForest(SortedForest[IdColumns]):
@@ -156,8 +156,8 @@ def forest_ends(
     engine = task_engine()
     frame = read_part(part)
     chosen = gather(frame, rows[place], number, columns, file)
-    (ends,) = (_ids_of(host_table(table)) for table in read_edges(engine, chosen, number, columns))
-    loops = [loops_of(table) for table in read_edges(engine, part if file is not None else frame, number, columns)]
+    (ends,) = (_ids_of(host_table(table)) for table in read_partition(engine, chosen, number, columns))
+    loops = [loops_of(table) for table in read_partition(engine, part if file is not None else frame, number, columns)]
     found = [ends]
     if thresholds is not None:
         found *= len(thresholds.distances)
@@ -167,7 +167,7 @@ def forest_ends(
 
 
 def _ids_of(table: pa.Table) -> IdColumns:
-    return columns_of(task_engine(), table).ids
+    return table_columns(task_engine(), table).ids
 
 
 def _chosen(ids: IdColumns, mask: Array) -> IdColumns:
@@ -195,13 +195,13 @@ def stacked_ids(pieces: list[IdColumns]) -> IdColumns:
 
 
 @in_files
-def joined_block(pieces: list[IdColumns]) -> Block:
+def joined_block(pieces: list[IdColumns]) -> EdgeBlock:
     """Return the block of several partitions (a task)."""
     return block_of(task_engine(), stacked_ids(pieces))
 
 
 @in_files
-def local_block(group: Group, frames: Any, columns: EdgeColumns) -> Block:
+def local_block(group: Group, frames: Any, columns: EdgeColumns) -> EdgeBlock:
     """Return the block of a group of partitions, reduced to its forest by BSP's own rounds (a task)."""
     loops: list[IdColumns] = []
 
@@ -217,7 +217,7 @@ def local_block(group: Group, frames: Any, columns: EdgeColumns) -> Block:
 
 
 @in_files
-def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> Block:
+def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> EdgeBlock:
     """Return the different sources of a group of partitions, ascending, as a block without edges (a task)."""
     pieces = []
     for tables in group.tables(task_engine(), columns, frames):
@@ -225,7 +225,7 @@ def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> Block:
             source = _ids_of(host_table(table)).source
             pieces.append(plain(np.unique(source) if isinstance(source, np.ndarray) else source.unique()))
     none = np.zeros(0, np.uint32)
-    return Block(_ascending(_joined(pieces).unique()), none, none)
+    return EdgeBlock(_ascending(_joined(pieces).unique()), none, none)
 
 
 @in_files
@@ -236,13 +236,13 @@ def answered(ids: pa.Array, component: pa.Array, asked: list[pa.Array]) -> list[
 
 @in_files
 def labelled_rows(
-    part: Frame, number: int, columns: EdgeColumns, block: Block, answers: list[pa.Array], like: pd.DataFrame
+    part: Frame, number: int, columns: EdgeColumns, block: EdgeBlock, answers: list[pa.Array], like: pd.DataFrame
 ) -> pd.DataFrame:
     """Return a partition with the component of each row's source (a task)."""
     frame, name = read_part(part), like.columns[-1]
     if not len(frame):
         return like
-    sources = [_ids_of(host_table(table)).source for table in read_edges(task_engine(), frame, number, columns)]
+    sources = [_ids_of(host_table(table)).source for table in read_partition(task_engine(), frame, number, columns)]
     ranks = np.concatenate([ranks_among(block.ids, plain(source)) for source in sources])
     component = _joined(answers).take(pa.array(ranks))
     values = pd.Series(component.to_pandas().to_numpy(), frame.index).astype(like[name].dtype)
@@ -267,7 +267,7 @@ def count_ids(ids: pa.Array) -> int:
 
 
 @in_files
-def drawn_ids(block: Block) -> pa.Array:
+def drawn_ids(block: EdgeBlock) -> pa.Array:
     """Return evenly spread ids of a block (a task)."""
     return block.ids.take(arrow_numbers(np.arange(0, len(block.ids), _SAMPLED)))
 
@@ -280,7 +280,7 @@ def id_bounds(drawn: list[pa.Array], owners: int) -> list[Any]:
 
 
 @in_files
-def shares_of_owners(block: Block, bounds: list[Any], owners: int) -> list[pa.Array]:
+def shares_of_owners(block: EdgeBlock, bounds: list[Any], owners: int) -> list[pa.Array]:
     """Return the ids of each owner, which are ascending (a task)."""
     ids = block.ids
     ends = [bisect_left(range(len(ids)), bound, key=lambda at: ids[at].as_py()) for bound in bounds]
@@ -333,7 +333,7 @@ def rounds_of(owners: int) -> int:
 
 
 @in_files
-def vertex_edges(block: Block, parts: list[Array]) -> tuple[Array, Array]:
+def vertex_edges(block: EdgeBlock, parts: list[Array]) -> tuple[Array, Array]:
     """Return the edges of a block between vertices, without self-loops (a task)."""
     vertex = np.concatenate(parts)
     source, target = vertex[block.source], vertex[block.target]
@@ -562,7 +562,7 @@ def label_vertices(
         arguments = zip(*(group.arguments() for group in groups), strict=True)
         blocks = [graph.each("local", local_block, *arguments, more=(columns,))]
     else:
-        graph, rows, *_ = forest_graph(parts, replace(request, columns=columns))
+        graph, rows, *_ = forest_tasks(parts, replace(request, columns=columns))
         blocks = _forest_blocks(graph, parts, columns, rows, owners, thresholds)
     token = tokenize(owners, thresholds)
     labels = [add_components(graph, f"{token}-{at}", each, owners) for at, each in enumerate(blocks)]

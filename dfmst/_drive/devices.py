@@ -176,7 +176,7 @@ def spill() -> int:
     return size
 
 
-def new_run(weight: DType, grain: int) -> Run:
+def new_file_run(weight: DType, grain: int) -> Run:
     """Return an empty run in a file of this process."""
     return Run(CpuEngine(1), local_directory(), BY_KEY, weight, grain)
 
@@ -351,7 +351,7 @@ def rows_that_fit(engine: Engine, most: int, row: int, others: int = 0) -> int:
     return min(most, rows) if rows >= LEAST_ROWS else 0
 
 
-def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: int = LEAST_ROWS) -> _Result:
+def run_on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: int = LEAST_ROWS) -> _Result:
     """Run a task with a number of rows; if the GPU is out of memory, run it again with half as many.
 
     Before it runs with fewer rows, the columns of finished tasks move to the host.
@@ -376,7 +376,7 @@ def near_columns(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
     engine = worker_engine() if on_gpu else task_engine()
     if not engine.on_host:
         with suppress(CapacityError):
-            return on_device(engine, 1, lambda _: task(engine), least=1)
+            return run_on_device(engine, 1, lambda _: task(engine), least=1)
     return task(task_engine())
 
 

@@ -26,7 +26,7 @@ from dfmst._drive.cluster import (
     ForestGraph,
     check_request,
     cluster_client,
-    forest_graph,
+    forest_tasks,
     protocol_of,
     results,
     usage,
@@ -42,7 +42,7 @@ from dfmst._drive.tasks import Group, PartRows, about_task, gather, group_parts
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst._fold.budget import parse_memory
-from dfmst._fold.checkpoint import Layout, private_directory
+from dfmst._fold.checkpoint import CheckpointLayout, private_directory
 from dfmst._trees.certificate import Certificate, Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
@@ -52,7 +52,7 @@ from dfmst.formats.columnar import parquet_files
 from dfmst.formats.files import existing_path, paths_of
 from dfmst.formats.stores import Access, Address
 
-_DIGEST = Layout(
+_DIGEST = CheckpointLayout(
     "digest",
     {"digest": lambda value: isinstance(value, str)},
     lambda digest: ({"digest": digest}, ()),
@@ -176,7 +176,7 @@ def write_forest(
 
     files, columns = _files(inputs), request.columns
     parts = _parts(files, inputs, columns)
-    forest = forest_graph(parts, request)
+    forest = forest_tasks(parts, request)
     graphs, strategy = [forest.graph], forest.strategy
     arguments = (client, inputs, parts, output, request, tell, verify)
     try:
@@ -187,7 +187,7 @@ def write_forest(
         reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
         warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
         request = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
-        forest, strategy = forest_graph(parts, request), "shuffle"
+        forest, strategy = forest_tasks(parts, request), "shuffle"
         graphs.append(forest.graph)
         written = _write_forest(forest, *arguments)
     for graph in graphs:

@@ -26,7 +26,14 @@ from dfmst._common.machine import Tell, trim_memory
 from dfmst._common.records import is_count
 from dfmst._common.types import Frame
 from dfmst._engines.primitives.id_table import PROCESS_KEYS, HashKeys
-from dfmst._fold.checkpoint import Layout, SavePace, is_complete, read_checkpoint, unchecked_field, write_checkpoint
+from dfmst._fold.checkpoint import (
+    CheckpointLayout,
+    SavePace,
+    is_complete,
+    read_checkpoint,
+    unchecked_field,
+    write_checkpoint,
+)
 from dfmst.errors import (
     ColumnNotFoundError,
     DfmstError,
@@ -201,7 +208,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         super().__init__(tasks)
         self.token, self.hash_keys = tokenize(parameters, keys), keys
         self._checkpoint, self._shared = checkpoint, shared or self.token
-        self._stored: dict[Hashable, tuple[str, Layout]] = {}  # file and layout of each task with a checkpoint
+        self._stored: dict[Hashable, tuple[str, CheckpointLayout]] = {}  # of tasks with a checkpoint
         self._complete: dict[str, bool] = {}  # files that were examined
 
     def add(
@@ -210,7 +217,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         number: Hashable,
         task: Callable[..., Any],
         *arguments: Any,
-        durable: Layout | None = None,
+        durable: CheckpointLayout | None = None,
         stays: bool = False,
         near: Sequence[Any] | None = None,
     ) -> Any:
@@ -366,7 +373,7 @@ def released(task: Callable[..., Any], *arguments: Any) -> Any:
         trim_memory()
 
 
-def checkpointed(path: str, layout: Layout, task: Callable[..., Any], *arguments: Any) -> Any:
+def checkpointed(path: str, layout: CheckpointLayout, task: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result in a file; without one, run the task and write it."""
     stored = load(path, layout)
     if stored is not None:
@@ -377,7 +384,7 @@ def checkpointed(path: str, layout: Layout, task: Callable[..., Any], *arguments
     return result
 
 
-def stored_result(path: str, layout: Layout) -> Any:
+def stored_result(path: str, layout: CheckpointLayout) -> Any:
     """Return the result in a file that was complete when the run began (a task)."""
     stored = load(path, layout)
     if stored is None:
@@ -386,7 +393,7 @@ def stored_result(path: str, layout: Layout) -> Any:
     return stored
 
 
-def load(path: str, layout: Layout) -> Any:
+def load(path: str, layout: CheckpointLayout) -> Any:
     """Return the content of a file; ``None`` if it is missing, damaged or false. Another version's is an error."""
     try:
         return read_checkpoint(path, layout)
@@ -398,7 +405,7 @@ def load(path: str, layout: Layout) -> Any:
         raise _unusable(path, error) from error
 
 
-def save(path: str, layout: Layout, content: Any) -> None:
+def save(path: str, layout: CheckpointLayout, content: Any) -> None:
     """Write content to a file."""
     try:
         write_checkpoint(path, layout, content)
@@ -428,7 +435,7 @@ class FirstRun(NamedTuple):
 
 
 _RUN_FIELDS = dict.fromkeys(FirstRun._fields, lambda value: is_count(value) and value > 0)
-_FIRST_RUN = Layout(
+_FIRST_RUN = CheckpointLayout(
     "first run",
     _RUN_FIELDS,
     lambda run: (run._asdict(), ()),
@@ -451,13 +458,13 @@ def progress_path(path: str) -> str:
     return f"{path}.partial"
 
 
-class Progress:
+class TaskProgress:
     """Progress of a task that processes its partitions in order; a later run of the task continues from its file.
 
     An earlier run processed `done` partitions, and `content` is their result; ``None``: nothing was saved.
     """
 
-    def __init__(self, path: str | None, layout: Layout, partitions: int) -> None:
+    def __init__(self, path: str | None, layout: CheckpointLayout, partitions: int) -> None:
         self._path, self._layout = path, _with_progress(layout, partitions)
         stored = None if path is None else load(path, self._layout)
         progress: tuple[int, Any] = stored or (0, None)
@@ -473,7 +480,7 @@ class Progress:
         self._pace.saved(begin, done)
 
 
-def _with_progress(layout: Layout, partitions: int) -> Layout:
+def _with_progress(layout: CheckpointLayout, partitions: int) -> CheckpointLayout:
     def parts(progress: tuple[int, Any]) -> tuple[Mapping[str, object], Iterable[pa.Table]]:
         fields, tables = layout.parts(progress[1])
         return {**fields, "done": progress[0]}, tables
@@ -482,7 +489,7 @@ def _with_progress(layout: Layout, partitions: int) -> Layout:
         return record["done"], layout.content(record, tables)
 
     fields = {**layout.fields, "done": lambda value: is_count(value) and value <= partitions}
-    return Layout(f"progress of {layout.name}", fields, parts, content)
+    return CheckpointLayout(f"progress of {layout.name}", fields, parts, content)
 
 
 def partitions_done(path: str) -> int:

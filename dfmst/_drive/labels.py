@@ -23,8 +23,8 @@ from dfmst._common.deferred import cached_property, pc
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, ColumnName, DType, Frame, Vertices
 from dfmst._drive.parts import IdKinds
-from dfmst._drive.passes import EncoderState, FoldedForest, Job, Pass, opened_job
-from dfmst._drive.rows import Delivered, StreamRows, find_rows
+from dfmst._drive.passes import EncoderState, FoldedForest, Pass, StreamJob, opened_job
+from dfmst._drive.rows import Delivered, StreamRows, find_stream_rows
 from dfmst._drive.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_column, arrow_numbers, numbers_of_arrow
 from dfmst._edges.composite import id_parts
@@ -136,7 +136,7 @@ class Numbered:
 
 def number_vertices(
     source: EdgeSource,
-    job: Job,
+    job: StreamJob,
     engine: Engine,
     encoder: Encoder,
     flags: Array,
@@ -200,7 +200,7 @@ def listed_ids(vertices: Vertices | None, kind: pa.DataType) -> pa.Array:
     return ascending_ids(arrow_column("vertices", ids.source))
 
 
-def _number_groups(source: EdgeSource, job: Job, engine: Engine, encoder: Encoder, flags: Array) -> Numbered:
+def _number_groups(source: EdgeSource, job: StreamJob, engine: Engine, encoder: Encoder, flags: Array) -> Numbered:
     """Order the flagged vertices by group and id."""
     names = [*job.columns.conditions.by, job.columns.source]
     if {"vertex", "component", "cluster"} & set(map(str, names[:-1])):
@@ -458,7 +458,7 @@ def label_stream(edges: Frame, request: Request, thresholds: Thresholds | None, 
     if thresholds is None:
         with opened_job(edges, request, "joining", sets=True, once=True) as (source, job):
             return _SetsPass(source, job).run(vertices)
-    forest = find_rows(edges, request)
+    forest = find_stream_rows(edges, request)
     try:
         return _cut(forest, thresholds, vertices)
     except BaseException:
@@ -581,7 +581,7 @@ class _SetsPass(Pass):
 
     fold: SetsFold | None
 
-    def __init__(self, source: EdgeSource, job: Job) -> None:
+    def __init__(self, source: EdgeSource, job: StreamJob) -> None:
         super().__init__(source, job)
         self._runs = None if job.spill is None else IdRuns(host_engine(job.engine), job.spill)
 

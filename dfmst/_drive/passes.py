@@ -46,7 +46,7 @@ def ignore_progress(done: int, total: int | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class StreamJob:
     """A run of a stream: the request, its engine, the limits in bytes, and its directories."""
 
     request: Request
@@ -69,7 +69,7 @@ class Job:
             object.__setattr__(self, name, value)
 
 
-def memory_of(limits: Limits) -> tuple[int, int]:
+def stream_limits(limits: Limits) -> tuple[int, int]:
     """Return the bytes of this process and of its GPU that a stream may use."""
     memory, gpu_memory = (STREAM_MEMORY if each is None else each for each in (limits.memory, limits.gpu_memory))
     return parse_memory(memory), parse_memory(gpu_memory, "gpu_memory_limit", auto=False)
@@ -78,19 +78,19 @@ def memory_of(limits: Limits) -> tuple[int, int]:
 @contextmanager
 def opened_job(
     edges: Frame, request: Request, step: str, *, sets: bool = False, once: bool = False
-) -> Iterator[tuple[EdgeSource, Job]]:
+) -> Iterator[tuple[EdgeSource, StreamJob]]:
     """Context manager: open the source and the directories of a run; an error gives the directories back."""
     solver, limits = request.solver, request.limits
     engine = select_engine(solver.engine, solver.threads, on_device=on_device(edges))
     resolve(solver.algorithm, engine)
-    memory, gpu_memory = memory_of(limits)
+    memory, gpu_memory = stream_limits(limits)
     with showing(limits.progress, step, memory) as tell:
         source = open_source(engine, edges, once=once, opened_by=limits.access)
         with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
             spill = None if limits.spill_dir is None else SpillDirectory(limits.spill_dir)
             if spill is not None:
                 stack.callback(spill.remove)
-            job = Job(request, engine, memory, gpu_memory, tell, spill, sets=sets)
+            job = StreamJob(request, engine, memory, gpu_memory, tell, spill, sets=sets)
             if limits.checkpoint is not None:
                 checkpoint = _open_checkpoint(Path(limits.checkpoint), source, job)
                 stack.callback(checkpoint.hold.release)
@@ -104,7 +104,7 @@ def opened_job(
             stack.pop_all()
 
 
-def _open_checkpoint(folder: Path, source: EdgeSource, job: Job) -> Checkpoint:
+def _open_checkpoint(folder: Path, source: EdgeSource, job: StreamJob) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     columns = job.columns
     fingerprint = {"files": source.fingerprint, "columns": list(columns.names), "maximum": columns.maximum}
@@ -148,7 +148,7 @@ class RowEncoder:
     While batches are taken from :meth:`rows` in one thread, another may only use :meth:`known`.
     """
 
-    def __init__(self, job: Job, resumable: bool) -> None:
+    def __init__(self, job: StreamJob, resumable: bool) -> None:
         self.job, self._resumable = job, resumable
         self.state = EncoderState.ENCODING
         self._in_parts = job.sets and job.spill is not None and not (resumable or job.columns.conditions)
@@ -316,7 +316,7 @@ def _dense_vertices(ids: IdColumns, rows: int) -> int:
     return largest + 1 if least >= 0 and largest < _SPARSE * rows else 0
 
 
-def fold_source(source: EdgeSource, job: Job) -> FoldedForest:
+def fold_source(source: EdgeSource, job: StreamJob) -> FoldedForest:
     """Fold all rows of a source."""
     return _ForestPass(source, job).run()
 
@@ -335,7 +335,7 @@ class Pass(ABC):
     makes room for a dictionary, or rows go to runs in memory or on disk.
     """
 
-    def __init__(self, source: EdgeSource, job: Job) -> None:
+    def __init__(self, source: EdgeSource, job: StreamJob) -> None:
         self.source, self.job, self.checkpoint = source, job, job.checkpoint
         self.coder = RowEncoder(job, job.checkpoint is not None)
         self.known: int | None = None  # bound of the vertices, if footers have one

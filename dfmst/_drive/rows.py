@@ -25,7 +25,7 @@ from dfmst._common.machine import showing
 from dfmst._common.types import Array, ColumnName, Frame
 from dfmst._drive.certificates import Certifier, Piece, RefutedError, forest_total
 from dfmst._drive.parts import Batch, Locators, TypeLedger, read_batch
-from dfmst._drive.passes import FoldedForest, Job, fold_source, opened_job
+from dfmst._drive.passes import FoldedForest, StreamJob, fold_source, opened_job
 from dfmst._drive.sources import EdgeSource, find_files, input_names, other_rows
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.frames import open_frame
@@ -113,7 +113,10 @@ class Delivered(ABC):
 
 
 def deliver(
-    find: Callable[[], Delivered], edges: Frame, output: str | os.PathLike[str] | None, options: Mapping[str, Any]
+    find: Callable[[], Delivered],
+    edges: Frame,
+    output: str | os.PathLike[str] | None,
+    options: Mapping[str, Any],
 ) -> Any:
     """Find a result of `edges`, and return its frame, or write it and return the path; `options` open addresses."""
     if output is not None:  # before rows are read
@@ -133,7 +136,7 @@ _PIECE = 1 << 17  # rows of a forest that are read at a time
 
 
 def gather_rows(
-    source: EdgeSource, forest: FoldedForest, job: Job, certifier: Certifier | None = None
+    source: EdgeSource, forest: FoldedForest, job: StreamJob, certifier: Certifier | None = None
 ) -> pa.RecordBatchReader:
     """Yield the forest's rows, with the record of how it was made; ids and plain weights come from the fold."""
     columns = job.columns
@@ -150,7 +153,7 @@ def gather_rows(
     return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, folded, schema))
 
 
-def _folded(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
+def _folded(forest: FoldedForest, job: StreamJob, schema: pa.Schema) -> dict[Any, str]:
     """Columns whose values the fold has unchanged, and their names in its rows."""
     columns, ids = job.columns, forest.encoder.type
     ends = {} if columns.joint_ids else {columns.source: "source", columns.target: "target"}
@@ -203,7 +206,7 @@ def _joined(
 class StreamRows(Delivered, ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
-    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest) -> None:
+    def __init__(self, source: EdgeSource, job: StreamJob, folded: FoldedForest) -> None:
         self.source, self.job, self.folded, self.vertices = source, job, folded, folded.vertices
         self.checkpoint, self.spill, self.inputs = job.checkpoint, job.spill, source.paths
 
@@ -255,15 +258,15 @@ class StreamRows(Delivered, ForestRows):
         return check
 
 
-def find_rows(edges: Frame, request: Request) -> StreamRows:
+def find_stream_rows(edges: Frame, request: Request) -> StreamRows:
     """Find the forest of a stream without reading its rows."""
     with opened_job(edges, request, "folding") as (source, job):
         return StreamRows(source, job, fold_source(source, job))
 
 
-def find(edges: Frame, request: Request) -> Forest:
+def find_stream(edges: Frame, request: Request) -> Forest:
     """Find the forest of a stream, with its counts."""
-    found = find_rows(edges, request)
+    found = find_stream_rows(edges, request)
     job, folded = found.job, found.folded
     return Forest(
         found,

@@ -26,17 +26,17 @@ from dfmst._drive.devices import (
     device_bytes,
     has_room,
     local_directory,
-    new_run,
-    on_device,
+    new_file_run,
     register_for_gpus,
     reserve,
     result_bytes,
     rows_on,
     rows_that_fit,
+    run_on_device,
     task_engine,
     worker_engine,
 )
-from dfmst._drive.graph import Progress
+from dfmst._drive.graph import TaskProgress
 from dfmst._drive.parts import FileRows
 from dfmst._drive.strategies import EDGE
 from dfmst._drive.tables import POSITION_BITS, EdgeTypes
@@ -48,13 +48,13 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.budget import ROW, RunBudget
 from dfmst._fold.checkpoint import (
     Check,
-    Layout,
+    CheckpointLayout,
     check,
     checked_table,
     is_below,
     is_id_type,
-    read_rows,
     row_tables,
+    stored_rows,
 )
 from dfmst._fold.fold import COMPACT, RunFold, SliceKruskal, forest_positions
 from dfmst._fold.rows import GRAIN, Rows, Run, read_pieces, write_sorted
@@ -106,7 +106,7 @@ def sorted_run(engine: Engine, rows: Rows, positions: Array | None, grain: int) 
     """Sort rows, or those at ascending positions, by key: on a GPU that has room for them, otherwise in a file."""
     count = len(rows) if positions is None else len(positions)
     if engine.on_host or not has_room(engine, count * sum(column.itemsize for column in rows.arrays)):
-        run = new_run(rows.weight.dtype, grain)
+        run = new_file_run(rows.weight.dtype, grain)
         write_sorted(engine, run, BY_KEY, rows, positions)
         return run
     places = sort_order(engine, rows.weight if positions is None else rows.weight[positions])
@@ -118,7 +118,7 @@ def stored_run(engine: Engine, run: Run) -> Run:
     """Keep a run on a GPU that has room for it; otherwise move it from memory to a file."""
     if not run.on_host and has_room(engine, run.nbytes):
         return DeviceRun(run.grain, TaskColumns(engine, *run.part(0, len(run)).arrays))
-    stored = new_run(run.part(0, 0).weight.dtype, run.grain)
+    stored = new_file_run(run.part(0, 0).weight.dtype, run.grain)
     stored.append(Rows(*map(engine.to_host, piece.arrays)) for piece in read_pieces(run))
     return stored
 
@@ -246,9 +246,9 @@ class GroupEdges(NamedTuple):
         return not all(run.on_host for run in self.runs)
 
 
-def edges_layout(first: int, parts: int, dense: int) -> Layout:
+def edges_layout(first: int, parts: int, dense: int) -> CheckpointLayout:
     """Layout of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
-    return Layout("group", _FIELDS, _edge_parts, partial(_edges, first, parts, dense))
+    return CheckpointLayout("group", _FIELDS, _edge_parts, partial(_edges, first, parts, dense))
 
 
 def _edge_parts(edges: GroupEdges) -> tuple[dict[str, object], Iterator[pa.Table]]:
@@ -291,8 +291,8 @@ def _edges(first: int, parts: int, dense: int, record: dict[str, Any], tables: I
     integers = encoder.type is None or pa.types.is_integer(encoder.type)
     check(integers or not encoder.dense, "dense ids next to others than integers")
     for rows, grain, weight in record["runs"]:
-        runs.append(new_run(np.dtype(weight), grain))
-        runs[-1].append(_by_key(read_rows(tables, rows, encoder.vertices), np.dtype(weight), first, parts))
+        runs.append(new_file_run(np.dtype(weight), grain))
+        runs[-1].append(_by_key(stored_rows(tables, rows, encoder.vertices), np.dtype(weight), first, parts))
     hashes = [None if kind is None else _hashes(tables, kind) for kind in record["hashes"]]
     return GroupEdges(runs, encoder, record["kind"], hashes)
 
@@ -331,8 +331,8 @@ def distribute(
     if not batch:
         return attempt(host, host, sizes.batch)
     with suppress(CapacityError):  # the dictionary of the ids may not fit the GPU: the host numbers them then
-        return on_device(engine, batch, lambda rows: attempt(engine, engine, rows), least=batch)
-    return on_device(engine, batch, lambda rows: attempt(engine, host, rows))
+        return run_on_device(engine, batch, lambda rows: attempt(engine, engine, rows), least=batch)
+    return run_on_device(engine, batch, lambda rows: attempt(engine, host, rows))
 
 
 def _distribute(
@@ -347,7 +347,9 @@ def _distribute(
 ) -> GroupEdges:
     """Read a group on an engine, in batches of `batch` rows, and number its ids on another."""
     parts = group.complete(frames).parts
-    saved = Progress(progress if sizes.memory else None, edges_layout(group.first, len(parts), sizes.dense), len(parts))
+    saved = TaskProgress(
+        progress if sizes.memory else None, edges_layout(group.first, len(parts), sizes.dense), len(parts)
+    )
     before: GroupEdges = saved.content or GroupEdges([], StoredEncoder(), "", [])
     fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes._replace(batch=batch))
     fold.resume(before.runs, before.kind)

@@ -37,11 +37,11 @@ from dfmst._drive.devices import (
     TaskColumns,
     local_directory,
     near_columns,
-    on_device,
     register_for_gpus,
     reserve,
     rows_on,
     rows_that_fit,
+    run_on_device,
     task_engine,
     worker_engine,
 )
@@ -50,7 +50,7 @@ from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupEdges, GroupSizes, are_within, distribute, edges_layout, sorted_run
 from dfmst._drive.strategies import EDGE, GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._drive.tables import POSITION_BITS, check_kinds
-from dfmst._drive.tasks import Group, Portion, portions, unite
+from dfmst._drive.tasks import Group, Portion, portions, unite_locators
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import Dictionary, different_types, hash_ids, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
@@ -60,8 +60,8 @@ from dfmst._engines.primitives.contract import Inside, find_inside, leaving_flag
 from dfmst._engines.primitives.flags import compact, count_set, flag_length, flag_words
 from dfmst._engines.primitives.id_table import HashKeys
 from dfmst._fold.budget import SHARE, RunBudget
-from dfmst._fold.checkpoint import Check, Layout, ascends, check, is_below
-from dfmst._fold.fold import Cut, RunIndex, SliceKruskal, cuts_at, largest_component, read_spans
+from dfmst._fold.checkpoint import Check, CheckpointLayout, check, is_below, strictly_ascends
+from dfmst._fold.fold import RunIndex, SliceCut, SliceKruskal, cuts_at, largest_component, read_spans
 from dfmst._fold.rows import Rows, Run, StoredColumn
 from dfmst.algorithms.base import Trace
 
@@ -78,7 +78,7 @@ class GroupStatistics(NamedTuple):
 class Statistics(NamedTuple):
     """Statistics of all edges."""
 
-    cuts: list[Cut]  # of all runs, group by group
+    cuts: list[SliceCut]  # of all runs, group by group
     first: list[int]  # number of each group's first run
     rows: int  # of all runs, at most
     dense: int | None  # bound of the vertices if all ids are dense integers
@@ -129,7 +129,7 @@ _NUMBERING_FIELDS: dict[str, Check] = {
     "numbers": lambda value: isinstance(value, bool),
 }
 
-NUMBERING = Layout("numbering", _NUMBERING_FIELDS, _numbering_parts, _numbering)
+NUMBERING = CheckpointLayout("numbering", _NUMBERING_FIELDS, _numbering_parts, _numbering)
 
 
 def owned_ids(edges: GroupEdges, statistics: Statistics, owners: int, keys: HashKeys) -> list[TaskColumns | None]:
@@ -241,7 +241,7 @@ def add_shuffle(
         hashes: Any = [None] * len(group.parts)
         if not isinstance(group.parts[0], FileRows):
             hashes = graph.add("hashes", number, getattr, edges[number], "hashes")
-        chosen = graph.add("chosen-rows", number, unite, locators, group.first, hashes)
+        chosen = graph.add("chosen-rows", number, unite_locators, locators, group.first, hashes)
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
     graph.use_checkpoints([*(each.rows for each in rows), trace])
     return rows, trace
@@ -271,7 +271,7 @@ def _add_slices(
     for place in range(len(sizes.slices)):
         if place:
             near = [statistics, giants, 1 - sizes.shares[place - 1], sizes.workers]
-            giants = [*giants, graph.add("giant", place, giant_component, states[-1], near=near)]
+            giants = [*giants, graph.add("giant", place, giant_of_slice, states[-1], near=near)]
         pieces = []
         for number, each in enumerate(edges) if place >= first else ():
             near = [statistics, numberings[number], totals, place, giants]
@@ -303,9 +303,9 @@ class SliceState(NamedTuple):
 _COUNTS = SliceState._fields[1:]
 
 
-def slice_layout(bounds: list[tuple[int, int]]) -> Layout:
+def slice_layout(bounds: list[tuple[int, int]]) -> CheckpointLayout:
     """Layout of a solved slice, of groups with these first partitions and numbers of partitions."""
-    return Layout("slice", dict.fromkeys(_COUNTS, is_count), _slice_parts, partial(_solved, bounds))
+    return CheckpointLayout("slice", dict.fromkeys(_COUNTS, is_count), _slice_parts, partial(_solved, bounds))
 
 
 def _slice_parts(solved: list[Any]) -> tuple[dict[str, object], Iterable[pa.Table]]:
@@ -323,7 +323,9 @@ def _solved(bounds: list[tuple[int, int]], record: dict[str, Any], tables: Itera
     locators = [TaskColumns.read(tables, pa.types.is_uint64) for _ in bounds]
     for columns, bound in zip(locators, bounds, strict=True):
         locator = columns.load()
-        check(ascends(locator) and are_within(locator, *bound), "rows of other partitions, or in another order")
+        check(
+            strictly_ascends(locator) and are_within(locator, *bound), "rows of other partitions, or in another order"
+        )
     return [SliceState(vertices, *(record[name] for name in _COUNTS)), *locators]
 
 
@@ -335,7 +337,7 @@ class Giant(NamedTuple):
     members: int
 
 
-def giant_component(
+def giant_of_slice(
     state: SliceState, statistics: Statistics, before: list[Giant | None], share: float, workers: int
 ) -> Giant | None:
     """Return the largest component after a slice (a task), if its flags save bytes; a `share` of the rows is left.
@@ -450,7 +452,7 @@ def solve_slice(
         counts = sum(lengths), sum(map(len, locators)), sum(run.nbytes for run in runs), max(lengths, default=0)
         return [SliceState(TaskColumns.stored(engine, parent, used), components, *counts), *locators]
 
-    return on_device(engine, capacity, solve)
+    return run_on_device(engine, capacity, solve)
 
 
 def _solve(

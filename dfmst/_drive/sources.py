@@ -244,7 +244,7 @@ def on_device(edges: object) -> bool:
     return open_device_frame(first) is not None
 
 
-def open_parquet(edges: object, opened_by: Access | None = None) -> ParquetSource:
+def open_parquet_source(edges: object, opened_by: Access | None = None) -> ParquetSource:
     """Open Parquet files."""
     source = _files(edges, opened_by)
     if source is None:
@@ -289,7 +289,7 @@ def fits(
     """
     names = input_names(edges, Access(storage_options, filesystem))
     if not names:
-        open_parquet(edges)  # raises: only files say how large they are
+        open_parquet_source(edges)  # raises: only files say how large they are
     return FIXED + bytes_to_solve(find_files(names)) <= parse_memory(memory_limit)
 
 

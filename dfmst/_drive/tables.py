@@ -39,7 +39,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import constant_weights
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
-from dfmst._fold.checkpoint import Layout, array_of, ascends, check, checked_table, is_id_type
+from dfmst._fold.checkpoint import CheckpointLayout, array_of, check, checked_table, is_id_type, strictly_ascends
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.formats.columnar import TableSize, parquet_footer, parquet_size
@@ -162,7 +162,7 @@ def checked_edges(table: pa.Table) -> pa.Table:
     checked_table(table, _EDGE_TYPES)
     source, target, *_ = table.schema.types
     check(source == target or (pa.types.is_integer(source) and pa.types.is_integer(target)), "ids of different types")
-    check(ascends(column_values(table, "row")), "rows in another order")
+    check(strictly_ascends(column_values(table, "row")), "rows in another order")
     weight_kind(table)  # raises if it is not text
     return table
 
@@ -285,10 +285,12 @@ def host_table(table: Table) -> pa.Table:
 
 
 #: Of a task's edges.
-EDGE_TABLE = Layout("edges", {}, lambda table: ({}, [host_table(table)]), lambda _, tables: checked_edges(next(tables)))
+EDGE_TABLE = CheckpointLayout(
+    "edges", {}, lambda table: ({}, [host_table(table)]), lambda _, tables: checked_edges(next(tables))
+)
 
 
-def columns_of(engine: Engine, table: Table) -> Columns:
+def table_columns(engine: Engine, table: Table) -> Columns:
     """Return a table's columns in an engine's memory; ids other than integers need the host."""
     if isinstance(table, DeviceTable):
         return Columns(*table.columns.on(engine))
@@ -340,7 +342,7 @@ def _device_table(engine: Engine, view: View, columns: EdgeColumns, row: Array) 
 _DECODED = 160  # bytes of a row that a GPU decodes and solves
 
 
-def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
+def read_partition(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
     """Yield the edges of a partition, one of a file in pieces; of frames on a GPU, those of each frame's forest."""
     place, row, types = called(number, part), 0, TypeLedger.of_frame(columns)
     try:

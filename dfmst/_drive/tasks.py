@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, DType, Frame
-from dfmst._drive.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
-from dfmst._drive.graph import Progress, TaskGraph, false_checkpoint
+from dfmst._drive.devices import TaskColumns, register_for_gpus, run_on_device, task_engine, worker_engine
+from dfmst._drive.graph import TaskGraph, TaskProgress, false_checkpoint
 from dfmst._drive.parts import FileRows, Locators, Part
 from dfmst._drive.strategies import BUFFER, PIECE, SMALL_BUFFER
 from dfmst._drive.tables import (
@@ -38,13 +38,13 @@ from dfmst._drive.tables import (
     check_kinds,
     closing_rows,
     column_values,
-    columns_of,
     empty_table,
     engine_of,
     kind_metadata,
     read_again,
-    read_edges,
     read_part,
+    read_partition,
+    table_columns,
     task_result,
     weight_kind,
 )
@@ -58,7 +58,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine, select_engine
-from dfmst._fold.checkpoint import ascends, is_below
+from dfmst._fold.checkpoint import is_below, strictly_ascends
 from dfmst._fold.fold import BufferFold, Fold
 from dfmst._fold.rows import Rows
 from dfmst.algorithms import Algorithm
@@ -85,7 +85,7 @@ class Group:
     def tables(self, engine: Engine, columns: EdgeColumns, frames: Any, done: int = 0) -> Iterator[Iterator[Table]]:
         """Read one partition after the other, each in pieces, inside a task; skip the first `done`."""
         for number, part in enumerate(self.complete(frames).parts[done:], self.first + done):
-            yield read_edges(engine, part, number, columns)
+            yield read_partition(engine, part, number, columns)
 
 
 def about_task(graph: TaskGraph, key: Hashable) -> str:
@@ -113,7 +113,7 @@ def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, reduc
     forests = []
     for number, group in enumerate(groups):
         arguments = (*group.arguments(), columns, graph.progress_file("fold", number), reduction.algorithm)
-        forests.append(graph.add("fold", number, fold, *arguments, durable=EDGE_TABLE))
+        forests.append(graph.add("fold", number, fold_group, *arguments, durable=EDGE_TABLE))
     level, (step, algorithm) = 0, reduction
     while len(forests) > 1:
         spans = range(0, len(forests), step)
@@ -136,7 +136,7 @@ def merge(tables: list[Table], algorithm: str | Algorithm = "auto") -> Table:
     return folded(task, algorithm)
 
 
-def fold(
+def fold_group(
     group: Group, frames: Any, columns: EdgeColumns, progress: str | None = None, algorithm: str | Algorithm = "auto"
 ) -> Table:
     """Return the forest of a group of partitions (a task); `progress` is a file to save unfinished work in."""
@@ -168,11 +168,11 @@ def folded(task: Callable[[TableFold], Table], algorithm: str | Algorithm) -> Ta
             has_dictionary = fold.has_device_dictionary
 
     try:
-        return on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), SMALL_BUFFER)
+        return run_on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), SMALL_BUFFER)
     except CapacityError:
         if not has_dictionary:
             raise
-    return on_device(engine, SMALL_BUFFER, lambda buffer: attempt(buffer, False), SMALL_BUFFER)
+    return run_on_device(engine, SMALL_BUFFER, lambda buffer: attempt(buffer, False), SMALL_BUFFER)
 
 
 class StoredEncoder(NamedTuple):
@@ -233,7 +233,7 @@ class EncodedFold(ABC):
         # Rows of the host go to a GPU as vertices, if ids are vertices.
         on_gpu = isinstance(table, DeviceTable) and not self.engine.on_host
         engine = self.engine if on_gpu else host_engine(self.engine)
-        columns, kind = columns_of(engine, table), weight_kind(table)
+        columns, kind = table_columns(engine, table), weight_kind(table)
         if not len(columns):
             return
         check_kinds([self.kind or kind, kind])
@@ -278,9 +278,9 @@ class TableFold(EncodedFold):
         self._fold: BufferFold | None = None
         self._capacity = 0
 
-    def resume(self, path: str | None, partitions: int) -> Progress:
+    def resume(self, path: str | None, partitions: int) -> TaskProgress:
         """Continue with the forest that an earlier run of a task saved."""
-        progress = Progress(path, EDGE_TABLE, partitions)
+        progress = TaskProgress(path, EDGE_TABLE, partitions)
         if progress.content is not None:
             self.add(progress.content)
             progress.content = None
@@ -351,7 +351,7 @@ def rows_of_parts(forest: Table, partitions: int, compared: bool) -> list[PartRo
     """Return the rows of a forest in each partition (a task): only positions and digests leave a GPU."""
     engine = engine_of(forest)
     with engine.guard():
-        row = columns_of(engine, forest).row
+        row = table_columns(engine, forest).row
         position, spans = engine.to_host(row.astype(np.uint32)), _spans(engine, row, 0, partitions)
         positions = [position[begin:end].copy() for begin, end in spans]
         if not compared:
@@ -361,7 +361,7 @@ def rows_of_parts(forest: Table, partitions: int, compared: bool) -> list[PartRo
     return [PartRows(each, digest, types) for each, digest in zip(positions, digests, strict=True)]
 
 
-def unite(locators: list[TaskColumns], first: int, known: list[RowHashes | None]) -> list[PartRows]:
+def unite_locators(locators: list[TaskColumns], first: int, known: list[RowHashes | None]) -> list[PartRows]:
     """Return the rows of a group's partitions from the locators of all slices (a task)."""
     row = np.concatenate([np.zeros(0, np.uint64), *(stored.load() for stored in locators)])
     row.sort()
@@ -376,7 +376,7 @@ def _spans(engine: Engine, row: Array, first: int, partitions: int) -> list[tupl
     """The rows of each partition among ascending locators; all must be of these partitions."""
     firsts = np.arange(first, first + partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
     ends = engine.to_host(engine.xp.searchsorted(row, engine.from_host(firsts))).tolist()
-    if ends[0] or ends[-1] != len(row) or not ascends(row):
+    if ends[0] or ends[-1] != len(row) or not strictly_ascends(row):
         raise false_checkpoint()
     return list(itertools.pairwise(ends))
 
@@ -463,7 +463,7 @@ class RowHashes(NamedTuple):
     def of_table(cls, table: Table) -> RowHashes:
         """Hash the edges of a partition, which has some."""
         engine = engine_of(table)
-        position = columns_of(engine, table).row.astype(np.uint32)
+        position = table_columns(engine, table).row.astype(np.uint32)
         hashes = engine.xp.zeros(int(position[-1]) + 1, np.uint64)
         hashes[position] = row_hashes(table)
         return cls(TaskColumns.stored(engine, hashes), EdgeTypes.of(table))
@@ -483,7 +483,7 @@ def row_hashes(table: Table) -> Array:
     xp: Any = np
     if isinstance(table, DeviceTable):
         engine = table.columns.engine
-        (*ends, key, _), xp = columns_of(engine, table), engine.xp
+        (*ends, key, _), xp = table_columns(engine, table), engine.xp
         kinds = (np.int64 if column.dtype.kind == "i" else np.uint64 for column in ends)  # as `hash_ids` takes them
         first, second = (end.astype(kind, copy=False).view(np.uint64) for end, kind in zip(ends, kinds, strict=True))
     else:

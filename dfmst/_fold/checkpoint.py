@@ -46,7 +46,7 @@ _VERSION = 5  # of all layouts: raised whenever the meaning of one changes
 _RECORD = b"dfmst"
 
 
-class Layout(NamedTuple):
+class CheckpointLayout(NamedTuple):
     """What a file holds: a record with these fields, each with its check, and then tables.
 
     `parts` takes the content apart into both. `content` makes it of them again, and raises if they do not fit.
@@ -58,7 +58,7 @@ class Layout(NamedTuple):
     content: Callable[[dict[str, Any], Iterator[pa.Table]], Any]
 
 
-def write_checkpoint(path: str | os.PathLike[str], layout: Layout, content: object) -> None:
+def write_checkpoint(path: str | os.PathLike[str], layout: CheckpointLayout, content: object) -> None:
     """Write a file."""
     fields, tables = layout.parts(content)
     record = {"version": _VERSION, "holds": layout.name, **fields}
@@ -69,7 +69,7 @@ def write_checkpoint(path: str | os.PathLike[str], layout: Layout, content: obje
                 writer.write_table(table)
 
 
-def read_checkpoint(path: str | os.PathLike[str], layout: Layout) -> Any:
+def read_checkpoint(path: str | os.PathLike[str], layout: CheckpointLayout) -> Any:
     """Read a file; raise ValueError if it is damaged or false, and OSError if it is missing or cannot be read.
 
     Raises
@@ -179,7 +179,7 @@ def is_below(column: Array, bound: int) -> bool:
     return not len(column) or int(column.max()) < bound
 
 
-def ascends(column: Array) -> bool:
+def strictly_ascends(column: Array) -> bool:
     """Whether each value is greater than the one before."""
     return bool((column[1:] > column[:-1]).all())
 
@@ -364,7 +364,7 @@ def row_tables(rows: Rows | Run) -> Iterator[pa.Table]:
         yield pa.table(piece._asdict())
 
 
-def read_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator[Rows]:
+def stored_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator[Rows]:
     """Read rows from tables, whose vertices are less than `vertices`."""
     while count > 0:
         table = next(tables, None)
@@ -376,9 +376,9 @@ def read_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator
         yield rows
 
 
-def _state_layout(fingerprint: Mapping[str, object], make_run: MakeRun | None) -> Layout:
+def _state_layout(fingerprint: Mapping[str, object], make_run: MakeRun | None) -> CheckpointLayout:
     """Layout of a state and of the fingerprint of its run."""
-    return Layout("fold", _FIELDS, partial(_state_parts, fingerprint), partial(_state, make_run))
+    return CheckpointLayout("fold", _FIELDS, partial(_state_parts, fingerprint), partial(_state, make_run))
 
 
 def _state_parts(fingerprint: Mapping[str, object], state: FoldState) -> tuple[dict[str, object], Iterable[pa.Table]]:
@@ -403,7 +403,7 @@ def _state(
     vertices, weight = record["dense"] + (0 if values is None else len(values)), np.dtype(record["weight"])
     check(vertices <= VERTEX_LIMIT, "more vertices than 32-bit words number")
     check(is_below(loops, vertices), "self-loops beyond the vertices")
-    pieces = _ascending(read_rows(tables, record["rows"], vertices), weight, record["done"])
+    pieces = _ascending(stored_rows(tables, record["rows"], vertices), weight, record["done"])
     rows: Rows | Run
     if make_run is not None:
         rows = make_run(weight)
@@ -433,7 +433,7 @@ def _ascending(pieces: Iterator[Rows], weight: DType, done: int) -> Iterator[Row
     last = -1
     for rows in pieces:
         locator: Array = rows.arrays[3]
-        fits = rows.weight.dtype == weight and int(locator[0]) > last and ascends(locator)
+        fits = rows.weight.dtype == weight and int(locator[0]) > last and strictly_ascends(locator)
         last = int(locator[-1])
         check(fits and last < done, "rows in another order, or beyond those that were read")
         yield rows

@@ -145,7 +145,7 @@ class SliceKruskal:
 Span = tuple[int, int]
 
 
-class Cut(NamedTuple):
+class SliceCut(NamedTuple):
     """A place in the total order: before row `place` of run `number`, whose key is `key`."""
 
     key: int
@@ -164,7 +164,7 @@ class RunIndex(NamedTuple):
     grain: int
 
 
-def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
+def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[SliceCut]:
     """Choose cuts with at most `rows` rows between them, or the grain of all runs together if that is more.
 
     The order is total, so equal keys are cut like others.
@@ -176,7 +176,7 @@ def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
     return _cuts(columns, order[step::step])
 
 
-def cuts_at(runs: Sequence[RunIndex], shares: Sequence[float]) -> list[Cut]:
+def cuts_at(runs: Sequence[RunIndex], shares: Sequence[float]) -> list[SliceCut]:
     """Choose cuts before which about these shares of all rows come."""
     if not any(len(run.key) for run in runs):
         return []
@@ -193,8 +193,8 @@ def _in_order(runs: Sequence[RunIndex]) -> tuple[list[Array], Array]:
     return [key, number, place], np.lexsort((place, number, key))
 
 
-def _cuts(columns: list[Array], chosen: Array) -> list[Cut]:
-    return [Cut(*entry) for entry in zip(*(column[chosen].tolist() for column in columns), strict=True)]
+def _cuts(columns: list[Array], chosen: Array) -> list[SliceCut]:
+    return [SliceCut(*entry) for entry in zip(*(column[chosen].tolist() for column in columns), strict=True)]
 
 
 def cut_runs(runs: Sequence[Run], rows: int) -> Iterator[list[Span]]:

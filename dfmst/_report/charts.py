@@ -408,7 +408,7 @@ def _bandwidth() -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class TracedRounds:
     """The rounds of a run that are drawn."""
 
     columns: dict[str, list[float | None]]  # name -> value of each round; None if a round has none
@@ -432,7 +432,7 @@ class Rounds:
         return [name.replace("_", " ") for name in names], [list(row) for row in zip(*cells, strict=True)]
 
 
-def read_rounds(trace: Mapping[str, list[object]]) -> Rounds | None:
+def read_rounds(trace: Mapping[str, list[object]]) -> TracedRounds | None:
     """Read the columns of a trace; ``None`` if it has no rounds."""
     if not trace.get("round"):
         return None
@@ -440,7 +440,7 @@ def read_rounds(trace: Mapping[str, list[object]]) -> Rounds | None:
     times = {name: [value or 0.0 for value in values] for name, values in numbers.items() if name.startswith(_SECONDS)}
     columns = {name: values for name, values in numbers.items() if name not in times}
     steps = {name.removeprefix(_SECONDS): values for name, values in times.items()}
-    return Rounds(columns, steps, max(0, len(trace["round"]) - _MOST))
+    return TracedRounds(columns, steps, max(0, len(trace["round"]) - _MOST))
 
 
 def _number(value: Any) -> float | None:
@@ -469,7 +469,7 @@ def round_card(run: RunFacts) -> dict[str, Any] | None:
     }
 
 
-def round_chart(rounds: Rounds) -> Markup:
+def round_chart(rounds: TracedRounds) -> Markup:
     """Draw edges and vertices at the start of each round, and the edges chosen in it."""
     lines = [(name, kind, rounds.columns[name]) for name, kind in _LINES if name in rounds.columns]
     left, right, top, bottom = 44, WIDTH - 66, 12, 214
@@ -506,7 +506,7 @@ def _write_names(drawing: Drawing, ends: list[tuple[float, str, str]], x: float,
         drawing.text(x, y, name, f"note {kind}")
 
 
-def _time_chart(rounds: Rounds) -> Markup | None:
+def _time_chart(rounds: TracedRounds) -> Markup | None:
     """Draw the milliseconds of each round by step; ``None`` if they were not measured."""
     totals = [1e3 * value for value in rounds.seconds]
     if not rounds.steps or not max(totals):

@@ -40,7 +40,7 @@ def grouped(value: object) -> str:
     return short if abs(number) >= 1 or abs(float(short)) < 1 else repr(number)  # 0.99999 is not 1
 
 
-def alike(values: Sequence[object]) -> Callable[[Any], str]:
+def in_one_format(values: Sequence[object]) -> Callable[[Any], str]:
     """Return a format for the numbers of a column: all with the same number of decimals, in which they differ."""
     floats = [abs(value) for value in values if isinstance(value, float) and math.isfinite(value)]
     most = max(floats, default=0.0)

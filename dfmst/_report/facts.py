@@ -232,7 +232,7 @@ Legend = list[tuple[str, str, str]]  # class of the sign, its color, and the wor
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class DrawnPoints:
     """Coordinates by id."""
 
     ids: pa.ChunkedArray  # of equal ids, which are in one place, the first counts
@@ -267,7 +267,7 @@ def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> Array:
     return np.asarray(pc.fill_null(match, -1))
 
 
-def frame_points(points: Frame, id: Any = None, coordinates: Column = None) -> Points:
+def frame_points(points: Frame, id: Any = None, coordinates: Column = None) -> DrawnPoints:
     view = open_host_frame(points, "points")
     ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
@@ -284,10 +284,10 @@ def frame_points(points: Frame, id: Any = None, coordinates: Column = None) -> P
         message = f"column {name!r} holds no points"
         raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
     x, y = np.where(geometry.kind == POINT, geometry.first, np.nan)
-    return _in_one_place(Points(ids, x, y, is_degrees(view.native, name)))
+    return _in_one_place(DrawnPoints(ids, x, y, is_degrees(view.native, name)))
 
 
-def _in_one_place(points: Points) -> Points:
+def _in_one_place(points: DrawnPoints) -> DrawnPoints:
     try:
         chunks = pc.dictionary_encode(points.ids).unify_dictionaries().chunks
     except pa.ArrowException:  # no vertex has such an id
@@ -303,7 +303,7 @@ def _in_one_place(points: Points) -> Points:
     return points
 
 
-def edge_points(view: View, ends: EndNames, coordinates: Column) -> Points:
+def edge_points(view: View, ends: EndNames, coordinates: Column) -> DrawnPoints:
     """Read coordinates of both ends from the edges' columns: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
     if len(names) == 1:
@@ -312,7 +312,7 @@ def edge_points(view: View, ends: EndNames, coordinates: Column) -> Points:
     return _of_columns(both_ends(view, ends), x, y, *map(str, names))
 
 
-def _of_lines(view: View, ends: EndNames, name: ColumnName) -> Points:
+def _of_lines(view: View, ends: EndNames, name: ColumnName) -> DrawnPoints:
     """Coordinates of both ends of edges that have lines from source to target."""
     column = _geometries(view, name)
     lines = read_geometry(column, name)
@@ -323,7 +323,7 @@ def _of_lines(view: View, ends: EndNames, name: ColumnName) -> Points:
     x, y = np.concatenate([first, last], axis=1)
     drawn = read_lines(column, name)
     finite = bool(np.isfinite(drawn.x).all() and np.isfinite(drawn.y).all())
-    return Points(both_ends(view, ends), x, y, is_degrees(view.native, name), drawn if finite else None)
+    return DrawnPoints(both_ends(view, ends), x, y, is_degrees(view.native, name), drawn if finite else None)
 
 
 def both_ends(view: View, names: tuple[ColumnName, ...]) -> pa.ChunkedArray:
@@ -344,12 +344,12 @@ def _names(coordinates: Column) -> list[Any]:
     return names
 
 
-def _of_columns(ids: Column, x: Array, y: Array, first: str, second: str) -> Points:
+def _of_columns(ids: Column, x: Array, y: Array, first: str, second: str) -> DrawnPoints:
     """Points of two columns: x and y, or if their names say so the longitude and the latitude, in either order."""
     degrees = degrees_among((first, second)) is not None
     if degrees and not latitude_of(first, second):
         x, y = y, x
-    return Points(ids, x, y, degrees)
+    return DrawnPoints(ids, x, y, degrees)
 
 
 def column_of(view: View, name: ColumnName, argument: str) -> pa.ChunkedArray:

@@ -22,7 +22,7 @@ from dfmst._common.arguments import plural
 from dfmst._common.types import Array
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
 from dfmst._report.drawing import Drawing, chains, clip, polyline
-from dfmst._report.facts import LONGEST, Colors, ForestFacts, Points, number_of_root, tree_colors
+from dfmst._report.facts import LONGEST, Colors, DrawnPoints, ForestFacts, number_of_root, tree_colors
 from dfmst._report.layout import Box, Name, Tag, lay_out, spaced
 from dfmst._trees.points.read import Lines
 from dfmst.errors import InvalidEdgesError
@@ -93,7 +93,7 @@ def _pieces(longitude: Array, latitude: Array) -> Iterator[tuple[Array, Array]]:
             yield longitude[part], latitude[part]
 
 
-def picture_card(forest: ForestFacts, points: Points | None, colors: Colors | None) -> dict[str, Any] | None:
+def picture_card(forest: ForestFacts, points: DrawnPoints | None, colors: Colors | None) -> dict[str, Any] | None:
     """Draw the forest at the coordinates of its vertices, or lay it out; ``None`` if it has no edges."""
     if not len(forest.ordered):
         return None
@@ -137,7 +137,7 @@ def _laid_out(forest: ForestFacts, colors: Colors) -> _Picture:
     return _Picture(forest, colors, (x, y, there), projection, (x[there], y[there]), 0.04)
 
 
-def _on_map(forest: ForestFacts, points: Points, colors: Colors) -> _Picture:
+def _on_map(forest: ForestFacts, points: DrawnPoints, colors: Colors) -> _Picture:
     x, y = points.of(forest.ordered.listed.values())
     there = np.isfinite(x) & np.isfinite(y)
     if not there.any():
@@ -344,7 +344,7 @@ class Parts:
     drawn: Array  # whether a part is drawn: those of small trees are not
 
 
-def contract(forest: ForestFacts, always: Array) -> Parts:
+def contract_picture(forest: ForestFacts, always: Array) -> Parts:
     """Cut a forest into parts; the edges in `always`, places in its order, are cut in any case."""
     ordered = forest.ordered
     trees = root_trees(ordered.engine, ordered.source, ordered.target, forest.root)
@@ -399,7 +399,7 @@ def part_card(forest: ForestFacts, colors: Colors) -> dict[str, Any]:
     """Draw the parts as discs, and the edges between them, the heaviest ones numbered."""
     heaviest = forest.extreme(LONGEST if forest.ranked else 0)
     between = np.flatnonzero(colors.vertex[forest.ordered.source] != colors.vertex[forest.ordered.target])
-    parts = contract(forest, np.concatenate([heaviest, between]) if len(between) <= _MOST else heaviest)
+    parts = contract_picture(forest, np.concatenate([heaviest, between]) if len(between) <= _MOST else heaviest)
     discs = _Discs(forest, parts)
     tags = discs.join({int(at): rank for rank, at in enumerate(heaviest, 1)})
     return {

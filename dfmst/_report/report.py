@@ -31,13 +31,13 @@ from dfmst._report.charts import (
     tree_card,
     weight_card,
 )
-from dfmst._report.drawing import alike, clip, duration, grouped, label, percent, rate
+from dfmst._report.drawing import clip, duration, grouped, in_one_format, label, percent, rate
 from dfmst._report.facts import (
     LONGEST,
     Colors,
+    DrawnPoints,
     ForestFacts,
     GraphFacts,
-    Points,
     edge_points,
     frame_points,
     of_solution,
@@ -216,7 +216,7 @@ def _checked(columns: EdgeColumns) -> EdgeColumns:
 
 def _points(
     forest: ForestFacts, columns: EdgeColumns, points: Frame, id: ColumnName, coordinates: Column, color: ColumnName
-) -> Points | None:
+) -> DrawnPoints | None:
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None
         return None if colored else frame_points(points, id, coordinates)
@@ -241,7 +241,7 @@ def _template() -> jinja2.Template:
 
 
 def _page(
-    graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points | None, colors: Colors | None
+    graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: DrawnPoints | None, colors: Colors | None
 ) -> dict[str, Any]:
     trees = graph.vertices - len(forest.ordered)
     weights, degrees, merges = weight_card(graph, forest), degree_card(graph, forest), dendrogram(forest)
@@ -274,7 +274,7 @@ def _longest(forest: ForestFacts) -> list[tuple[str, ...]]:
     if not forest.ranked:
         return []
     edges, words = forest.extreme(LONGEST).tolist(), forest.weight_words
-    words = alike(forest.weight[forest.extreme(_EDGES)].tolist()) if words is grouped else words
+    words = in_one_format(forest.weight[forest.extreme(_EDGES)].tolist()) if words is grouped else words
     return [(*(clip(end, 60) for end in forest.ends(at)), words(float(forest.weight[at]))) for at in edges]
 
 
@@ -296,7 +296,7 @@ def _edge_table(forest: ForestFacts) -> Card | None:
 def _cells(column: list[object], at: int) -> list[str]:
     """Return the words of a column, of which the third holds weights; fractions have the same decimals."""
     if at == _WEIGHT or any(isinstance(value, float) for value in column):
-        words = alike(column)
+        words = in_one_format(column)
         return [words(value) for value in column]
     return [plural(len(value), "byte") if isinstance(value, bytes) else label(value) for value in column]
 

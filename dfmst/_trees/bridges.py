@@ -15,7 +15,7 @@ from dfmst._edges.weights import constant_weights
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels, contract
 from dfmst._engines.primitives.tour import RootedTrees, root_trees
-from dfmst._trees.forest import open_edges
+from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.solve import solve_table
 
@@ -63,7 +63,7 @@ def bridges(
     Tarjan, Vishkin: An efficient parallel biconnectivity algorithm. SIAM Journal on Computing 14 (1985).
     """
     request = Request.of(source, target, None, by=by, **options)
-    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    view, runner = open_edge_frame(edges, request.solver.engine, request.solver.threads)
     view = compose(runner, view, request.columns)
     with runner.guard():
         input = read_table(runner, view, request.columns)

@@ -14,7 +14,7 @@ from dfmst._edges.vertex_list import check_one_graph, list_vertices, read_groups
 from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels
-from dfmst._trees.forest import open_edges
+from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.bsp import strut_components
 
@@ -76,7 +76,7 @@ def connected_components(
     if algorithm not in _LABELLERS:
         raise ValueError(f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}")
     request = Request.of(source, target, None, by=by, joint_keys=False, **options)
-    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    view, runner = open_edge_frame(edges, request.solver.engine, request.solver.threads)
     with runner.guard():
         labels: FrameT = _labels(runner, view, request.columns, _LABELLERS[algorithm], vertices)
         return labels

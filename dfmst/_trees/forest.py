@@ -94,7 +94,7 @@ class FrameRows(ForestRows):
         return table.replace_schema_metadata(with_provenance(table.schema, record, len(locator)).metadata)
 
 
-def open_edges(edges: Frame, engine: str, threads: int | None, argument: str = "edges") -> tuple[View, Engine]:
+def open_edge_frame(edges: Frame, engine: str, threads: int | None, argument: str = "edges") -> tuple[View, Engine]:
     """Recognise a frame, and select the engine for it."""
     view = open_frame(edges, argument)
     return view, select_engine(engine, threads, on_device=view.on_device, rows=len(view))
@@ -119,7 +119,7 @@ def find(edges: Frame, request: Request, return_trace: bool = False, step: Step 
 def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: Step = nullcontext) -> FrameRows:
     """Read and solve a frame in memory."""
     columns, solver = request.columns, request.solver
-    view, runner = open_edges(edges, solver.engine, solver.threads)
+    view, runner = open_edge_frame(edges, solver.engine, solver.threads)
     view = view if columns.keys is None else compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
@@ -127,7 +127,7 @@ def find_rows(edges: Frame, request: Request, return_trace: bool = False, step: 
     return FrameRows(view, runner, columns, solved, trace)
 
 
-def forest_rows(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
+def solved_rows(edges: FrameT, request: Request, return_trace: bool = False) -> FrameT | tuple[FrameT, FrameT]:
     """Return the rows of a frame's forest, and its trace if wanted."""
     found = find_rows(edges, request, return_trace)
     rows: FrameT = found.take()

@@ -26,7 +26,7 @@ from dfmst._engines.primitives.contract import component_labels, flatten
 from dfmst._engines.primitives.edges import gather_ends, gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.cut import SortedForest, VertexOrder, Weights, places_in_groups
-from dfmst._trees.forest import open_edges
+from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError, missing_column
@@ -132,7 +132,7 @@ def order_forest(
     `reweigh` makes other weights, ``float64``, of an engine, the table there and its weights as ``float64``.
     """
     columns, solver = request.columns, request.solver
-    view, runner = open_edges(edges, solver.engine, solver.threads, argument)
+    view, runner = open_edge_frame(edges, solver.engine, solver.threads, argument)
     with runner.guard():
         listed, weight = None, None
         if columns.conditions.by:

@@ -16,7 +16,7 @@ from dfmst._engines.primitives.contract import component_labels, crossing_flags,
 from dfmst._engines.primitives.edges import adjacency, key_edges
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._engines.primitives.tour import root_trees
-from dfmst._trees.forest import open_edges
+from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.ordered import summable
 from dfmst._trees.request import Request, Running, with_options
 from dfmst.algorithms.solve import solve_table
@@ -86,7 +86,7 @@ def steiner_tree(
     """
     request = Request.of(source, target, weight, joint_keys=False, **options)
     source, target, weight = request.columns.names
-    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    view, runner = open_edge_frame(edges, request.solver.engine, request.solver.threads)
     with runner.guard():
         input = read_table(runner, view, request.columns)
         ends = runner.from_host(find_vertices(runner, (source, target), input, "terminals", terminals))

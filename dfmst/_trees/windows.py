@@ -39,7 +39,7 @@ from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, key_edges
 from dfmst._engines.primitives.sort import sort_order
-from dfmst._trees.forest import open_edges
+from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.request import Options, Request, with_options
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
@@ -122,7 +122,7 @@ def windows(
     Tangwongsan, Hirzel, Schneider: Optimal and worst-case optimal sliding-window aggregation. VLDB 2019.
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
-    view, runner = open_edges(edges, request.solver.engine, request.solver.threads)
+    view, runner = open_edge_frame(edges, request.solver.engine, request.solver.threads)
     check_column_name("time", time)
     if time not in view.names:
         raise missing_column(time, view.names, "name the column of times with time=")

@@ -79,7 +79,7 @@ def standard_output() -> BinaryIO:
 
 
 @contextmanager
-def naming_full(target: str = "to standard output") -> Iterator[None]:
+def naming_full_output(target: str = "to standard output") -> Iterator[None]:
     """Name a target that takes no more bytes."""
     try:
         yield
@@ -96,7 +96,7 @@ class _Output:
 
     def flush(self) -> None:
         """Write all that is buffered."""
-        with naming_full():
+        with naming_full_output():
             self._output.flush()
 
     def write(self, content: bytes) -> int:
@@ -104,7 +104,7 @@ class _Output:
         left = content
         if self._is_terminal:
             left = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), self._decode(content)).encode()
-        with naming_full():
+        with naming_full_output():
             while left:  # without a buffer (python -u) it may take a part
                 left = left[self._output.write(left) :]
         return len(content)
@@ -114,7 +114,7 @@ def print_text(text: str) -> None:
     """Print lines to standard output; question marks replace letters that its encoding lacks."""
     standard_output()
     encoding = sys.stdout.encoding or "utf-8"
-    with naming_full():
+    with naming_full_output():
         for line in text.split("\n"):
             click.echo(printable(line).encode(encoding, errors="replace").decode(encoding))
 
@@ -130,7 +130,7 @@ def note(*lines: str) -> None:
         click.echo(printable(line), err=True)
 
 
-def plural(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count with its noun."""
     if count != 1:
         noun = f"{noun[:-2]}ices" if noun.endswith("ex") else f"{noun}s"
@@ -145,10 +145,10 @@ def figure(value: Any) -> str:
         return f"{value:,.1f}" if value.is_integer() else f"{value:,.2f}"
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         return f"{value:,}"
-    return str(plain(value))
+    return str(plain_text(value))
 
 
-def plain(value: Any) -> Any:
+def plain_text(value: Any) -> Any:
     """Return a value that JSON can store: infinities, decimals and durations become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
@@ -162,7 +162,7 @@ def plain(value: Any) -> Any:
 def print_json(summary: dict[str, Any]) -> None:
     """Print one JSON object to standard output."""
     nested = (dict, list, tuple)
-    values = {name: value if isinstance(value, nested) else plain(value) for name, value in summary.items()}
+    values = {name: value if isinstance(value, nested) else plain_text(value) for name, value in summary.items()}
     print_text(json.dumps(values, allow_nan=False, default=str))
 
 

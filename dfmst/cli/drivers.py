@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import dfmst
-from dfmst.cli.console import Progress, plural, standard_output
+from dfmst.cli.console import Progress, counted, standard_output
 from dfmst.cli.job import (
     Columns,
+    CommandRun,
     Job,
-    Run,
     Summary,
     check_inputs,
     lines_for,
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 
-def driver_of(job: Job) -> Callable[[Job, Run], Forest]:
+def finder_of(job: Job) -> Callable[[Job, CommandRun], Forest]:
     """Choose the driver of a forest: the function that finds it."""
     if cluster_option(job) is not None:
         return _find_on_cluster
     lines = lines_for(job)
-    batches = in_batches(job, columns_of(job), in_memory="--trace" if job.trace else None, lines=lines)
+    batches = in_batches(job, forest_columns(job), in_memory="--trace" if job.trace else None, lines=lines)
     return find_in_memory if batches is None else partial(_find_as_stream, batches)
 
 
@@ -49,7 +49,7 @@ def cluster_option(job: Job) -> str | None:
     return next((name for name, value in asked.items() if value is not None), None)
 
 
-def columns_of(job: Job) -> dict[str, Any]:
+def forest_columns(job: Job) -> dict[str, Any]:
     """Return the columns that a forest and its picture need, by the argument that names them."""
     columns = job.edge_columns("by", "keep", "drop")
     drawn = [*(job.coordinates or () if job.points is None else ()), *filter(None, [job.color])]
@@ -70,7 +70,7 @@ class Batches:
         self,
         function: Callable[..., Found],
         job: Job,
-        run: Run,
+        run: CommandRun,
         in_memory: Callable[[], Found] | None = None,
         **options: Any,
     ) -> Found:
@@ -174,12 +174,12 @@ def memory_bytes(job: Job, name: str, *, auto: bool = True) -> Any:
         raise click.UsageError(f"{option} {text}: {str(error).rpartition('; ')[2]}.") from None
 
 
-def find_in_memory(job: Job, run: Run) -> Forest:
+def find_in_memory(job: Job, run: CommandRun) -> Forest:
     """Find the forest of a cuDF frame if the engine is CUDA, the files are Parquet and cuDF is installed."""
     with run.step("read"):
         table = _read_on_device(job, run.progress) if job.engine == "cuda" else None
         if table is None:
-            table = job.read(columns_of(job), run.progress, lines_for(job))
+            table = job.read(forest_columns(job), run.progress, lines_for(job))
     return dfmst.forest.solve(
         table,
         **job.arguments(dfmst.forest.solve),
@@ -200,19 +200,19 @@ def _read_on_device(job: Job, progress: Progress) -> Any:
         from dfmst.cudf import read_parquet
     except ImportError:
         return None
-    job.open(columns_of(job))
-    progress.show(f"reading {plural(len(job.inputs), 'file')} onto the GPU")
+    job.open(forest_columns(job))
+    progress.show(f"reading {counted(len(job.inputs), 'file')} onto the GPU")
     return read_parquet(job.inputs)
 
 
-def _find_as_stream(batches: Batches, job: Job, run: Run) -> Forest:
+def _find_as_stream(batches: Batches, job: Job, run: CommandRun) -> Forest:
     run.reason, gpu_limit = batches.reason, memory_bytes(job, "gpu_memory_limit")
     options = {"gpu_memory_limit": gpu_limit, "on_checkpoint": run.show_checkpoint}
     with run.step("fold"):
         return batches.run(dfmst.stream.fold, job, run, partial(find_in_memory, job, run), **options)
 
 
-def _find_on_cluster(job: Job, run: Run) -> Forest:
+def _find_on_cluster(job: Job, run: CommandRun) -> Forest:
     with run.step("import"):
         import dfmst.dask
     progress = run.progress
@@ -226,7 +226,7 @@ def _find_on_cluster(job: Job, run: Run) -> Forest:
         return found
 
 
-def deliver(job: Job, forest: Forest, output: Any, run: Run) -> None:
+def deliver_forest(job: Job, forest: Forest, output: Any, run: CommandRun) -> None:
     """Verify and write the forest, a stream's in one pass if both are requested; with no output, write nothing."""
     form = job.to or ("csv" if hasattr(output, "write") else None)
     in_one_pass = forest.driver == "stream" and job.verify and output is not None
@@ -250,7 +250,7 @@ def deliver(job: Job, forest: Forest, output: Any, run: Run) -> None:
         write_rows(trace if hasattr(trace, "num_rows") else trace.to_arrow(preserve_index=False), job.trace, None)
 
 
-def summary_of(job: Job, forest: Forest, run: Run) -> dict[str, Any]:
+def summary_of(job: Job, forest: Forest, run: CommandRun) -> dict[str, Any]:
     """Return the facts of a run as ``--json`` prints them."""
     about: dict[str, Any] = {"input": [str(path) for path in job.inputs]}
     about |= {"output": None if job.output is None else str(job.output), "verified": True if job.verify else None}
@@ -283,7 +283,7 @@ def _bytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
 
 
-def label_stream(
+def label_in_batches(
     job: Job, function: str, summarize: Callable[[Any], Summary], batches: Batches, **options: Any
 ) -> None:
     """Label the vertices of files in batches, write the table, and print its figures."""

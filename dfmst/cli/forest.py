@@ -17,27 +17,27 @@ from dfmst.cli import options as shared
 from dfmst.cli.console import (
     Progress,
     aligned,
+    counted,
     figure,
     note,
     on_terminal,
-    plural,
     print_json,
     print_text,
     standard_output,
 )
 from dfmst.cli.drivers import (
     cluster_option,
-    columns_of,
-    deliver,
-    driver_of,
+    deliver_forest,
     find_in_memory,
+    finder_of,
+    forest_columns,
     in_batches,
     memory_bytes,
     summary_of,
 )
 from dfmst.cli.job import (
+    CommandRun,
     Job,
-    Run,
     check_inputs,
     check_output,
     command,
@@ -164,7 +164,7 @@ def _run(job: Job) -> None:
     cluster = cluster_option(job)
     _check_driver(job, cluster)
     job.check_outputs()
-    run = Run(job, saved=cluster is not None)  # a cluster saves every finished task
+    run = CommandRun(job, saved=cluster is not None)  # a cluster saves every finished task
     if cluster is not None:
         check_inputs(job.inputs)
         run.path = job.output
@@ -175,7 +175,7 @@ def _run(job: Job) -> None:
             check_output(job.trace, None, _read_files(job))
             load_libraries()
     _check_report(job)
-    find = driver_of(job)
+    find = finder_of(job)
     with run.progress as progress:
         points = None
         if job.points is not None:
@@ -184,7 +184,7 @@ def _run(job: Job) -> None:
         explained = nullcontext() if find is find_in_memory else run.explained()
         with explained, closing(find(job, run)) as found:
             if found.driver != "cluster":
-                deliver(job, found, run.path or (None if page_only or job.json else standard_output()), run)
+                deliver_forest(job, found, run.path or (None if page_only or job.json else standard_output()), run)
             summary = summary_of(job, found, run)
             if job.report is not None:
                 progress.show("drawing the report")
@@ -196,7 +196,7 @@ def _run(job: Job) -> None:
 
 def _check_driver(job: Job, option: str | None) -> None:
     """Raise if options exclude each other, or two of them name the same column."""
-    columns_of(job)
+    forest_columns(job)
     if job.gpu_memory_limit is not None and option is None and job.engine != "cuda":
         raise click.UsageError("--gpu-memory-limit needs --engine cuda, or --gpus on a cluster.")
     if option is None:
@@ -259,7 +259,7 @@ def _print_summary(job: Job, target: Path | None, summary: dict[str, Any]) -> No
     kind, written = summary["kind"], "" if target is None else f" -> {target}"
     facts = list(_facts(job, summary))
     if on_terminal():
-        inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
+        inputs = str(job.inputs[0]) if len(job.inputs) == 1 else counted(len(job.inputs), "file")
         note(f"{kind}: {inputs}{written}", *(f"  {line}" for line in aligned([row for row, _ in facts], right=(1,))))
     else:
         note(f"{kind}: {', '.join(words for _, words in facts)}{written}")
@@ -268,18 +268,18 @@ def _print_summary(job: Job, target: Path | None, summary: dict[str, Any]) -> No
 def _facts(job: Job, summary: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], str]]:
     """Yield each fact as the row of a table, and as words of a sentence."""
     rows, trees, time = f"{summary['rows']:,}", summary["components"], f"{summary['seconds']['total']:.2f}"
-    yield ("rows", rows, f"of {summary['input_rows']:,}"), f"{rows} of {plural(summary['input_rows'], 'row')}"
+    yield ("rows", rows, f"of {summary['input_rows']:,}"), f"{rows} of {counted(summary['input_rows'], 'row')}"
     if summary["files"] is not None:
-        yield ("files", f"{summary['files']:,}", "Parquet"), plural(summary["files"], "file")
+        yield ("files", f"{summary['files']:,}", "Parquet"), counted(summary["files"], "file")
     if summary["dropped_rows"]:
         dropped = summary["dropped_rows"]
-        yield ("dropped", f"{dropped:,}", "invalid rows"), f"{plural(dropped, 'invalid row')} dropped"
+        yield ("dropped", f"{dropped:,}", "invalid rows"), f"{counted(dropped, 'invalid row')} dropped"
     if summary["total_weight"] is not None:
         total = figure(summary["total_weight"])
         yield (str(job.weight), total, "in all"), f"total weight {total}"
     if trees is not None:
-        vertices = plural(summary["vertices"], "vertex")
-        yield ("trees", f"{trees:,}", f"of {vertices}"), f"{plural(trees, 'component')} of {vertices}"
+        vertices = counted(summary["vertices"], "vertex")
+        yield ("trees", f"{trees:,}", f"of {vertices}"), f"{counted(trees, 'component')} of {vertices}"
     if summary["verified"]:
         yield ("verified", "yes", "every other row is the last of a cycle"), "verified"
     yield ("time", time, "s"), f"{time} s"
@@ -315,7 +315,7 @@ def verify(job: Job) -> None:
     edges, forest = job.edges, job.forest
     given = vars(job).copy()
     job.weight, job.inputs = weight_name(job, job.maximum), (edges,)
-    run = Run(job)
+    run = CommandRun(job)
     check_inputs((edges, forest))
     with run.step("import"):
         load_libraries()
@@ -346,7 +346,7 @@ def verify(job: Job) -> None:
         figures = {"edges": edges, "forest": forest, **asdict(certificate), "first_violation": violation}
         kind = "spanning" if job.weight is None else "maximum spanning" if job.maximum else "minimum spanning"
         weight = "" if total is None else f"total weight {figure(total)}, "
-        rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
+        rows, parts = counted(certificate.rows, "row"), counted(certificate.components, "component")
         print_run(job.json, figures, f"{forest} is a {kind} forest of {edges}: {rows}, {weight}{parts}", run)
     if violation is not None:
         note(f"{forest} is wrong: {violation}")
@@ -427,7 +427,7 @@ def update(job: Job) -> None:
             new = _with_texts(job.read(_roles(columns, old.schema), run.progress), old.schema)
             if {*old.column_names} != {*new.column_names}:
                 check_same_columns(forest, old.schema, inputs[0], new.schema)
-        run.progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
+        run.progress.show(f"adding {counted(new.num_rows, 'row')} to {counted(old.num_rows, 'row')}")
         with run.step("solve"):
             given = columns | {"forest": old, "new_edges": new, "maximum": record.maximum}
             rows = dfmst.update(**{**job.arguments(dfmst.update), **given})
@@ -436,7 +436,7 @@ def update(job: Job) -> None:
         order, all_rows = "maximum" if record.maximum else "minimum", record.rows + new.num_rows
         counts = {"old_rows": old.num_rows, "new_rows": new.num_rows, "rows": rows.num_rows, "all_rows": all_rows}
         run.figures = {"order": order, **counts, "total_weight": total}
-        run.text = f"{order} spanning forest: {plural(rows.num_rows, 'row')} of {all_rows:,}"
+        run.text = f"{order} spanning forest: {counted(rows.num_rows, 'row')} of {all_rows:,}"
         run.text += "" if total is None else f", total weight {figure(total)}"
 
 

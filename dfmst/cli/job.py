@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dfmst
-from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
+from dfmst.cli.console import Progress, Stopwatch, counted, note, print_json, standard_output
 from dfmst.cli.options import DIRECTORIES, several
 from dfmst.cli.program import OWN_PROCESS, remember_rows
 from dfmst.errors import DfmstError, InvalidEdgesError, OutputError, did_you_mean
@@ -106,9 +106,9 @@ class Job(SimpleNamespace):
                 raise click.UsageError(f"{first} and {_OUTPUTS[name]} name the same file.")
 
     @contextmanager
-    def running(self, *modules: str) -> Iterator[Run]:
+    def running(self, *modules: str) -> Iterator[CommandRun]:
         """Check the output and load the libraries, before any file is read; in the end, print the run's figures."""
-        run = Run(self)
+        run = CommandRun(self)
         run.path = output_path(self)
         self.check_outputs()
         with run.step("import"):
@@ -135,7 +135,7 @@ class Job(SimpleNamespace):
         with self.running() as run:
             with run.step("read"):
                 table = self.read(columns, run.progress)
-            run.progress.show(f"{doing} {plural(table.num_rows, 'row')}")
+            run.progress.show(f"{doing} {counted(table.num_rows, 'row')}")
             with run.step("solve"):
                 result = _noting(compute, table, run.progress)
             run.write(self, result, write)
@@ -143,7 +143,7 @@ class Job(SimpleNamespace):
             run.figures = {"input_rows": table.num_rows, **figures}
 
 
-class Run(Stopwatch):
+class CommandRun(Stopwatch):
     """One run of a job: its output, its figures, the seconds of its steps, and the events of its checkpoint."""
 
     def __init__(self, job: Job, *, saved: bool = False) -> None:
@@ -167,7 +167,7 @@ class Run(Stopwatch):
     @contextmanager
     def show(self, name: str, rows: int) -> Iterator[None]:
         """Show a step and time it."""
-        self.progress.show(f"{_STEPS[name]} {plural(rows, 'row')}")
+        self.progress.show(f"{_STEPS[name]} {counted(rows, 'row')}")
         with self.step(name):
             yield
 
@@ -175,7 +175,7 @@ class Run(Stopwatch):
         """Print the rows that are skipped, or at the first save the directory."""
         self._saved = True
         if event == "resumed":
-            self.progress.note(f"continuing after {plural(rows, 'row')} of an earlier run ({self._folder})")
+            self.progress.note(f"continuing after {counted(rows, 'row')} of an earlier run ({self._folder})")
         elif not self._announced:
             self._announced = True
             again = "after an interruption, give the same command again to continue"
@@ -221,7 +221,7 @@ def command(
     return decorate
 
 
-def print_run(as_json: bool, figures: dict[str, Any], text: str, run: Run) -> None:
+def print_run(as_json: bool, figures: dict[str, Any], text: str, run: CommandRun) -> None:
     """Print the figures of a run: one JSON object, or a line of text."""
     seconds = run.seconds()
     if as_json:
@@ -311,7 +311,7 @@ def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
 
 def named_after(inputs: Sequence[Path]) -> str:
     """Name files on a page, without the directories of this machine."""
-    more = "" if len(inputs) == 1 else f" and {plural(len(inputs) - 1, 'file')} more"
+    more = "" if len(inputs) == 1 else f" and {counted(len(inputs) - 1, 'file')} more"
     return f"{inputs[0].name}{more}"
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import click
 
 import dfmst
-from dfmst.cli.console import naming_full
+from dfmst.cli.console import naming_full_output
 from dfmst.errors import DfmstError, did_you_mean
 
 #: Key of the context's ``meta``: the paths that were written with a separator at their end.
@@ -92,7 +92,7 @@ def _copied(ctx: click.Context, param: click.Parameter, name: str) -> Path:
     folder: str = ctx.find_root().with_resource(tempfile.TemporaryDirectory(prefix="dfmst-"))
     path = Path(folder) / (Path(name).name if not is_input else "standard-input")
     with (
-        naming_full(f"temporary files in {folder}"),
+        naming_full_output(f"temporary files in {folder}"),
         path.open("wb") as file,
         nullcontext(sys.stdin.buffer) if is_input else Path(name).open("rb") as stream,
     ):

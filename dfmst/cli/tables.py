@@ -19,8 +19,8 @@ from click.core import ParameterSource
 
 import dfmst
 from dfmst.cli import options as shared
-from dfmst.cli.console import note, plural, standard_output
-from dfmst.cli.drivers import Batches, in_batches, label_stream
+from dfmst.cli.console import counted, note, standard_output
+from dfmst.cli.drivers import Batches, in_batches, label_in_batches
 from dfmst.cli.job import (
     Job,
     Summary,
@@ -92,7 +92,7 @@ def clusters(job: Job) -> None:
     if job.report is not None:
         check_output(job.report, "html", job.inputs)
     if batches is not None:
-        label_stream(
+        label_in_batches(
             job, "fold_clusters", lambda labels: _cluster_words(labels.vertices, labels.groups), batches, **cuts
         )
         return
@@ -117,8 +117,10 @@ def _cluster_summary(labels: pa.Table) -> Summary:
 
 
 def _cluster_words(vertices: int, found: dict[str, int]) -> Summary:
-    counts = [f"{plural(count, 'cluster')}" + (f" ({name})" if len(found) > 1 else "") for name, count in found.items()]
-    return {"vertices": vertices, "clusters": found}, f"{', '.join(counts)} of {plural(vertices, 'vertex')}"
+    counts = [
+        f"{counted(count, 'cluster')}" + (f" ({name})" if len(found) > 1 else "") for name, count in found.items()
+    ]
+    return {"vertices": vertices, "clusters": found}, f"{', '.join(counts)} of {counted(vertices, 'vertex')}"
 
 
 @command(
@@ -162,7 +164,7 @@ def linkage(job: Job) -> None:
         write_rows(merges, path, format)
 
     def summarize(merges: pa.Table) -> Summary:
-        return {"merges": merges.num_rows}, plural(merges.num_rows, "merge")
+        return {"merges": merges.num_rows}, counted(merges.num_rows, "merge")
 
     job.run(columns, "finding the dendrogram of", merge, summarize, write)
 
@@ -198,7 +200,7 @@ def components(job: Job) -> None:
         def summarize(labels: Any) -> Summary:
             return _component_words(labels.vertices, labels.groups["component"], labels.largest)
 
-        label_stream(job, "fold_components", summarize, batches)
+        label_in_batches(job, "fold_components", summarize, batches)
         return
     job.run(columns, "labelling the vertices of", call("connected_components", job), _component_summary)
 
@@ -209,8 +211,8 @@ def _component_summary(labels: pa.Table) -> Summary:
 
 
 def _component_words(vertices: int, components: int, largest: int) -> Summary:
-    text = f"{plural(components, 'component')} of {plural(vertices, 'vertex')}"
-    text += f", the largest of {plural(largest, 'vertex')}" if vertices else ""
+    text = f"{counted(components, 'component')} of {counted(vertices, 'vertex')}"
+    text += f", the largest of {counted(largest, 'vertex')}" if vertices else ""
     return {"vertices": vertices, "components": components, "largest": largest}, text
 
 
@@ -309,7 +311,7 @@ def _kept(text: str) -> Any:
 def _group_summary(schema: pa.Schema, rows: int) -> Summary:
     """Return the figures of linked rows; the schema has those of the groups."""
     found = json.loads((schema.metadata or {})[b"linked_rows"])
-    return {"rows": rows, **found}, f"{plural(rows, 'row')} of {plural(found['groups'], 'group')}"
+    return {"rows": rows, **found}, f"{counted(rows, 'row')} of {counted(found['groups'], 'group')}"
 
 
 @command(
@@ -344,7 +346,7 @@ def newick(job: Job) -> None:
         return str(dfmst.newick(merges, names=vertices["vertex"]))
 
     def summarize(text: str) -> Summary:
-        return {}, plural(text.count(";\n") + text.endswith(";"), "tree")
+        return {}, counted(text.count(";\n") + text.endswith(";"), "tree")
 
     job.to, job.json = "csv", False  # CSV is text, too: any name of a file will do
     job.run(columns, "writing the trees of", draw, summarize, _write_text)
@@ -405,7 +407,7 @@ def convert(job: Job) -> None:
         reader = job.open(columns, run.progress, lines_for(job))
         write_rows(pa.RecordBatchReader.from_batches(reader.schema, _counted(reader, sizes)), run.path, job.to)
         types = {field.name: str(field.type) for field in reader.schema if not field.name.startswith("\x1f")}
-        run.figures, run.text = {"rows": sum(sizes), "columns": types}, plural(sum(sizes), "row")
+        run.figures, run.text = {"rows": sum(sizes), "columns": types}, counted(sum(sizes), "row")
 
 
 def _counted(batches: Iterable[pa.RecordBatch], sizes: list[int]) -> Iterator[pa.RecordBatch]:
@@ -441,7 +443,7 @@ def _tree_summary(tree: pa.Table) -> Summary:
 
     length = pc.sum(tree["distance"]).as_py() or 0.0
     read, words = _degrees(tree)
-    text = f"{plural(tree.num_rows, 'row')}, total distance {length:.9g}{words}"
+    text = f"{counted(tree.num_rows, 'row')}, total distance {length:.9g}{words}"
     return {"rows": tree.num_rows, "total": length, **read}, text
 
 
@@ -471,7 +473,7 @@ def neighbors(job: Job) -> None:
 
     def summarize(pairs: pa.Table) -> Summary:
         read, words = _degrees(pairs)
-        return {"rows": pairs.num_rows, **read}, plural(pairs.num_rows, "row") + words
+        return {"rows": pairs.num_rows, **read}, counted(pairs.num_rows, "row") + words
 
     job.run(job.pick("ids", "columns"), "finding the neighbors of", call("knn_edges", job), summarize)
 
@@ -541,5 +543,5 @@ def _summary(labels: pa.Table) -> Summary:
     noise = pc.sum(pc.less(labels["label"], 0)).as_py() or 0
     read, words = _degrees(labels)
     figures = {"vertices": labels.num_rows, "clusters": clusters, "noise": noise, **read}
-    text = f"{plural(clusters, 'cluster')} of {plural(labels.num_rows, 'vertex')}, {noise:,} of them noise{words}"
+    text = f"{counted(clusters, 'cluster')} of {counted(labels.num_rows, 'vertex')}, {noise:,} of them noise{words}"
     return figures, text

@@ -16,7 +16,16 @@ from xml.etree import ElementTree
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
-from dfmst.formats.node_files import HINTS, LABEL_NAMES, Edge, Graph, distinct_nodes, open_nodes, plain_ids, read_number
+from dfmst.formats.node_files import (
+    HINTS,
+    LABEL_NAMES,
+    Edge,
+    NodeGraph,
+    distinct_nodes,
+    ids_of_nodes,
+    open_nodes,
+    read_number,
+)
 from dfmst.formats.text_rows import exact_real
 
 # Blanks and comments, then a bracket, a text or a word.
@@ -29,7 +38,7 @@ DEEPEST = 100  # lists in lists
 BARE_TEXTS = ("id", "label", "source", "target")
 
 
-def _read_gml(data: bytes, file: GraphFile) -> Graph:
+def _read_gml(data: bytes, file: GraphFile) -> NodeGraph:
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -43,7 +52,7 @@ def _read_gml(data: bytes, file: GraphFile) -> Graph:
             raise ValueError(f"node {at} (from 0) has no id that is a number or a text")
     nodes = distinct_nodes((node["id"], node) for node in records)
     edges = [(edge.pop("source", None), edge.pop("target", None), edge) for edge in _records(graph, "edge")]
-    return Graph(edges, nodes, numbered=True)
+    return NodeGraph(edges, nodes, numbered=True)
 
 
 def _records(graph: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -133,7 +142,7 @@ ROWS = ("arcs", "edges")
 ROW_HINT = "a row of *Arcs and *Edges reads: SOURCE TARGET [WEIGHT [NAME VALUE ...]]"
 
 
-def _read_pajek(data: bytes, file: GraphFile) -> Graph:
+def _read_pajek(data: bytes, file: GraphFile) -> NodeGraph:
     section, relation = "", dict[str, Any]()
     limit: int | None = None
     nodes: dict[int, dict[str, Any]] = {}
@@ -169,7 +178,7 @@ def _read_pajek(data: bytes, file: GraphFile) -> Graph:
         nodes.setdefault(start, {})
         nodes.setdefault(end, {})
     is_weighted = any("weight" in values for _, _, values in edges)
-    return Graph(edges, nodes, {"weight": 1} if is_weighted else {}, numbered=True)
+    return NodeGraph(edges, nodes, {"weight": 1} if is_weighted else {}, numbered=True)
 
 
 def _pajek_lines(data: bytes, file: GraphFile) -> Iterator[tuple[Line, list[str]]]:
@@ -239,7 +248,7 @@ class Key:
     default: str | None
 
 
-def _read_graphml(data: bytes, file: GraphFile) -> Graph:
+def _read_graphml(data: bytes, file: GraphFile) -> NodeGraph:
     root = ElementTree.fromstring(data)
     _check_entities(data)
     if _tag(root) != "graphml":
@@ -266,14 +275,14 @@ def _read_graphml(data: bytes, file: GraphFile) -> Graph:
     if not graphs:
         raise ValueError("no graph")
     nodes = distinct_nodes(listed)
-    ids = plain_ids(nodes)
+    ids = ids_of_nodes(nodes)
     numbered = [(ids.get(start or "", start), ids.get(end or "", end), values) for start, end, values in edges]
     defaults = {
         key.name: _attribute(key.kind, key.default, f"the default of {key.name!r}")
         for key in keys.values()
         if key.default is not None and key.domain in ("edge", "all")
     }
-    return Graph(numbered, {ids[name]: node for name, node in nodes.items()}, defaults)
+    return NodeGraph(numbered, {ids[name]: node for name, node in nodes.items()}, defaults)
 
 
 def _tag(part: ElementTree.Element) -> str:

@@ -14,7 +14,7 @@ from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import read_words, typed
 from dfmst.formats.text_reader import Block, TextReader, header_lines
-from dfmst.formats.text_rows import WHOLE, Field, Layout, convert
+from dfmst.formats.text_rows import WHOLE, Field, Layout, convert_text
 
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
 SPACE = ord(" ")
@@ -75,7 +75,7 @@ def whole_numbers(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
         for letters in line.translate(AS_LINES).split():
             word = letters.decode("utf-8", errors="replace")
             try:
-                values.append(int(convert(word, pa.int64())))
+                values.append(int(convert_text(word, pa.int64())))
             except ValueError as error:
                 raise file.problem(f"{error}, {word[:40]!r}", Line(line, number), "repair the line") from error
     return np.array(values, dtype=np.int64)

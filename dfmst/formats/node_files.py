@@ -29,7 +29,7 @@ Edge: TypeAlias = tuple[Any, Any, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class NodeGraph:
     """A file of nodes and edges: its edges in order, its nodes with their attributes, and defaults of edges."""
 
     edges: list[Edge]
@@ -68,7 +68,7 @@ HINTS = {
 }
 
 
-def open_nodes(kind: str, read: Callable[[bytes, GraphFile], Graph], file: GraphFile) -> pa.RecordBatchReader:
+def open_nodes(kind: str, read: Callable[[bytes, GraphFile], NodeGraph], file: GraphFile) -> pa.RecordBatchReader:
     """Stream the edges of a file that `read` turns into a graph."""
     data = read_text(file)
     try:
@@ -102,7 +102,7 @@ def broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> FormatE
     return file.problem(message, Line(lines[line - 1], line), HINTS[kind])
 
 
-def _read_node_link(data: bytes, file: GraphFile) -> Graph:
+def _read_node_link(data: bytes, file: GraphFile) -> NodeGraph:
     graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real, object_pairs_hook=json_object)
     if not isinstance(graph, dict):
         raise ValueError("no object")
@@ -117,7 +117,7 @@ def _read_node_link(data: bytes, file: GraphFile) -> Graph:
     for row, link in enumerate(links):
         if not isinstance(link, dict) or not {"source", "target"} <= link.keys():
             raise ValueError(f"edge {row} (from 0) has no source or no target")
-    return Graph([(link.pop("source"), link.pop("target"), link) for link in links], _json_nodes(nodes))
+    return NodeGraph([(link.pop("source"), link.pop("target"), link) for link in links], _json_nodes(nodes))
 
 
 def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def has_dictionary(row: bytes) -> bool:
     return row.endswith(b"}") and re.search(rb"\s\{", row) is not None
 
 
-def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
+def _read_dictionary_rows(data: bytes, file: GraphFile) -> NodeGraph:
     edges: list[Edge] = []
     for number, text in enumerate(data.split(b"\n"), 1):
         line = Line(text.strip(), number)
@@ -174,15 +174,17 @@ def _read_dictionary_rows(data: bytes, file: GraphFile) -> Graph:
             hint = f"{HINTS['edge list']}; write other ids and values with networkx.write_graphml"
             raise file.problem("not two ids and a dictionary of attributes", line, hint)
         edges.append((ends[0], ends[1], values))
-    ids = plain_ids({end for edge in edges for end in edge[:2]})
-    return Graph([(ids[start], ids[end], values) for start, end, values in edges], {name: {} for name in ids.values()})
+    ids = ids_of_nodes({end for edge in edges for end in edge[:2]})
+    return NodeGraph(
+        [(ids[start], ids[end], values) for start, end, values in edges], {name: {} for name in ids.values()}
+    )
 
 
 #: Opens rows as ``networkx.write_edgelist`` writes them: ``a b {'weight': 1}``.
 open_dictionary_rows = partial(open_nodes, "edge list", _read_dictionary_rows)
 
 
-def plain_ids(names: Iterable[str]) -> dict[str, Any]:
+def ids_of_nodes(names: Iterable[str]) -> dict[str, Any]:
     """Return ids by their texts: numbers only if all are written as Python writes integers."""
     names = list(names)
     plain = all(is_whole(name) and len(name) < 19 and str(int(name)) == name for name in names)
@@ -211,7 +213,7 @@ MAX_FLOAT = int(sys.float_info.max)
 WEIGHT_NAMES = ("value", "dist", "distance", "length", "len", "cost")
 
 
-def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
+def _edge_table(file: GraphFile, graph: NodeGraph) -> pa.Table:
     """Return edges as ``source``, ``target``, ``weight`` if any attribute is one, and the other attributes."""
     edges = graph.edges
     ends = [edge[0] for edge in edges] + [edge[1] for edge in edges]
@@ -224,7 +226,7 @@ def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
     ids = _ids(file, ends, graph)
     columns = {"source": ids[: len(edges)], "target": ids[len(edges) :]}
     names = dict.fromkeys([*graph.defaults, *(name for edge in edges for name in edge[2])])
-    refuse_sparse(file, "attributes", len(names), len(edges), sum(3 + len(edge[2]) for edge in edges))
+    refuse_few_nodes(file, "attributes", len(names), len(edges), sum(3 + len(edge[2]) for edge in edges))
     attributes = {name: [edge[2].get(name, graph.defaults.get(name)) for edge in edges] for name in names}
     weights = {name: name for name in file.roles.numbers if name in attributes} or _usual_weight(file, attributes)
     for name, column in weights.items():
@@ -237,7 +239,7 @@ def _edge_table(file: GraphFile, graph: Graph) -> pa.Table:
     return pa.table(columns)
 
 
-def refuse_sparse(file: GraphFile, what: str, columns: int, rows: int, values: int) -> None:
+def refuse_few_nodes(file: GraphFile, what: str, columns: int, rows: int, values: int) -> None:
     """Raise FormatError if nearly all cells of a large table are missing."""
     if columns * rows > max(MOST_CELLS, FULL_ENOUGH * values):
         message = f"{columns:,} {what} of {rows:,} edges, of which nearly all are missing"
@@ -275,7 +277,7 @@ def _types(values: Iterable[Any]) -> set[type]:
     return {type(value) for value in values if value is not None}
 
 
-def _ids(file: GraphFile, ids: list[Any], graph: Graph) -> pa.Array:
+def _ids(file: GraphFile, ids: list[Any], graph: NodeGraph) -> pa.Array:
     if file.labels:
         labels = _checked_labels(file, graph)
         return pa.array([labels[name] for name in ids], pa.string())
@@ -292,7 +294,7 @@ def _ids(file: GraphFile, ids: list[Any], graph: Graph) -> pa.Array:
     return pa.array(ids, pa.string()) if kinds == {str} else _whole(file, "vertex ids hold", ids)
 
 
-def _checked_labels(file: GraphFile, graph: Graph) -> dict[Any, str]:
+def _checked_labels(file: GraphFile, graph: NodeGraph) -> dict[Any, str]:
     """Return the label of every node; raise if one is missing or names two nodes."""
     nodes: dict[str, Any] = {}
     labels = graph.labels

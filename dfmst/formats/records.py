@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dfmst.errors import FormatError
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, Line
-from dfmst.formats.node_files import HINTS, broken, json_object, json_whole, open_node_link, read_text, refuse_sparse
+from dfmst.formats.node_files import HINTS, broken, json_object, json_whole, open_node_link, read_text, refuse_few_nodes
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, TextReader
 from dfmst.formats.text_rows import DECIMALS, NUMBER, TEXT, WHOLE_TYPES, exact_decimal, exact_real
 
@@ -114,7 +114,7 @@ class _Records:
                     column = columns.setdefault(name, ends.get(name) or _Column())
                     changed = self._widen(column, name, self._values(name, rows), numbers)
                     again |= changed and (index > 0 or bool(column.pair))
-                refuse_sparse(self.file, "keys", len(columns), len(rows), sum(map(len, rows)))
+                refuse_few_nodes(self.file, "keys", len(columns), len(rows), sum(map(len, rows)))
         if not columns or _array([*columns], pa.string()) is None:
             raise self.file.problem("objects without a key, or with one that is no text", hint=HINTS["NDJSON"])
         return columns

@@ -250,7 +250,7 @@ def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
             place += not end
 
 
-def convert(word: str, kind: pa.DataType) -> int | float | Decimal | str:
+def convert_text(word: str, kind: pa.DataType) -> int | float | Decimal | str:
     """Return a word as a value of a type; the ValueError says why it is none."""
     if kind == pa.string():
         return word
@@ -289,7 +289,7 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
             if (layout.missing or field.quoted) and layout.is_missing(field, word):
                 values.append(None)
             else:
-                values.append(convert(layout.number(word) if localized else str(word), field.type))
+                values.append(convert_text(layout.number(word) if localized else str(word), field.type))
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
             hint = _hint_for_number(word) if layout.missing else NAMES_HINT if field.end_point else REPAIR

@@ -30,12 +30,12 @@ from click.testing import CliRunner
 
 import dfmst.dask
 from dfmst._drive import cluster, devices, tasks as groups
-from dfmst._drive.cluster import forest_graph, require_gpus, resources
+from dfmst._drive.cluster import forest_tasks, require_gpus, resources
 from dfmst._drive.devices import spill
 from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE
-from dfmst._drive.tables import FrameParts, read_edges
+from dfmst._drive.tables import FrameParts, read_partition
 from dfmst._drive.tasks import Group
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
@@ -183,10 +183,10 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
             raise MemoryError("out of memory allocating 64 bytes")
         return rows
 
-    assert devices.on_device(engine, 1000, task) == 250
+    assert devices.run_on_device(engine, 1000, task) == 250
     assert tried == [1000, 500, 250]
     with pytest.raises(dfmst.CapacityError, match="worker in this process: the GPU is out of memory"):
-        devices.on_device(engine, 1000, task, 400)
+        devices.run_on_device(engine, 1000, task, 400)
     folder, expected = files
     forest = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w", strategy="merge")
     buffers: list[int] = []
@@ -319,7 +319,7 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     run_on_gpu(monkeypatch, "tables")
     parts: list[Any] = [FileRows(Path(path), ["a", "b", "w"]) for path in paths]
     request = Request.of("a", "b", "w", strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
-    forest = forest_graph(FrameParts(parts, parts, {}, f"files {sparse}"), request)
+    forest = forest_tasks(FrameParts(parts, parts, {}, f"files {sparse}"), request)
     chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
     size = 6000 // 3 + 1
     found = [
@@ -343,7 +343,7 @@ def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, t
         weight[1500] = float("nan")
     (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": [0] * 2000, "w": weight}), 1)
     with pytest.raises(dfmst.InvalidEdgesError, match=r"partition 0.*1500|1500.*partition 0"):
-        list(read_edges(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
+        list(read_partition(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
 
 
 @pytest.mark.parametrize("kind", ["texts", "decimals", "too large"])
@@ -355,7 +355,7 @@ def test_other_files_are_decoded_on_the_host(on_gpu, monkeypatch, tmp_path, kind
     (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": ids[::-1], "w": weight}), 1)
     if kind == "too large":
         on_gpu.set_limit(on_gpu.used + 50_000)
-    tables = list(read_edges(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
+    tables = list(read_partition(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
     assert sum(table.num_rows for table in tables) == 2000
 
 

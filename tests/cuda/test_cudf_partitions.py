@@ -16,7 +16,7 @@ from tests.support.gpu.tasks import Partition, purposes, run_on_gpu
 
 pytest.importorskip("dask")
 
-from dfmst._drive.cluster import Resources, forest_graph
+from dfmst._drive.cluster import Resources, forest_tasks
 from dfmst._drive.strategies import BASE
 from dfmst._drive.tables import FrameParts
 from dfmst._drive.tasks import gather_from
@@ -46,7 +46,7 @@ def forest_of(table: pa.Table, strategy: Any, maximum: bool) -> tuple[list[int],
     request = Request.of(
         "u", "v", "w", maximum=maximum, strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory
     )
-    graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), request)
+    graph, rows, *_ = forest_tasks(FrameParts(parts, parts, {}, "cudf"), request)
     keys, columns = [], request.columns
     for first, count, chosen in rows:
         for place, number in enumerate(range(first, first + count)):

@@ -17,7 +17,7 @@ pytest.importorskip("dask")
 from dfmst._drive import tasks
 from dfmst._drive.strategies import DEVICE_SHARE
 from dfmst._drive.tables import DeviceTable, column_values, host_table
-from dfmst._drive.tasks import Group, fold
+from dfmst._drive.tasks import Group, fold_group
 from dfmst._edges.read import EdgeColumns
 
 VERTICES, ROWS, PARTS = 100_000, 500_000, 8
@@ -70,7 +70,7 @@ def test_the_host_numbers_ids_where_the_gpu_has_no_room_for_their_dictionary(edg
     pool = limited(size)
     before, length = pool.used, PARTS // count
     groups = [Group(begin, parts[begin : begin + length]) for begin in range(0, PARTS, length)]
-    forests = [fold(group, None, EdgeColumns("u", "v", "w")) for group in groups]
+    forests = [fold_group(group, None, EdgeColumns("u", "v", "w")) for group in groups]
     if count == 1:
         assert (ids_to_host() == 0) == there
     forest = forests[0] if count == 1 else tasks.merge(forests)
@@ -87,5 +87,5 @@ def test_a_gpu_that_is_too_small_without_the_dictionary(edges, limited):
     limited(100)
     assert not planned(100).fits or planned(100).rounds
     with pytest.raises(dfmst.CapacityError, match="worker in this process: the GPU is out of memory"):
-        fold(Group(0, edges[0]), None, EdgeColumns("u", "v", "w"))
+        fold_group(Group(0, edges[0]), None, EdgeColumns("u", "v", "w"))
     assert ids_to_host() == 0

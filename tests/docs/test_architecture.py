@@ -130,3 +130,13 @@ def test_files_and_functions_can_be_read_at_a_time():
             if isinstance(node, ast.FunctionDef):
                 documented = len((ast.get_docstring(node, clean=False) or "").splitlines())
                 assert (node.end_lineno or 0) - node.lineno + 1 - documented <= 60, f"{path.name}: {node.name}"
+
+
+def test_a_name_has_one_meaning():
+    homes: dict[str, set[str]] = {}
+    for path in (ROOT / "dfmst").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, set()).add(path.name)
+    public = {*dfmst.__all__, *dfmst.stream.__all__}
+    assert {name for name, paths in homes.items() if len(paths) > 1} - public - {"mst", "solve"} == set()

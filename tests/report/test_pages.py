@@ -289,10 +289,10 @@ def facts_of(table: pa.Table) -> Any:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parts_are_cut_at_the_heaviest_edges_with_many_vertices_on_both_sides(seed):
-    from dfmst._report.picture import contract
+    from dfmst._report.picture import contract_picture
 
     facts = facts_of(random_table(900, 400, seed))
-    parts = contract(facts, np.array([0]))
+    parts = contract_picture(facts, np.array([0]))
     graph = nx.Graph()
     edges = list(zip(facts.ordered.source.tolist(), facts.ordered.target.tolist(), strict=True))
     graph.add_edges_from(edges)

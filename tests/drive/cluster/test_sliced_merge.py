@@ -13,7 +13,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import Resources, forest_graph
+from dfmst._drive.cluster import Resources, forest_tasks
 from dfmst._drive.parts import FileRows
 from dfmst._drive.runs import GroupSizes, distribute
 from dfmst._drive.strategies import BASE, fitting_vertices
@@ -76,7 +76,7 @@ def test_tasks_do_not_grow_with_the_files(graph, limit):
     options, sizes = Request.of("a", "b", "w", **request), []
     for files in (100, 400):
         parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for _ in range(files)]
-        forest = forest_graph(FrameParts(parts, parts, {}, str(files)), options)
+        forest = forest_tasks(FrameParts(parts, parts, {}, str(files)), options)
         assert sum(portion.partitions for portion in forest.rows) == files
         assert len(forest.rows) <= 2 * 16
         sizes.append(len(forest.graph))

@@ -133,7 +133,7 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client):
     in_files(random_frame(80), tmp_path / "edges", 4)
-    built = cluster.forest_graph
+    built = cluster.forest_tasks
 
     def change_then(*arguments: Any) -> Any:
         graph = built(*arguments)
@@ -156,10 +156,10 @@ def test_a_file_that_is_gone(tmp_path):
 
 
 def test_what_is_compared_travels_as_one_number_a_partition():
-    from dfmst._drive.tasks import fold, group_parts, rows_of_parts
+    from dfmst._drive.tasks import fold_group, group_parts, rows_of_parts
     from dfmst._edges.read import EdgeColumns
 
     (group,) = group_parts([random_frame(82)], 1)
-    (rows,) = rows_of_parts(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)
+    (rows,) = rows_of_parts(fold_group(group, None, EdgeColumns("a", "b", "w")), 1, True)
     assert isinstance(rows.digest, int)
     assert rows.digest.bit_length() <= 64

@@ -25,7 +25,7 @@ from dfmst._drive.shuffle import (
     owned_ids,
     solve_slice,
 )
-from dfmst._drive.tasks import Group, fold
+from dfmst._drive.tasks import Group, fold_group
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS, IdTable, IdWords
@@ -171,7 +171,7 @@ def test_plans_of_small_workers_agree_with_runs(name, quotient) -> None:
 
 def test_rows_that_pass_the_filter_of_a_slice(monkeypatch) -> None:
     """Those of all slices but the first, and the flags that are sent to each worker, for each vertex."""
-    vertices, find, sent = 5_000, shuffle.giant_component, list[int]()
+    vertices, find, sent = 5_000, shuffle.giant_of_slice, list[int]()
 
     def counted(*arguments: Any) -> Any:
         giant = find(*arguments)
@@ -193,7 +193,7 @@ def test_bytes_of_an_edge_that_is_sent(ids, id_bytes) -> None:
     if ids == "text":
         columns = [pa.array(np.char.add("v", end.astype(str))) for end in ends]
     table = pa.table({"u": columns[0], "v": columns[1], "w": np.random.default_rng(1).random(10**5)})
-    forest: Any = fold(Group(0, [table]), None, EdgeColumns("u", "v", "w"))
+    forest: Any = fold_group(Group(0, [table]), None, EdgeColumns("u", "v", "w"))
     assert forest.nbytes / len(forest) == pytest.approx(2 * id_bytes + strategies.SENT, rel=0.01)
 
 

@@ -18,7 +18,7 @@ from dfmst import stream
 from dfmst._drive import certificates
 from dfmst._drive.certificates import Certifier
 from dfmst._drive.parts import Batch, SourceFile
-from dfmst._drive.passes import FoldedForest, Job, fold_source
+from dfmst._drive.passes import FoldedForest, StreamJob, fold_source
 from dfmst._drive.sources import FrameSource, open_source
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
@@ -33,7 +33,7 @@ from tests.support.stream_files import edges, tight, write_parts
 ENGINE = CpuEngine(threads=2)
 
 
-def certify_source(source: Any, job: Job, forest: FoldedForest) -> Certifier:
+def certify_source(source: Any, job: StreamJob, forest: FoldedForest) -> Certifier:
     certifier = Certifier(source, job, forest, counted=False)
     certifier.run()
     return certifier
@@ -66,7 +66,7 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     """Rows begin anywhere, also near 2^31 and 2^32, and are numbered anew now and then."""
     begin = data.draw(st.sampled_from([0, 2**31 - 9, 2**32 - 9, 2**40]))
     table = edges(vertices, rows, seed, ties=4)
-    job = Job(Request(EdgeColumns(maximum=maximum)), ENGINE, 1 << 30)
+    job = StreamJob(Request(EdgeColumns(maximum=maximum)), ENGINE, 1 << 30)
     forest = sorted(kruskal_rows(*(table[name].to_pylist() for name in NAMES), maximum))
     other = sorted(set(data.draw(st.lists(st.integers(0, max(0, rows - 1)), max_size=vertices)))) if rows else []
     for chosen in (forest, other):
@@ -84,9 +84,9 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
 
 def test_below_what_the_links_take(tmp_path):
     source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 3_000), 1, 4_000))
-    forest = fold_source(source, Job(Request(EdgeColumns()), ENGINE, 1 << 30))
+    forest = fold_source(source, StreamJob(Request(EdgeColumns()), ENGINE, 1 << 30))
     with pytest.raises(CapacityError, match="linked forest of 2,000 vertices does not fit"):
-        certify_source(source, Job(Request(EdgeColumns()), ENGINE, 256 << 20), forest)
+        certify_source(source, StreamJob(Request(EdgeColumns()), ENGINE, 256 << 20), forest)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.sources import ParquetSource, open_parquet
+from dfmst._drive.sources import ParquetSource, open_parquet_source
 from dfmst._edges.encode import Encoder
 from dfmst._fold.budget import Budget
 from dfmst._fold.fold import BufferFold
@@ -199,7 +199,7 @@ def test_batches_of_long_texts_are_short(tmp_path):
     short = pa.array(range(20_000))
     path = tmp_path / "edges.parquet"
     pyarrow.parquet.write_table(pa.table({"source": texts, "target": texts, "weight": short}), path)
-    source = open_parquet(path)
+    source = open_parquet_source(path)
     assert max(batch.rows for batch in source.batches(["source", "target"], 1 << 19)) < 10_000
     assert [batch.rows for batch in source.batches(["weight"], 1 << 19)] == [20_000]
     assert sum(batch.rows for batch in source.batches(["source", "weight"], 1 << 19, 777)) == 20_000 - 777
