@@ -99,7 +99,7 @@ def stream_rows(
 
 
 #: Blocks of text whose rows are kept from the search for types.
-KEPT_BLOCKS = 6
+KEPT_BLOCKS = 3
 
 
 def _batches(

@@ -48,7 +48,8 @@ Words = dict[int, pa.ChunkedArray]
 def parse(block: Block, layout: Layout) -> pa.RecordBatch:
     """Parse one block of the file whose rows gave the layout its types."""
     block = layout.tidied(block)
-    words = read_words(block, layout, [at for at, *_ in layout.named])
+    marked = any(field.quoted for field in layout.fields)  # no other type depends on quotes any more
+    words = read_words(block, layout, [at for at, *_ in layout.named], marked)
     try:
         return _batch({name: typed(words[at], field, layout) for at, name, field in layout.named}, layout)
     except ValueError:
@@ -60,22 +61,22 @@ def _batch(columns: dict[str, pa.ChunkedArray], layout: Layout) -> pa.RecordBatc
     return next(iter(table.to_batches()), None) or pa.RecordBatch.from_pylist([], schema=layout.schema)
 
 
-def read_words(block: Block, layout: Layout, wanted: Sequence[int]) -> Words:
+def read_words(block: Block, layout: Layout, wanted: Sequence[int], marked: bool = True) -> Words:
     """Return some columns of a tidy block as text.
 
-    In a quoted layout, values in quotes begin with a mark, and empty ones without quotes are nulls.
+    In a quoted layout, empty values without quotes are nulls, and with `marked`, values in quotes begin with a mark.
     """
     try:
-        return _read_csv(block.data, layout, wanted)
+        return _read_csv(block.data, layout, wanted, marked)
     except pa.ArrowInvalid:  # the row parser splits more rows than PyArrow, or raises a better error
         rows = [words for _, words in split_rows(block, layout)]
     if not layout.quoted:
         return {at: pa.chunked_array([[row[at] for row in rows]], pa.string()) for at in wanted}
-    marked = [[MARK + word if isinstance(word, Quoted) else word or None for word in row] for row in rows]
-    return {at: pa.chunked_array([[row[at] for row in marked]], pa.string()) for at in wanted}
+    texts = [[MARK + word if isinstance(word, Quoted) else word or None for word in row] for row in rows]
+    return {at: pa.chunked_array([[row[at] for row in texts]], pa.string()) for at in wanted}
 
 
-def _read_csv(data: bytes, layout: Layout, wanted: Sequence[int]) -> Words:
+def _read_csv(data: bytes, layout: Layout, wanted: Sequence[int], marked: bool) -> Words:
     if not data.strip(b"\n"):
         return {at: pa.chunked_array([], pa.string()) for at in wanted}
     quotes = opening_quotes(data, layout.separator.encode()) if layout.quoted else np.zeros(0, np.intp)
@@ -83,7 +84,7 @@ def _read_csv(data: bytes, layout: Layout, wanted: Sequence[int]) -> Words:
         raise pa.ArrowInvalid("PyArrow reads a value behind a closed quote, and one that is never closed")
     if not has_threads():  # the row parser needs none
         raise pa.ArrowInvalid("PyArrow starts a thread to read text")
-    if len(quotes):
+    if len(quotes) and marked:
         data = np.insert(np.frombuffer(data, np.uint8), quotes + 1, ord(MARK)).tobytes()
     if data.startswith(BYTE_ORDER_MARK):
         data = b"\n" + data  # PyArrow would drop it at the start of a block; inside a file it is text
@@ -251,6 +252,8 @@ def read_rows(
             wanted = [at for at, _, field in layout.named if keep or field.is_open or field.is_text_id]
             if not wanted:
                 break
+            if not keep and not any(layout.fields[at].is_text_id for at in wanted) and _is_plain(block.data, layout):
+                continue
             narrow, words = layout.schema, read_words(layout.tidied(block), layout, wanted)
             layout, columns = _fit(words, layout)
             again = again or (index > 0 and layout.schema != narrow)
@@ -267,6 +270,16 @@ def read_rows(
     layout, parsed, keep = replace(layout, fields=fields), [] if quoted else parsed, keep and not quoted
     later = () if keep else ((block, parse(block, layout)) for block in islice(blocks(), len(parsed), None))
     return layout, chain((parsed.pop(0) for _ in range(len(parsed))), later)
+
+
+def _is_plain(data: bytes, layout: Layout) -> bool:
+    """Return whether all words are whole numbers of at most 15 digits, as all types of numbers hold them."""
+    if data.translate(None, b"0123456789\n" + layout.marks + layout.marker):
+        return False
+    text = np.frombuffer(b"\n%b\n" % data, np.uint8)
+    ends = np.flatnonzero(text - ord("0") > 9)
+    digits = np.diff(ends) - 1
+    return bool(digits.max() <= 15 and not (digits[text[ends[:-1] + 1] == ord("0")] > 1).any())
 
 
 def _fit(words: Words, layout: Layout) -> tuple[Layout, dict[str, pa.ChunkedArray]]:
