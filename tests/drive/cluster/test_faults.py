@@ -50,9 +50,9 @@ DEADLINE = 60.0  # seconds of a run
 #: Begins the program of a worker that reads slowly.
 SLOWLY = """
 import time
-from dfmst._drive import tables as partitions
-open_now = partitions.open_buffered
-partitions.open_buffered = lambda file: time.sleep(0.3) or open_now(file)
+from dfmst._drive import parts
+open_now = parts.open_buffered
+parts.open_buffered = lambda *values, **named: time.sleep(0.3) or open_now(*values, **named)
 """
 
 
@@ -223,6 +223,7 @@ def test_a_fault_that_comes_again_and_again_is_one_error(fault, words, faulty, m
     with warnings.catch_warnings(action="ignore"), pytest.raises(dfmst.ClusterError, match=words):
         faulty.forest("merge", {"fold": "early"}, getattr(faulty, fault), always=True)
     if fault == "kill":
+        faulty.have(2, before=SLOWLY)  # a worker dies before its first task ends
         with pytest.warns(UserWarning, match="strategy 'merge' failed .workers ended, .*: trying 'shuffle'"):
             faulty.forest("auto", {"fold": "early"}, faulty.kill, always=True)
 
