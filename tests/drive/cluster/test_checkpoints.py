@@ -103,6 +103,14 @@ def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
     assert checkpointed(str(path), NUMBERING, lambda: numbering) is numbering
 
 
+@pytest.mark.parametrize("total", [0, 2])
+def test_numbers_of_vertices_come_back_if_all_rows_are_self_loops(tmp_path, total):
+    path, numbers = str(tmp_path / "name"), np.arange(2, dtype=np.uint32) % max(1, total)
+    save(path, NUMBERING, Numbering(TaskColumns(CpuEngine(1), numbers), total))
+    found = load(path, NUMBERING)
+    assert (found.total, found.numbers.load().tolist()) == (total, numbers.tolist())
+
+
 @pytest.mark.parametrize("kind", ["x", "\ud800", "O", "U3", "(2)i4"])
 def test_rows_with_weights_of_a_false_kind_are_others(kind):
     frame = pd.DataFrame({"a": [0], "b": [1], "w": [1.5]})
