@@ -34,6 +34,8 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _OWN_ID = "give every vertex an id of its own"
 
+_BLOCK = 256  # rows and columns of a matrix that are compared at a time
+
 
 def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Column = None) -> Any:
     """Return the pairs of a symmetric matrix as an edge table: its entries above the diagonal.
@@ -83,8 +85,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
         ids = view.frame.columns
     labels = None if ids is None else _labels_of(ids, len(values), "the matrix")
     _check_entries(values)
-    row, column = np.triu_indices(len(values), 1)
-    weights = to_arrow("weight", _distances(values[row, column], distance), nan_is_null=False)
+    row, column, entries = _above_diagonal(values)
+    weights = to_arrow("weight", _distances(entries, distance), nan_is_null=False)
     if distance is None:
         call = "for similarities call dfmst.from_matrix(matrix, distance={}); distances need zeros there".format
         hints = call('"mantegna"'), call("lambda values: values.max() - values")
@@ -145,8 +147,25 @@ def _check_labels(view: FrameView) -> None:
         raise InvalidEdgesError(message, "put them in one order: matrix.loc[matrix.columns]")
 
 
+def _above_diagonal(values: Array) -> tuple[Array, Array, Array]:
+    """Return rows, columns and values of the entries above the diagonal, row by row."""
+    lengths = np.arange(len(values))[::-1]
+    row = np.repeat(np.arange(len(values)), lengths)
+    column = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + row + 1
+    return row, column, np.concatenate([values.reshape(-1)[:0], *(values[at, at + 1 :] for at in range(len(values)))])
+
+
+def _is_exactly_symmetric(values: Array) -> bool:
+    """Whether all entries equal those on the other side of the diagonal, compared in blocks that fit a cache."""
+    spans = [slice(begin, begin + _BLOCK) for begin in range(0, len(values), _BLOCK)]
+    pairs = ((rows, columns) for at, rows in enumerate(spans) for columns in spans[at:])
+    return all(bool((values[rows, columns] == values[columns, rows].T).all()) for rows, columns in pairs)
+
+
 def _check_entries(values: Array) -> None:
     """Raise if an entry differs from the one on the other side of the diagonal by more than rounding."""
+    if _is_exactly_symmetric(values):
+        return
     room = 0.0
     if values.dtype.kind == "f":
         room = rounding(values.dtype) * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
@@ -162,7 +181,10 @@ def refuse_similarities(name: str, diagonal: Array, entries: Array, hints: tuple
 
     `hints` are for correlations and for other similarities.
     """
-    diagonal, entries = diagonal[np.isfinite(diagonal)], entries[np.isfinite(entries)]
+    diagonal = diagonal[np.isfinite(diagonal)]
+    if not len(diagonal) or diagonal.min() <= 0:  # before all entries are looked at
+        return
+    entries = entries[np.isfinite(entries)]
     if 0 < len(diagonal) < len(entries):
         room, most = math.sqrt(rounding(entries.dtype)), float(np.abs(entries).max())
         if diagonal.min() > (room * most if entries.dtype.kind == "f" else 0):
