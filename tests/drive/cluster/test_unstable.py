@@ -140,7 +140,7 @@ def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client)
         os.utime(tmp_path / "edges" / "02.parquet")
         return graph
 
-    monkeypatch.setattr("dfmst._drive.files.forest_graph", change_then)
+    monkeypatch.setattr("dfmst._drive.files.forest_tasks", change_then)
     options = {"strategy": strategy, **STRATEGIES[strategy], "client": client}
     with pytest.raises(dfmst.FormatError, match=r"2.parquet: the file has changed since the run began"):
         dfmst.dask.forest_of_files(tmp_path / "edges", tmp_path / "out", "a", "b", "w", **options)

@@ -178,7 +178,7 @@ def test_rows_that_pass_the_filter_of_a_slice(monkeypatch) -> None:
         sent.append(giant is not None)
         return giant
 
-    monkeypatch.setattr(shuffle, "giant_component", counted)
+    monkeypatch.setattr(shuffle, "giant_of_slice", counted)
     parts = dd.from_pandas(random_frame(8, vertices=vertices, rows=10 * vertices), npartitions=8, sort=False)
     options: Any = {"n_vertices": vertices, "memory_limit": strategies.BASE + 2_000_000, "return_trace": True}
     rounds = parts.mst.minimum("a", "b", "w", strategy="shuffle", **options)[1].compute(scheduler="synchronous")
