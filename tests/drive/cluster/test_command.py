@@ -381,14 +381,14 @@ def test_an_interrupt_is_one_line_that_says_what_is_kept(folder, kept):
     program = (
         "if __name__ == '__main__':\n"
         "    import dfmst.dask, dfmst._drive.files as room, os, signal, threading\n"
-        "    built = room.forest_graph\n"
+        "    built = room.forest_tasks\n"
         "    def build(*arguments):\n"
         "        threading.Timer(1, os.killpg, (0, signal.SIGINT)).start()\n"  # as a terminal does: to all processes
         "        graph = built(*arguments)\n"
         "        graph.graph.update({key: (room_of_tasks.sleep, 60) for key in graph.graph})\n"
         "        return graph\n"
         "    import time as room_of_tasks\n"
-        "    room.forest_graph = build\n"
+        "    room.forest_tasks = build\n"
         "    from dfmst.cli import main; main()\n"
     )
     command = [sys.executable, "-P", "-c", program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2"]
