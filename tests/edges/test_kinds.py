@@ -122,7 +122,9 @@ def test_no_kind_of_frame_takes_more_steps(ids, function, monkeypatch):
     entries, calls, peaks = zip(*(steps(FUNCTIONS[function], edges, monkeypatch) for edges in frames), strict=True)
     assert max(entries) <= 1.15 * min(entries)
     assert max(calls) <= ROWS  # no Python for each row
-    assert max(peaks) <= 1.15 * min(peaks) + 24 * ROWS // 8  # pandas copies the columns of a result into one block
+    # pandas copies the columns of a result into one block; earlier than 3, its texts are Python objects.
+    compared = peaks[1:] if ids == "text" and frames[0]["source"].dtype == object else peaks
+    assert max(compared) <= 1.15 * min(compared) + 24 * ROWS // 8
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.__name__)
