@@ -448,25 +448,36 @@ class _Pieces:
 
 def _read_forest(file: ParquetSource, record: Provenance, locator: Array, job: StreamJob) -> FoldedForest:
     """The forest's vertices, weights and locators."""
-    memory = Budget(job.memory)
-    encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
-    parts: list[tuple[Array, Array, Array]] = []
     types = TypeLedger()
-    for batch in file.batches(job.names, _PIECE):
-        checked = read_batch(job.engine, job.columns, batch, types)
-        source, target = encoder.encode(checked.ids)
-        memory.with_ids(encoder.id_bytes).check(encoder.count)
-        parts.append((source.astype(np.uint32), target.astype(np.uint32), checked.weights.values))
-    parts = parts or [(np.zeros(0, np.uint32),) * 3]
-    source, target, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
-    rows = Rows(source, target, weight, locator)
+
+    def pieces() -> Iterator[_Piece]:
+        for batch in file.batches(job.names, _PIECE):
+            checked = read_batch(job.engine, job.columns, batch, types)
+            yield checked.ids, checked.weights.values, locator[batch.first : batch.first + batch.rows]
+
+    rows, encoder = _encoded(host_engine(job.engine), pieces(), job.memory)
     return FoldedForest(rows, encoder, record.rows, 0, count_used(rows, rows.source[:0], encoder.count), types.weights)
+
+
+#: Ids, weights and locators of some rows of a forest.
+_Piece: TypeAlias = tuple[IdColumns, Array, Array]
+
+
+def _encoded(engine: Engine, pieces: Iterable[_Piece], limit: int) -> tuple[Rows, Encoder]:
+    """Encode the rows of a forest, whose vertices must fit a limit of memory."""
+    memory, parts = Budget(limit), list[Rows]()
+    encoder = Encoder(memory.most_vertices, engine=engine)
+    for ids, weight, locator in pieces:
+        source, target = encoder.encode(ids._replace(source=_native(ids.source), target=_native(ids.target)))
+        memory.with_ids(encoder.id_bytes).check(encoder.count)
+        parts.append(Rows(source.astype(np.uint32), target.astype(np.uint32), weight, locator))
+    return Rows.joined(parts), encoder
 
 
 class Claim(NamedTuple):
     """Rows of a source that files of a forest hold: ids, weights and numbers, in pieces."""
 
-    pieces: list[tuple[IdColumns, Array, Array]]
+    pieces: list[_Piece]
     weight_types: Mapping[Any, pa.DataType]
     violation: Violation | None = None
 
@@ -507,7 +518,7 @@ _FACTORS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)  # of hashes
 def claim(engine: Engine, source: ParquetSource, written: ParquetSource, request: Request) -> Claim:
     """Find the rows of files of a forest in the files of the same places (a task); all columns are compared."""
     columns, types = request.columns, TypeLedger()
-    pieces: list[tuple[IdColumns, Array, Array]] = []
+    pieces: list[_Piece] = []
     for number, file in enumerate(written.files):
         own, origin = written.part(number, number + 1), source.part(number, number + 1)
         found = []
@@ -567,19 +578,12 @@ def _unfound(locator: Array, begin: int) -> Violation | None:
 
 def join_claims(engine: Engine, claims: Sequence[Claim], limit: int) -> FoldedForest | Violation:
     """Return the forest of all claims, or the first violation (a task); `limit` is the memory of a task."""
-    memory = Budget(limit)
-    encoder = Encoder(memory.most_vertices, engine=engine)
-    pieces: list[Rows] = []
-    weight_types: Mapping[Any, pa.DataType] = {}
-    for each in claims:
-        if each.violation is not None:
-            return each.violation
-        weight_types = each.weight_types or weight_types
-        for ids, weight, locator in each.pieces:
-            source, target = encoder.encode(ids._replace(source=_native(ids.source), target=_native(ids.target)))
-            memory.with_ids(encoder.id_bytes).check(encoder.count)
-            pieces.append(Rows(source.astype(np.uint32), target.astype(np.uint32), weight, locator))
-    return FoldedForest(Rows.joined(pieces), encoder, 0, 0, 0, weight_types)
+    violation = next((each.violation for each in claims if each.violation is not None), None)
+    if violation is not None:
+        return violation
+    rows, encoder = _encoded(engine, (piece for each in claims for piece in each.pieces), limit)
+    weight_types = next((each.weight_types for each in claims if each.weight_types), {})
+    return FoldedForest(rows, encoder, 0, 0, 0, weight_types)
 
 
 def _native(column: Column) -> Any:

@@ -1,8 +1,6 @@
-"""A run of a stream: its request, limits, source and directories, which are opened here.
+"""The first pass of a stream: three columns of every row are checked, encoded as vertices, and folded into the forest.
 
-Batches on their way into the fold: checked, their weights in one type, and their ids encoded as vertices.
-
-The first pass: three columns of every row, folded into the forest's rows.
+A run has its request, limits, source and directories, which are opened here. Weights get one type.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The result of a stream, which is read or written whole at the end.
+"""The second pass of a stream: all columns of the forest's rows, from the row groups that hold some.
 
-The second pass: all columns of the forest's rows, from the row groups that hold some; or all rows, to prove it.
-
-The forest of a stream: found in a first pass, read or written in a second.
+A result is read or written whole at the end.
 """
 
 from __future__ import annotations
