@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nlargest
 from typing import Any, Literal, TypeAlias, Unpack
@@ -24,6 +24,7 @@ from dfmst._trees.request import Reading, Request, with_options
 from dfmst.errors import InvalidEdgesError, missing_column
 
 _OBJECTIVES = ("balance", "homogeneous")
+_ROUNDED = 1e-9  # of an amount: sums that are added to and taken from differ by less if they are equal
 _MOST_STATES = 2048  # alternatives that are kept of the vertices below one vertex
 
 
@@ -38,7 +39,7 @@ def partition(
     objective: Literal["balance", "homogeneous"] = "balance",
     columns: Columns | None = None,
     balance: ColumnName | Mapping[Vertex, float] | Column | None = None,
-    tolerance: float | None = None,
+    tolerance: float | Literal["auto"] | None = "auto",
     floor: float | None = None,
     vertices: Vertices | None = None,
     maximum: bool = False,
@@ -66,9 +67,10 @@ def partition(
         Amounts of the vertices, such as populations: the name of a column of `vertices`, a mapping of all ids to
         numbers, or a pandas Series with all ids as its index. ``None``: 1 a vertex, so that parts have equally many.
     tolerance
-        Part of the mean by which an amount may differ from it, 0.02 for 2 percent. Of all cuts that keep it, those are
-        taken whose edges come last in the total order (the largest sum of ranks). ``None``: the largest part is cut
-        in two, as evenly as its edges allow, until there are enough.
+        ``"auto"``: the largest part is as small as the forest allows, and the others are evened. A number: the part of
+        the mean by which an amount may differ from it, 0.02 for 2 percent; of all cuts that keep it, those are taken
+        whose edges come last in the total order (the largest sum of ranks). ``None``: the largest part is cut in two,
+        as evenly as its edges allow, until there are enough. Its parts nest, but are less equal.
     floor
         For ``"homogeneous"``: the least amount of a part, in vertices without `balance`.
     vertices
@@ -110,15 +112,17 @@ def partition(
     Assunção, Neves, Câmara, Freitas: Efficient regionalization techniques for socio-economic geographical units using
     minimum spanning trees. International Journal of Geographical Information Science 20 (2006).
     DeFord, Duchin, Solomon: Recombination. Harvard Data Science Review 3 (2021).
+    Kundu, Misra: A linear tree partitioning algorithm. SIAM Journal on Computing 6 (1977): the least largest part.
     Ito, Zhou, Nishizeki: Partitioning a graph of bounded tree-width to connected subgraphs of almost uniform size.
     Journal of Discrete Algorithms 4 (2006).
     """
     count = whole_number("n", n)
-    share = None if tolerance is None else real_number("tolerance", tolerance)
-    if share is not None and not 0 <= share < 1:
-        raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1")
+    named = tolerance is None or isinstance(tolerance, str)
+    share = None if named else real_number("tolerance", tolerance)
+    if tolerance not in ("auto", None) if share is None else not 0 <= share < 1:
+        raise ValueError(f"tolerance is {tolerance}; it must be at least 0 and below 1, 'auto', or None")
     known, ids = _amounts(balance, vertices)
-    attributes = _attributes(objective, columns, vertices, share, floor)
+    attributes = _attributes(objective, columns, vertices, named, floor)
     request = Request.of(source, target, weight, maximum=maximum, joint_keys=False, **options)
     ordered = order_forest(forest, request, ids, argument="forest").to_host()
     if not max(ordered.trees, 1) <= count <= max(ordered.vertices, 1):
@@ -133,24 +137,27 @@ def partition(
         values = values if attributes is None else attributes[:, row]
     trees = root_trees(ordered.engine, ordered.source, ordered.target, ordered.labels())
     sums = _sums_below(trees, amount, values)
-    if objective == "homogeneous":
-        cuts = _cut_parts(sums, count, partial(_most_alike, sums, floor or 0))
+    if share is not None:
+        cuts = _balanced(sums, count, share)
+    elif objective == "homogeneous":
+        cuts = _Parts(sums).cut_until(count, partial(_most_alike, floor or 0)).cuts()
+    elif tolerance == "auto":
+        starts = (_Parts(sums, find(sums, count - ordered.trees)) for find in (_least_largest, _largest_least))
+        cuts = max((start.cut_until(count, _most_even).evened() for start in starts), key=_Parts.evenness).cuts()
     else:
-        cuts = _cut_parts(sums, count, partial(_most_even, sums)) if share is None else _balanced(sums, count, share)
+        cuts = _Parts(sums).cut_until(count, _most_even).cuts()
     labels = ordered.labels(np.delete(np.arange(len(ordered)), cuts))
     return ordered.listed.frame({"vertex": np.arange(ordered.vertices), "cluster": labels})  # type: ignore[no-any-return]
 
 
-def _attributes(
-    objective: str, columns: Any, vertices: object, tolerance: float | None, floor: float | None
-) -> Array | None:
+def _attributes(objective: str, columns: Any, vertices: object, named: bool, floor: float | None) -> Array | None:
     """Return ones and the attributes of vertices as given, a row each; none for parts of equal amounts."""
     check_choice(objective, _OBJECTIVES, f"objective must be 'balance' or 'homogeneous', not {objective!r}")
     if objective == "balance":
         if columns is not None or floor is not None:
             raise ValueError("columns= and floor= are for objective='homogeneous'; balance= names the amounts")
         return None
-    if tolerance is not None:
+    if not named:
         raise ValueError("tolerance= is for objective='balance'; floor= is the least amount of a part")
     if floor is not None:
         real_number("floor", floor)
@@ -242,6 +249,11 @@ class _Sums:
     parent: Array
     values: Array  # the number of vertices below each and the sums of their attributes, a row each
 
+    def path(self, vertex: int) -> Array:
+        """Return the vertices from the root to a vertex."""
+        path: Array = np.flatnonzero(np.arange(vertex + 1) + self.size[: vertex + 1] > vertex)
+        return path
+
 
 def _sums_below(trees: RootedTrees, amount: Array, attributes: Array) -> _Sums:
     sequence = np.argsort(trees.order)
@@ -258,27 +270,154 @@ def _sums_below(trees: RootedTrees, amount: Array, attributes: Array) -> _Sums:
     return _Sums(total, below(amount), size, edge, parent, below(attributes))
 
 
-def _cut_parts(sums: _Sums, count: int, choose: Callable[[Array], tuple[Any, int]]) -> list[int]:
-    """Cut the part of the largest score, again and again; `choose` returns it, and the vertex below the edge to cut."""
-    cuts = list[int]()
-    parts = [np.arange(root, root + sums.size[root]) for root in np.flatnonzero(sums.edge < 0)]
-    chosen = [choose(part) for part in parts]
-    while len(parts) < count:
-        at = max(range(len(parts)), key=lambda at: chosen[at][0])
-        part, top = parts[at], chosen[at][1]
-        if top < 0:
-            message = f"each cut of {plural(len(parts), 'part')} leaves less than the floor in one of them"
-            raise InvalidEdgesError(message, f"lower floor=, or n= to {len(parts):,}")
-        cuts.append(int(sums.edge[top]))
-        inside = (part >= top) & (part < top + sums.size[top])
-        above = part[(part < top) & (top < part + sums.size[part])]
-        for below in (sums.below, sums.values):
-            below[..., above] -= below[..., top, None]
-        parts[at] = part[~inside]
-        parts.append(part[inside])
-        chosen[at] = choose(parts[at])
-        chosen.append(choose(parts[-1]))
-    return cuts
+class _Parts:
+    """Parts of the trees by cuts so far, each as its vertices in depth-first order; the sums are of each part alone."""
+
+    def __init__(self, sums: _Sums, tops: Sequence[int] = ()) -> None:
+        self._sums = replace(sums, below=sums.below.copy(), values=sums.values.copy())
+        self._parts = [np.arange(root, root + sums.size[root]) for root in np.flatnonzero(sums.edge < 0)]
+        self._part = np.repeat(np.arange(len(self._parts)), list(map(len, self._parts)))  # of each vertex
+        for top in tops:
+            self._cut(top)
+
+    def cuts(self) -> list[int]:
+        """Return the edges that are cut."""
+        edges: list[int] = self._sums.edge[[part[0] for part in self._parts]].tolist()
+        return [edge for edge in edges if edge >= 0]
+
+    def evenness(self) -> tuple[Any, Any]:
+        """Return the largest amount as a negative number, and the smallest."""
+        amounts = self._sums.below[[part[0] for part in self._parts]]
+        return -amounts.max(initial=0), amounts.min(initial=amounts.max(initial=0))
+
+    def cut_until(self, count: int, choose: Callable[[_Sums, Array], tuple[Any, int]]) -> _Parts:
+        """Cut the part of the largest score, which `choose` returns with the vertex below the edge to cut."""
+        chosen = [choose(self._sums, part) for part in self._parts]
+        while len(self._parts) < count:
+            at = max(range(len(chosen)), key=lambda at: chosen[at][0])
+            if (top := chosen[at][1]) < 0:
+                message = f"each cut of {plural(len(chosen), 'part')} leaves less than the floor in one of them"
+                raise InvalidEdgesError(message, f"lower floor=, or n= to {len(chosen):,}")
+            self._cut(top)
+            chosen[at] = choose(self._sums, self._parts[at])
+            chosen.append(choose(self._sums, self._parts[-1]))
+        return self
+
+    def evened(self) -> _Parts:
+        """Cut each part and the one above it anew while the larger of both gets smaller."""
+        below, changed = self._sums.below, True
+        while changed:
+            changed = False
+            for at in range(len(self._parts)):
+                top = self._parts[at][0]
+                if self._sums.edge[top] < 0:
+                    continue
+                larger = max(below[top], below[self._parts[self._part[self._sums.parent[top]]][0]])
+                whole, best = _most_even(self._sums, self._joined(at))
+                evener = larger - max(below[best], whole - below[best]) > whole * _ROUNDED
+                self._cut(best if evener else int(top), at)
+                changed |= bool(evener)
+        return self
+
+    def _cut(self, top: int, number: int | None = None) -> None:
+        """Make a new part of a vertex and those below it, under a number that is free."""
+        at, part = self._part[top], self._parts[self._part[top]]
+        inside = (part >= top) & (part < top + self._sums.size[top])
+        self._add(part, top, -1)
+        if number is None:
+            number = len(self._parts)
+            self._parts.append(part)
+        self._parts[at], self._parts[number] = part[~inside], part[inside]
+        self._part[part[inside]] = number
+
+    def _joined(self, at: int) -> Array:
+        """Give a part back to the one above it; return both."""
+        part = self._parts[at]
+        above = self._part[self._sums.parent[part[0]]]
+        self._add(self._parts[above], part[0], 1)
+        both: Array = np.union1d(self._parts[above], part)
+        self._parts[above], self._part[part] = both, above
+        return both
+
+    def _add(self, part: Array, top: int, sign: int) -> None:
+        above = part[(part < top) & (top < part + self._sums.size[part])]
+        for below in (self._sums.below, self._sums.values):
+            below[..., above] += sign * below[..., top, None]
+
+
+def _least_largest(sums: _Sums, most: int) -> list[int]:
+    """Return the vertices below at most `most` cuts whose largest part is the smallest of all such cuts."""
+    return _bisected(lambda bound: _bounded(sums, bound, most), _mean(sums, most), sums.total)
+
+
+def _largest_least(sums: _Sums, most: int) -> list[int]:
+    """Return the vertices below `most` cuts whose smallest part is the largest of all such cuts; none if it is 0."""
+    return _bisected(lambda bound: _filled(sums, -bound, most), -_mean(sums, most), sums.total * 0)
+
+
+def _mean(sums: _Sums, cuts: int) -> float:
+    parts = cuts + int(np.count_nonzero(sums.edge < 0))
+    return sums.total // parts if isinstance(sums.total, int) else sums.total / parts
+
+
+def _bisected(find: Callable[[float], list[int] | None], low: float, high: float) -> list[int]:
+    """Return the vertices that `find` gives for the lowest bound that has some, from `low` up; else none."""
+    tops, bound = list[int](), low
+    while low <= bound < high:
+        found = find(bound)
+        if found is not None:
+            tops, high = found, bound
+        elif isinstance(bound, int):
+            low = bound + 1
+        elif low < bound:
+            low = bound
+        bound = low + (high - low) // 2 if isinstance(low, int) else (low + high) / 2
+        if bound == low and not isinstance(low, int):
+            break
+    return tops
+
+
+def _bounded(sums: _Sums, bound: float, most: int) -> list[int] | None:
+    """Return the fewest cuts that leave no part above a bound; ``None`` if they are too many.
+
+    From the leaves up, a vertex with too much below it loses its heaviest subtrees; of equal ones, the last edge.
+    """
+    below, tops = sums.below.copy(), list[int]()
+    over = np.flatnonzero(below > bound)
+    while len(over):
+        top = over[-1]
+        inside = np.arange(top + 1, top + sums.size[top])
+        children = inside[sums.parent[inside] == top]
+        children = children[np.lexsort([sums.edge[children], below[children]])[::-1]]
+        rest = below[top] - np.cumsum(below[children])
+        cut = children[: np.count_nonzero(rest > bound) + 1]
+        if not len(children) or rest[-1] > bound or len(tops) + len(cut) > most:
+            return None
+        tops += cut.tolist()
+        below[sums.path(top)] -= below[cut].sum()
+        over = over[below[over] > bound]
+    return tops
+
+
+def _filled(sums: _Sums, least: float, most: int) -> list[int] | None:
+    """Return cuts that leave no part below an amount; ``None`` if they are too few.
+
+    From the leaves up, each vertex with enough below it is cut off; what is left at a root joins the last one.
+    """
+    below, tops = sums.below.copy(), list[int]()
+    for root in np.flatnonzero(sums.edge < 0)[::-1]:
+        if below[root] < least:
+            return None
+        over = root + 1 + np.flatnonzero(below[root + 1 : root + sums.size[root]] >= least)
+        while len(over):
+            if len(tops) == most:
+                return tops
+            tops.append(int(over[-1]))
+            below[sums.path(over[-1])[:-1]] -= below[over[-1]]
+            over = over[:-1][below[over[:-1]] >= least]
+        if below[root] < least:
+            tops.pop()
+    return tops if len(tops) == most else None
 
 
 def _most_even(sums: _Sums, part: Array) -> tuple[Any, int]:
@@ -291,7 +430,7 @@ def _most_even(sums: _Sums, part: Array) -> tuple[Any, int]:
     return whole, int(best[sums.edge[best].argmax()])
 
 
-def _most_alike(sums: _Sums, floor: float, part: Array) -> tuple[Any, int]:
+def _most_alike(floor: float, sums: _Sums, part: Array) -> tuple[Any, int]:
     """Return how much the best cut lowers the squared deviations, and the vertex below; of equal cuts, the last edge.
 
     A cut into m and n vertices lowers them by mn / (m + n) times the squared distance of the two means.

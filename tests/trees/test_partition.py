@@ -72,30 +72,41 @@ def test_all_cuts(rows, amounts, count, tolerance):
     assert all(mean * (1 - tolerance) <= amount <= mean * (1 + tolerance) for amount in sums)
 
 
-@given(ROWS, AMOUNTS, st.integers(1, 9))
-@examples(100)
-def test_halves(rows, amounts, count):
-    """Each cut is the most even one of the largest part."""
+@given(ROWS, AMOUNTS, st.integers(1, 9), st.sampled_from(["auto", None]))
+@examples(150)
+def test_the_largest_part(rows, amounts, count, tolerance):
+    """It is as small as any cuts make it; or falls if parts are halved."""
     source, target, weight = (list(column) for column in zip(*rows, strict=True))
     vertices = sorted({*source, *target})
     forest = sorted(kruskal_rows(source, target, weight), key=lambda row: (weight[row], row))
     edges = [(source[row], target[row]) for row in forest]
-    if not len(vertices) - len(forest) <= count <= len(vertices):
-        return
+    trees = len(vertices) - len(forest)
     people = {vertex: amounts[vertex] for vertex in vertices}
     frame: Any = pl.from_arrow(frame_of(rows))
-    sizes = {}
-    for parts in range(len(vertices) - len(forest), count + 1):
-        found = dfmst.partition(frame, parts, balance=people)
-        sums: dict[int, int] = {}
-        for vertex, cluster in found.rows():
-            sums[cluster] = sums.get(cluster, 0) + people[vertex]
-        labels = dict(found.rows())
+
+    def largest(labels):
+        sums = [sum(people[v] for v in vertices if labels[v] == part) for part in {*labels.values()}]
+        return len(sums), max(sums)
+
+    before = sum(amounts)
+    for parts in range(trees, min(count, len(vertices)) + 1):
+        labels = dict(dfmst.partition(frame, parts, balance=people, tolerance=tolerance).rows())
         assert labels == parts_of(vertices, [(a, b) for a, b in edges if labels[a] == labels[b]])
-        assert len(sums) == parts
-        sizes[parts] = sorted(sums.values())
-    for parts in range(len(vertices) - len(forest), count):
-        assert max(sizes[parts + 1]) <= max(sizes[parts])
+        kept = combinations(edges, len(vertices) - parts)
+        most = before if tolerance is None else min(largest(parts_of(vertices, [*some]))[1] for some in kept)
+        assert largest(labels)[0] == parts
+        assert largest(labels)[1] <= most
+        before = largest(labels)[1]
+
+
+def test_parts_are_as_equal_as_a_path_allows():
+    path = pd.DataFrame({"source": range(98), "target": range(1, 99), "weight": 1})
+    assert dfmst.partition(path, 3).cluster.value_counts().tolist() == [33, 33, 33]
+    assert sorted(dfmst.partition(path, 7).cluster.value_counts()) == [14] * 6 + [15]
+    assert sorted(dfmst.partition(path, 3, tolerance=None).cluster.value_counts()) == [25, 25, 49]
+    # Amounts of no type that adds exactly; the smaller parts are evened too.
+    tenths = dict.fromkeys(range(99), 0.1)
+    assert dfmst.partition(path, 9, balance=tenths).cluster.value_counts().tolist() == [11] * 9
 
 
 def deviation(values: list[tuple[int, int]]) -> Fraction:
@@ -248,6 +259,7 @@ def test_frames_of_vertices():
         ({"balance": PEOPLE.people}, dfmst.InvalidEdgesError, "which have no exact common type"),
         ({"balance": np.ones(6)}, TypeError, "balance is a ndarray; it must be the name of a column of vertices, a"),
         ({"balance": pl.Series([1, 2]), "vertices": PEOPLE}, TypeError, "balance is a Series; it must be the name"),
+        ({"tolerance": "even"}, ValueError, "tolerance is even; it must be at least 0 and below 1, 'auto', or None"),
         ({"objective": "even"}, ValueError, "objective must be 'balance' or 'homogeneous', not 'even'"),
         ({"columns": "people"}, ValueError, "columns= and floor= are for objective='homogeneous'"),
         ({"floor": 2}, ValueError, "columns= and floor= are for objective='homogeneous'"),
@@ -275,7 +287,7 @@ def test_errors(options, error, message):
         ({}, ValueError, "needs columns=, the columns of vertices with the attributes"),
         ({"columns": []}, ValueError, "needs columns="),
         ({"columns": "x", "vertices": None}, ValueError, "needs vertices= as a frame"),
-        ({"columns": "people", "tolerance": 0.1}, ValueError, "tolerance= is for objective='balance'"),
+        ({"columns": "people", "tolerance": 0}, ValueError, "tolerance= is for objective='balance'"),
         ({"columns": "people", "floor": "2"}, TypeError, "floor"),
         ({"columns": ["people", "men"]}, dfmst.ColumnNotFoundError, "'men'"),
         ({"columns": "vertex"}, dfmst.InvalidEdgesError, "column 'vertex' holds large_string values"),
