@@ -68,6 +68,7 @@ def distance_table(profiles: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     profiles = draw_profiles(np.random.default_rng(11))
     pairs = distance_table(profiles)
     tree = dfmst.minimum_spanning_forest(pairs, weight=["differences", "gaps"])

@@ -35,6 +35,7 @@ def read_cities() -> pd.DataFrame:
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     cities = read_cities()
     network = dfmst.euclidean_forest(cities, ["x", "y", "z"])  # source and target are rows of the cities
     network["km"] = 2 * RADIUS * np.arcsin(network.distance / 2)

@@ -47,6 +47,7 @@ def window_edges(returns: np.ndarray) -> pl.DataFrame:
 
 
 def main(folder: Path) -> pl.DataFrame:
+    folder.mkdir(parents=True, exist_ok=True)
     edges = window_edges(draw_returns())
     trees = dfmst.minimum_spanning_forest(edges, weight="distance", by="window")
     length = trees.group_by("window").agg(pl.col("distance").mean().alias("length")).sort("window")

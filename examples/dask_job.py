@@ -30,6 +30,7 @@ def write_edges(folder: Path) -> None:
 
 
 def main(folder: Path) -> pd.DataFrame:
+    folder.mkdir(parents=True, exist_ok=True)
     write_edges(folder / "edges")
     edges = dd.read_parquet(folder / "edges")
     forest = edges.mst.minimum("a", "b", "km", strategy="merge")  # nothing is computed yet

@@ -22,6 +22,7 @@ from matplotlib import pyplot
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     flowers = load_iris().data
     tree = dfmst.euclidean_forest(flowers)
     merges, ids = dfmst.single_linkage(tree, weight="distance", as_scipy=True)

@@ -16,6 +16,7 @@ import dfmst
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     connection = duckdb.connect(str(folder / "roads.duckdb"))
     connection.sql(
         """

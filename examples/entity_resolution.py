@@ -56,6 +56,7 @@ def scored_pairs(names: pd.Series) -> pd.DataFrame:
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     table = records(np.random.default_rng(0))
 
     # Records with the same address or number. An address of more than three records is no one's own.

@@ -40,6 +40,7 @@ def draw_catalogue(rng: np.random.Generator) -> pd.DataFrame:
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     galaxies = draw_catalogue(np.random.default_rng(5))
     separation = SIDE / len(galaxies) ** (1 / 3)
     lengths = [share * separation for share in SHARES]

@@ -35,6 +35,7 @@ def write_edges(folder: Path) -> None:
 
 
 def main(folder: Path, workers: int | None = None) -> dfmst.forest.Forest:
+    folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "edges").exists():
         write_edges(folder / "edges")
     begin = time.perf_counter()

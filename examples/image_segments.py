@@ -32,6 +32,7 @@ def pixel_edges(image: np.ndarray) -> pl.DataFrame:
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     image = load_sample_image("flower.jpg")[::2, ::2]
     steps = [4, 6, 9]
     segments = dfmst.clusters(pixel_edges(image), weight="step", distance=steps)  # a column each: d4, d6, d9

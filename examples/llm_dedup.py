@@ -81,6 +81,7 @@ def bands(texts: pa.Array) -> pa.Array:
 
 
 def main(folder: Path, documents: int = 20_000) -> tuple[int, int, float]:
+    folder.mkdir(parents=True, exist_ok=True)
     texts, original = corpus(documents, np.random.default_rng(0))
     begin = time.perf_counter()
     pieces = [bands(texts.slice(at, PIECE)) for at in range(0, documents, PIECE)]

@@ -25,6 +25,7 @@ def read_lines() -> pd.DataFrame:
 
 
 def main(folder: Path) -> pd.DataFrame:
+    folder.mkdir(parents=True, exist_ok=True)
     lines = read_lines()
     large = (lines.source_population > 200_000) & (lines.target_population > 100_000)
     built = dfmst.maximum_spanning_forest(lines[large], weight="km").index  # what stands, however long it is

@@ -53,6 +53,7 @@ def candidate_lines(places: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(folder: Path) -> Any:
+    folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(17)
     lines = candidate_lines(draw_places(rng))
     farms = lines.source.str.startswith("farm") | lines.target.str.startswith("farm")

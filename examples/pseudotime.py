@@ -47,6 +47,7 @@ def draw_cells(rng: np.random.Generator) -> Any:
 
 
 def main(folder: Path) -> pd.DataFrame:
+    folder.mkdir(parents=True, exist_ok=True)
     cells = draw_cells(np.random.default_rng(3))
     first = cells.obs.index[0]  # in real data, a cell with the highest value of a marker gene
 

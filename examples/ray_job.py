@@ -38,6 +38,7 @@ def forest_of(edges: Any) -> pa.Table:
 
 
 def main(folder: Path) -> tuple[Any, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
     number = np.arange(20_000)
     ends = {"a": number % 997, "b": (number * 7919 + 13) % 991}
     roads = pd.DataFrame({"id": number, **ends, "km": np.random.default_rng(0).integers(0, 1000, len(number))})

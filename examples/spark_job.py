@@ -42,6 +42,7 @@ def forest_of(edges: DataFrame) -> DataFrame:
 
 
 def main(folder: Path) -> tuple[Any, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()

@@ -117,7 +117,8 @@ def test_script(name, tmp_path):
     pytest.importorskip(NEEDS.get(name, "dfmst"), reason=f"needs {NEEDS.get(name)}")
     if name == "spark_job" and not shutil.which("java"):
         pytest.skip("PySpark needs a Java runtime")
-    result = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](tmp_path)
+    folder = tmp_path / "made" / "by it"  # no folder has to be there
+    result = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](folder)
     files, holds = RESULTS[name]
-    assert all((tmp_path / file).exists() for file in files)
+    assert all((folder / file).exists() for file in files)
     assert holds(result)
