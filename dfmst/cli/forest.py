@@ -103,7 +103,6 @@ cluster_options = several(
     run_options,
     cluster_options,
     shared.json_option,
-    cls=GroupedCommand,
 )
 def forest(job: Job) -> None:
     """Write the rows of IN that form its minimum spanning forest.
@@ -137,7 +136,6 @@ def forest(job: Job) -> None:
     graph_options,
     click.option("--verify", is_flag=True, help="Prove the forest minimal, and say so on the page."),
     click.option("--title", metavar="TEXT", help="Name of the graph (default: that of IN)."),
-    cls=GroupedCommand,
 )
 def report(job: Job) -> None:
     """Find the forest of IN, and write a page about graph, run and forest.
@@ -290,8 +288,8 @@ _CONDITIONS = ("by", "keep", "drop")
 
 @command(
     "Check that a file holds the minimum spanning forest of another.",
-    click.argument("edges", metavar="EDGES", callback=shared.to_path),
-    click.argument("forest", metavar="FOREST", callback=shared.to_path),
+    shared.path_argument("edges", metavar="EDGES"),
+    shared.path_argument("forest", metavar="FOREST"),
     shared.format_option,
     shared.vertex_options,
     shared.weight_options,
@@ -392,8 +390,8 @@ def _use_record(job: Job, record: Provenance, given: dict[str, Any]) -> None:
 
 @command(
     "Add new rows to a forest.",
-    click.argument("forest", metavar="FOREST", callback=shared.to_path),
-    click.argument("inputs", nargs=-1, required=True, metavar="NEW...", callback=shared.to_path),
+    shared.path_argument("forest", metavar="FOREST"),
+    shared.path_argument("inputs", nargs=-1, required=True, metavar="NEW..."),
     shared.output_options,
     shared.format_option,
     shared.algorithm_option,
@@ -451,11 +449,12 @@ class _Plan(GroupedCommand):
         "Graph": "n_vertices n_edges partitions largest_partition id_bytes source target weight",
         "Cluster": "workers memory_limit disk_limit gpus gpu_memory_limit strategy",
     }
+    rarely = ""
 
 
 @command(
     "Say what a forest takes on a cluster, or streamed.",
-    click.argument("inputs", nargs=-1, metavar="[IN]...", callback=shared.to_path),
+    shared.path_argument("inputs", nargs=-1, metavar="[IN]..."),
     _count("--n-vertices", metavar="N", help="Number of vertices (of IN: from its footers)."),
     _count("--n-edges", metavar="M", help="Number of rows (of IN: from its footers)."),
     _count("--partitions", metavar="P", help="Number of partitions (default: the files of IN)."),

@@ -20,7 +20,7 @@ import click
 
 import dfmst
 from dfmst.cli.console import Progress, Stopwatch, counted, note, print_json, standard_output
-from dfmst.cli.options import DIRECTORIES, several
+from dfmst.cli.options import DIRECTORIES, GroupedCommand, several
 from dfmst.cli.program import OWN_PROCESS, remember_rows
 from dfmst.errors import DfmstError, InvalidEdgesError, OutputError, did_you_mean
 
@@ -207,7 +207,7 @@ _STEPS = {
 
 
 def command(
-    summary: str, *options: Callable[[Any], Any], cls: type[click.Command] = click.Command
+    summary: str, *options: Callable[[Any], Any], cls: type[click.Command] = GroupedCommand
 ) -> Callable[[Callable[[Job], None]], click.Command]:
     """Make a command of a function of its job; the help lists the options in this order."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import click
+from click.shell_completion import CompletionItem
 
 import dfmst
 from dfmst.cli.console import naming_full_output
@@ -23,6 +24,8 @@ from dfmst.errors import DfmstError, did_you_mean
 DIRECTORIES = "dfmst.directories"
 
 
+#: Key of the context's ``meta``: whether the help lists all options.
+_ALL = "dfmst.help_all"
 #: Key of the context's ``meta``: the pipes that were read.
 PIPES = "dfmst.pipes"
 #: Names of standard input.
@@ -136,10 +139,20 @@ def _listed(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) 
     return list(value) or None
 
 
+def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Let the shell complete the names of files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _algorithms(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in ("auto", *dfmst.algorithms.REGISTRY) if name.startswith(incomplete)]
+
+
 _column = partial(click.option, metavar="COLUMN")
 _columns = partial(_column, multiple=True, callback=_listed)
 _flag = partial(click.option, is_flag=True)
-path_option = partial(click.option, callback=to_path)
+path_option = partial(click.option, callback=to_path, shell_complete=_files)
+path_argument = partial(click.argument, callback=to_path, shell_complete=_files)
 count_option = partial(click.option, type=click.IntRange(min=1))
 
 
@@ -168,7 +181,7 @@ storage_option = click.option(
     callback=_storage_options,
     help="Option of the store of s3://, gs:// and az:// addresses: region=…, endpoint_url=…, key=…, secret=…",
 )
-inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)
+inputs_argument = path_argument("inputs", nargs=-1, required=True, metavar="IN...")
 json_option = _flag(
     "--json", help="Print one JSON object about the run to standard output; without -o the rows are then not written."
 )
@@ -194,6 +207,7 @@ algorithm_option = click.option(
     show_default=True,
     metavar="NAME",
     callback=_known_algorithm,
+    shell_complete=_algorithms,
     help="Name of the algorithm; all give the same rows.",
 )
 
@@ -308,9 +322,9 @@ def demo_path(name: str) -> Path:
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options in groups; other options come last."""
+    """A command that lists its options in groups: by ``--help`` those used often, by ``--help-all`` all."""
 
-    #: Title of a group -> names of its parameters.
+    #: Title of a group -> names of its parameters; other options come last.
     groups: ClassVar[dict[str, str]] = {
         "Input": "format ignore_counts node_labels source target weight unweighted invalid by keep drop text decimal "
         "thousands sep storage_options",
@@ -320,15 +334,44 @@ class GroupedCommand(click.Command):
         "Files larger than memory": "memory_limit gpu_memory_limit checkpoint spill_dir",
         "Cluster": "workers scheduler gpus strategy",
     }
+    #: Names of parameters that only ``--help-all`` lists.
+    rarely: ClassVar[str] = (
+        "ignore_counts node_labels unweighted invalid keep drop text decimal thousands sep storage_options to trace "
+        "id coordinates color algorithm engine threads gpu_memory_limit scheduler strategy"
+    )
+    _large: ClassVar[str] = "memory_limit checkpoint spill_dir workers gpus"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        help = "Show all options, with those used rarely."
+        option = click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=self._show, help=help
+        )
+        self.params.append(option)
+
+    def _show(self, ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[_ALL] = True
+            click.echo(self.get_help(ctx), color=ctx.color)
+            ctx.exit()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group by group."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        entries = {param.name: param.get_help_record(ctx) for param in options}
+        entries = {param.name or "": param.get_help_record(ctx) for param in options}
         groups = {title: names.split() for title, names in self.groups.items()}
+        last = "Other"
+        rare = set(self.rarely.split()) & set(entries)
+        if ctx.meta.get(_ALL) or not rare:
+            entries.pop("help_all")
+        else:
+            # Versions of click call their own option in different ways.
+            closing = [name for name in entries if name == "debug" or "help" in name]
+            groups, last = {"Large tables": self._large.split(), "Other": closing}, "Used often"
+            entries = {name: record for name, record in entries.items() if name not in rare}
         named = {name for names in groups.values() for name in names}
-        groups["Other"] = [name or "" for name in entries if name not in named]
-        for title, names in groups.items():
+        rest = {last: [name for name in entries if name not in named]}
+        for title, names in (groups | rest if last == "Other" else rest | groups).items():
             if rows := [record for name in names if (record := entries.get(name)) is not None]:
                 with formatter.section(title):
                     formatter.write_dl(rows)

@@ -362,8 +362,10 @@ def _write_text(text: str, path: Path | None, _: str | None) -> None:
         temporary.write_text(lines, encoding="utf-8")
 
 
-class _WithFormats(click.Command):
+class _WithFormats(shared.GroupedCommand):
     """A command whose help ends with the formats; they are looked up only then."""
+
+    rarely = "ignore_counts node_labels thousands storage_options"
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the formats."""

@@ -39,6 +39,22 @@ def test_help(dfmst):
         assert dfmst(command, "-h").stdout.startswith(f"Usage: dfmst {command} ")
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("forest ro", "file,ro"),
+        ("report roads.csv -o pag", "file,pag"),
+        ("forest roads.csv --algorithm bor", "plain,boruvka"),
+        ("forest roads.csv --engine c", "plain,cpu\nplain,cuda"),
+        ("con", "plain,convert"),
+    ],
+)
+def test_the_shell_completes(start, words, completed):
+    given = f"dfmst {words}"
+    env = {"_DFMST_COMPLETE": "bash_complete", "COMP_WORDS": given, "COMP_CWORD": str(given.count(" "))}
+    assert start(env=env).communicate(timeout=60)[0].decode().strip() == completed
+
+
 def test_help_loads_no_library(start):
     check = "import sys, dfmst.cli; print(sorted({'numpy', 'pyarrow', 'narwhals', 'pandas'} & sys.modules.keys()))"
     process = start("--help", before=check)

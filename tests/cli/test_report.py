@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dfmst.cli import main
 from tests.report.page import check_page, text_of
 
 
@@ -139,13 +140,20 @@ def test_what_cannot_be(dfmst, roads, arguments, words):
 
 
 def test_help_of_forest_stands_in_groups(dfmst):
-    text = dfmst("forest", "--help").stdout
-    titles = ["Input:", "Output:", "Algorithm:", "Files larger than memory:", "Cluster:", "Other:"]
-    places = [text.index(f"\n{title}\n") for title in titles]
-    assert places == sorted(places)
-    assert "\nOptions:\n" not in text
-    for option in ("--spill-dir", "--strategy", "--keep", "--ignore-counts", "--debug", "--help"):
-        assert text.count(f"  {option}") + text.count(f", {option}") >= 1
+    often, everything = (dfmst("forest", option).stdout for option in ("--help", "--help-all"))
+    every = ["Input:", "Output:", "Picture of the report:", "Algorithm:", "Files larger than memory:", "Cluster:"]
+    for text, titles in ((often, ["Used often:", "Large tables:", "Other:"]), (everything, [*every, "Other:"])):
+        assert re.findall(r"^[A-Z][\w ]+:$", text, re.MULTILINE) == titles
+        assert max(map(len, text.splitlines())) <= 80
+        for option in ("--weight", "--output", "--workers", "--debug", "--help"):
+            assert f"  {option}" in text or f", {option}" in text
+    listed = {*re.findall(r"(?:^  |, |/ )(--?[a-z][a-z-]*)", everything, re.MULTILINE)}
+    assert {name for param in main.commands["forest"].params for name in param.opts if name[0] == "-"} <= {
+        *listed,
+        "--help-all",
+    }
+    assert "--help-all" in often
+    assert "--thousands" not in often
 
 
 def test_help_of_plan_has_the_memory_of_workers_in_the_group_of_the_cluster(dfmst):
