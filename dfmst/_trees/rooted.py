@@ -21,9 +21,7 @@ from dfmst._edges.frames import hold, open_frame, open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import VertexList, find_ids, find_places, id_column
 from dfmst._edges.weights import plain_weights, weight_floats
-from dfmst._engines import Engine, host_engine
-from dfmst._engines.primitives.sort import sort_order
-from dfmst._engines.primitives.tour import RootedTrees, root_trees
+from dfmst._engines.primitives.tour import RootedTrees, root_trees, root_with_paths
 from dfmst._trees.ordered import OrderedForest, order_forest, summable
 from dfmst._trees.request import Reading, Request, Solving, with_options
 from dfmst.errors import InvalidEdgesError
@@ -102,13 +100,10 @@ def rooted(
 def _rooted_frame(forest: OrderedForest, weight: ColumnName, root: object) -> Frame:
     """Root the trees, and describe the way from every vertex to its root."""
     engine, xp, roots = forest.engine, forest.engine.xp, tree_roots(forest, root)
-    trees = root_trees(engine, forest.source, forest.target, roots)
-    edge = trees.edge.view(np.int32)  # -1 at a root
     lengths: Any = xp.ones(len(forest), np.int64) if weight is None else summable(weight, forest.weights(weight))
-    place = host_engine(engine) if lengths.dtype == object else engine  # Python's integers are summed on the host
-    lengths, above = place.from_host(lengths), engine.to_host(edge) if lengths.dtype == object else edge
-    along = place.xp.where(above < 0, 0, lengths[above]) if len(lengths) else place.xp.zeros(len(roots), lengths.dtype)
-    distance, last = fold_paths(engine, trees, along)
+    lengths = lengths if lengths.dtype == object else engine.from_host(lengths)
+    trees, distance, last = root_with_paths(engine, forest.source, forest.target, roots, lengths)
+    edge = trees.edge.view(np.int32)  # -1 at a root
     distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
     rows, at_root = xp.append(forest.rows, 0), edge < 0
     ids = {"vertex": xp.arange(len(roots)), "parent": trees.parent, "component": roots}
@@ -233,52 +228,6 @@ def _in_64_bits(weight: ColumnName, distance: Array) -> Array:
         message = f"{int(outside.sum()):,} distances from the root are beyond 64 bits: sums of column {weight!r}"
         raise InvalidEdgesError(message, "divide the weights, or cast them to float64 if rounding is meant")
     return distance.astype(kind)
-
-
-def fold_paths(engine: Engine, trees: RootedTrees, along: Array) -> tuple[Array, Array]:
-    """Return the sum of entries along the path from each vertex to its root, and its last edge (-1 at a root)."""
-    xp, edge = engine.xp, trees.edge.view(np.int32)
-    if along.dtype == object:
-        last = fold_paths(engine, trees, xp.zeros(len(along)))[1]
-        return _jump(engine.to_host(trees.parent), (np.add, along))[0], last
-    if not engine.on_host and along.dtype.kind == "f":
-        return _sum_floats(engine, trees, along), _jump(trees.parent, (xp.maximum, edge))[0]
-    if not engine.on_host:
-        total, last = _jump(trees.parent, (xp.add, along), (xp.maximum, edge))
-        return total, last
-    sequence, total, greatest = np.empty(len(along), np.uint32), along.copy(), trees.edge.copy()
-    sequence[trees.order] = np.arange(len(along), dtype=np.uint32)
-    engine.launch("fold_paths", 2, sequence, len(along), trees.parent, total, greatest, grain=1)
-    return total, greatest.view(np.int32)
-
-
-_LEVELS = 1 << 12  # of trees whose sums take less time level by level on a GPU than on the host
-
-
-def _sum_floats(engine: Engine, trees: RootedTrees, along: Array) -> Array:
-    """Sum floats of a GPU from the roots on, as the host does: other orders round otherwise."""
-    if not len(along) or int(trees.depth.max()) >= _LEVELS:
-        on_host = RootedTrees(*map(engine.to_host, trees))
-        return engine.from_host(fold_paths(host_engine(engine), on_host, engine.to_host(along))[0])
-    total, vertices = along.copy(), sort_order(engine, trees.depth)
-    ends = engine.xp.cumsum(engine.xp.bincount(trees.depth)).tolist()
-    with np.errstate(invalid="ignore"):  # infinities of both signs
-        for begin, end in pairwise(ends):
-            level = vertices[begin:end]
-            total[level] += total[trees.parent[level]]
-    return total
-
-
-def _jump(parent: Array, *columns: tuple[Any, Array]) -> list[Array]:
-    """Fold columns along the path from each vertex to its root, by pointer jumping."""
-    folded = [values.copy() for _, values in columns]
-    while True:
-        further = parent[parent]
-        for (function, _), values in zip(columns, folded, strict=True):
-            function(values, values[parent], out=values)
-        if bool((further == parent).all()):
-            return folded
-        parent = further
 
 
 _MERGES = ("left", "right", "distance", "size")

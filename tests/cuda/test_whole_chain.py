@@ -283,7 +283,7 @@ def test_sums_of_floats_in_deep_trees(monkeypatch):
     expected = dfmst.rooted(table, "u", "v", "w")
     assert max(expected["depth"].to_pylist()) > 8
     for levels, places in ((1 << 12, ()), (8, ("_engines.cuda.to_host", "_engines.cuda.from_host"))):
-        monkeypatch.setattr("dfmst._trees.rooted._LEVELS", levels)
+        monkeypatch.setattr("dfmst._engines.primitives.tour._LEVELS", levels)
         device = moved(table)
         with crossing(*places):
             found = dfmst.rooted(device, "u", "v", "w")

@@ -91,15 +91,87 @@ KERNEL(number_tree, (const u32* away, const u32* edge, const u32* first, const u
   size[i] = (last[i] - first[i] + 1) / 2;
 } END
 
-// Sums (index 0), and the greatest edges (index 1), of the paths to the roots: parents come before their children.
-HOST_KERNEL_OF(W, fold_paths, (const u32* sequence, u64 vertices, const u32* parent, W* sum, u32* greatest)) {
+// All of that by one thread, which reads a list of the arcs of each vertex, and visits the vertices level by level; and, if
+// `sum` is no null pointer, the greatest edge (~0: none) of the path to each root, and the sum of the lengths of its edges,
+// which are the bits of reals (`real` is 1) or integers. Arcs around a vertex have the same order as in a tour: those that leave it as a source come first. `queue` has the visited
+// vertices, each with the edge to its parent in the high half, and `above` the parent's place there. Children are next to
+// each other, so that sizes are summed up and places are handed down in sequence. `arc` has four entries a vertex: at last
+// these are a record of each visited vertex, as to write every column in the order of visits takes twice as long.
+HOST_KERNEL(visit_levels, (const u32* source, const u32* target, u64 edges, const u64* length, u32 real, const u32* root,
+                           u64 vertices, u32* begin, u64* arc, u64* queue, u32* above, u32* room, u32* parent, u32* edge,
+                           u32* depth, u32* order, u32* size, u64* sum, u32* greatest)) {
+  if (i) return;
+  for (u64 j = 0; j < edges; ++j) {
+    ++begin[source[j]];
+    ++begin[target[j]];
+  }
+  u32 arcs = 0, visited = 0;
   for (u64 j = 0; j < vertices; ++j) {
-    if (STOPPED_AT(j)) return;
-    if (j + 16 < vertices) PREFETCH(&parent[sequence[j + 16]]);
-    const u32 vertex = sequence[j], up = parent[vertex];
-    if (up == vertex) continue;
-    if (i == 0) sum[vertex] += sum[up];
-    else if (greatest[up] != ~0u && greatest[up] > greatest[vertex]) greatest[vertex] = greatest[up];
+    arcs += begin[j];
+    begin[j] = arcs;  // the end of the list, from which it is filled
+    if (root[j] == j) queue[visited++] = (u64)~0u << 32 | j;
+  }
+  const u32 trees = visited;
+  for (u32 side = 2; side-- > 0;) {
+    const u32 *const tail = side ? target : source, *const head = side ? source : target;
+    for (u64 j = edges; j-- > 0;) {
+      if (STOPPED_AT(j)) return;
+      if (j >= 32) PREFETCH(&begin[tail[j - 32]]);
+      if (j >= 16) PREFETCH_WRITE(&arc[begin[tail[j - 16]] - 1]);
+      arc[--begin[tail[j]]] = j << 32 | head[j];
+    }
+  }
+  begin[vertices] = arcs;
+  for (u32 at = 0; at < visited; ++at) {
+    if (STOPPED_AT(at)) return;
+    if (at + 32 < visited) PREFETCH(&begin[(u32)queue[at + 32]]);
+    if (at + 16 < visited) PREFETCH(&arc[begin[(u32)queue[at + 16]]]);
+    const u32 vertex = (u32)queue[at], own = (u32)(queue[at] >> 32), first = begin[vertex], last = begin[vertex + 1];
+    u32 behind = first;  // the arc to the parent
+    if (own != ~0u)
+      while ((u32)(arc[behind++] >> 32) != own) {}
+    for (u32 k = behind; k < last; ++k) {
+      above[visited] = at;
+      queue[visited++] = arc[k];
+    }
+    for (u32 k = first; k + 1 < behind; ++k) {
+      above[visited] = at;
+      queue[visited++] = arc[k];
+    }
+    room[at] = 1;
+  }
+  for (u32 at = visited; at-- > trees;) room[above[at]] += room[at];
+  u32* const place = begin;
+  for (u32 at = 0, next = 0; at < visited; ++at) {
+    if (at + 16 < visited) PREFETCH_WRITE(&place[(u32)queue[at + 16]]);
+    if (sum && at + 16 < visited && at + 16 >= trees) PREFETCH(&length[queue[at + 16] >> 32]);
+    const bool below = at >= trees;
+    const u32 vertex = (u32)queue[at], own = (u32)(queue[at] >> 32), members = room[at];
+    u64 *const record = &arc[(u64)at * 4], *const up = below ? &arc[(u64)above[at] * 4] : record;
+    u32* const free = below ? &room[above[at]] : &next;  // `room` of a visited vertex has become its next child's place
+    record[2] = members;
+    if (sum) {
+      const u32 before = below ? (u32)(up[2] >> 32) : ~0u;
+      record[2] |= (u64)(before != ~0u && before > own ? before : own) << 32;
+      record[3] = !below ? 0 : real ? bits_of(real_of(up[3]) + real_of(length[own])) : up[3] + length[own];
+    }
+    record[0] = (u64)own << 32 | (below ? (u32)queue[above[at]] : vertex);
+    record[1] = (u64)*free << 32 | (below ? (u32)up[1] + 1 : 0);
+    room[at] = *free + 1;
+    *free += members;
+    place[vertex] = at;
+  }
+  for (u64 vertex = 0; vertex < vertices; ++vertex) {
+    if (vertex + 16 < vertices) PREFETCH(&arc[(u64)place[vertex + 16] * 4]);
+    const u64* const record = &arc[(u64)place[vertex] * 4];
+    parent[vertex] = (u32)record[0];
+    edge[vertex] = (u32)(record[0] >> 32);
+    depth[vertex] = (u32)record[1];
+    order[vertex] = (u32)(record[1] >> 32);
+    size[vertex] = (u32)record[2];
+    if (!sum) continue;
+    greatest[vertex] = (u32)(record[2] >> 32);
+    sum[vertex] = record[3];
   }
 } END
 

@@ -84,21 +84,6 @@ void dendrogram(const Graph& graph) {
   CHECK(left == one_left && right == one_right && size == merged);
 }
 
-template <typename W> void sums(const std::vector<u32>& sequence, const std::vector<u32>& parent,
-                                const std::vector<u32>& depth) {
-  std::vector<W> sum;
-  std::vector<u32> greatest(parent.size(), ~0u);
-  for (u32 vertex = 0; vertex < parent.size(); ++vertex) {
-    sum.push_back(parent[vertex] != vertex);
-    if (parent[vertex] != vertex) greatest[vertex] = vertex;
-  }
-  launch_fold_paths(W(), 2, sequence.data(), parent.size(), parent.data(), sum.data(), greatest.data());
-  for (u32 vertex = 0; vertex < parent.size(); ++vertex) {
-    CHECK(sum[vertex] == (W)depth[vertex]);
-    CHECK((greatest[vertex] == ~0u) == (depth[vertex] == 0));
-  }
-}
-
 template <typename V> void reach(const Graph& graph, const std::vector<u32>& order) {
   const std::vector<V> source(graph.source.begin(), graph.source.end()), target(graph.target.begin(), graph.target.end());
   std::vector<u8> chosen(graph.size());
@@ -164,12 +149,18 @@ void tour(const Graph& graph) {
     if (above != vertex) sizes[above] += sizes[vertex];
   }
   CHECK(size == sizes);
-  sums<i32>(sequence, parent, depth);
-  sums<u32>(sequence, parent, depth);
-  sums<f32>(sequence, parent, depth);
-  sums<i64>(sequence, parent, depth);
-  sums<u64>(sequence, parent, depth);
-  sums<f64>(sequence, parent, depth);
+  for (const u32 real : {0, 1}) {
+    std::vector<u32> begin(n + 1), above(n), room(n), one(n), two(n), three(n), four(n), five(n), greatest(n);
+    std::vector<u64> arc(4 * n), queue(n), sum(n), length(edges, real ? 0x3FF0000000000000 : 1);
+    launch_visit_levels(1, forest.source.data(), forest.target.data(), edges, length.data(), real, root.data(), n,
+                        begin.data(), arc.data(), queue.data(), above.data(), room.data(), one.data(), two.data(),
+                        three.data(), four.data(), five.data(), sum.data(), greatest.data());
+    CHECK(parent == one && edge == two && depth == three && order == four && size == five);
+    for (u32 vertex = 0; vertex < n; ++vertex) {
+      CHECK(real ? (double)depth[vertex] == real_of(sum[vertex]) : depth[vertex] == sum[vertex]);
+      CHECK((greatest[vertex] == ~0u) == (depth[vertex] == 0) && greatest[vertex] >= edge[vertex]);
+    }
+  }
   reach<u32>(graph, order);
   reach<u64>(graph, order);
 }
