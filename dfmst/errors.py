@@ -23,7 +23,7 @@ import errno
 import re
 import shlex
 import unicodedata
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any, Self
 
 __all__ = [
@@ -267,11 +267,11 @@ def missing_columns(
     given: Iterable[tuple[str, Any]],
     columns: Iterable[object],
     place: object = None,
-    numbers: Collection[object] | None = None,
+    kinds: Mapping[Any, object] | None = None,
 ) -> ColumnNotFoundError | None:
     """Make the error for all columns that a frame, or another `place`, does not have; ``None`` if it has all.
 
-    `given` has the arguments and the columns that they name, `numbers` the columns that may be weights, if known.
+    `given` has the arguments and the columns that they name, `kinds` the types of columns, if known.
 
     >>> print(missing_columns([("source", "a"), ("target", "b"), ("weight", "km")], ["A", "B", "km"]))
     columns 'a' and 'b' not found; the frame's columns: 'A', 'B', 'km'
@@ -284,15 +284,23 @@ def missing_columns(
         return None
     unused = [name for name in names if name not in arguments]
     chosen, start = dict[Any, Any](), "did you mean {}?"
-    for name in sorted(missing, key=lambda name: arguments[name] != "weight" or numbers is None):
-        free = [other for other in unused if other not in chosen.values()]
-        free = [other for other in free if _suits(arguments[name], other, numbers)]
+    for name in sorted(missing, key=lambda name: arguments[name] != "weight" or kinds is None):
+        unlike = {
+            other: _unlike(arguments[name], other, None if kinds is None else str(kinds.get(other, "")))
+            for other in unused
+            if other not in chosen.values()
+        }
+        free = [other for other, steps in unlike.items() if steps <= _BY_NAME_ONLY]
         usual = [other for other in free if str(other).lower() in KNOWN_NAMES.get(arguments[name], ())]
         near = nearest(name, free)
         suggested = usual[0] if usual else near
         start = start if near is not None and suggested == near else "name your columns, for example {}"
-        if free:
-            chosen[name] = free[0] if suggested is None else suggested
+        if suggested is None:
+            free = [other for other in free if unlike[other] < _BY_NAME_ONLY]
+            free = free[::-1] if arguments[name] == "weight" and kinds is not None else free
+            suggested = min(free, key=unlike.__getitem__, default=None)
+        if suggested is not None:
+            chosen[name] = suggested
     pairs = [(arguments[name], chosen[name]) for name in missing if name in chosen]
     call = ", ".join(f"{argument}={name!r}" for argument, name in pairs)
     command = " ".join(
@@ -347,11 +355,25 @@ def meant_option(name: str, known: Collection[str]) -> str:
     return did_you_mean(name if meant is None else meant, () if usual and meant is None else known)
 
 
-def _suits(argument: str, name: object, numbers: Collection[object] | None) -> bool:
-    """Return whether an argument may mean a column: the weight no text, and none a known name for another argument."""
+_WHOLE, _TEXT, _REAL = r"u?int\d", r"string|str\b|large_string|cat|enum|dict", "float|double|halffloat|decimal"
+#: Argument -> patterns of types, the best first; columns of the last are meant only if their names are similar.
+_KINDS = {
+    **dict.fromkeys(("source", "target"), (f"{_WHOLE}|{_TEXT}", f"{_REAL}|bool|date", "object|binary|time|duration")),
+    "weight": (f"{_REAL}|duration|timedelta", _WHOLE, "object|bool|date|time|null"),
+    **dict.fromkeys(("keep", "drop"), ("bool", "(?!)", f"{_WHOLE}|{_TEXT}|object")),
+    "by": (f"{_WHOLE}|{_TEXT}|bool|date", _REAL, "object|binary|time|duration"),
+}
+_BY_NAME_ONLY = 2  # steps from the best pattern to the last
+
+
+def _unlike(argument: str, name: object, kind: str | None) -> int:
+    """Return how far a column is from those that an argument may mean, by its known name and its type, if known."""
     known = [other for other, names in KNOWN_NAMES.items() if str(name).lower() in names]
-    suitable = argument not in KNOWN_NAMES or not known or argument in known
-    return suitable and (argument != "weight" or numbers is None or name in numbers)
+    if argument in KNOWN_NAMES and known and argument not in known:
+        return _BY_NAME_ONLY + 1
+    patterns = _KINDS.get(argument, ("",)) if kind is not None else ("",)
+    fitting = (at for at, pattern in enumerate(patterns) if re.match(pattern, kind or "", re.IGNORECASE))
+    return next(fitting, _BY_NAME_ONLY + 1)
 
 
 def or_points(error: ColumnNotFoundError, names: tuple[object, object, object]) -> ColumnNotFoundError:

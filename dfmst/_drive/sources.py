@@ -132,7 +132,8 @@ class ParquetSource:
         """Raise if a column that an argument names is missing."""
         arguments = list(arguments)
         for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
-            missing = missing_columns(arguments, [each for each in self.schema.names if each in known], path)
+            kinds = {field.name: field.type for field in self.schema if field.name in known}
+            missing = missing_columns(arguments, kinds, path, kinds)
             if missing is not None:
                 raise missing
 

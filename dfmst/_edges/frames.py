@@ -110,7 +110,9 @@ def as_table(edges: object, argument: str, general: str = _TABLES) -> str:
     names = [os.fspath(path) for path in paths if isinstance(path, (str, os.PathLike))]
     if len(names) == len(paths):
         name = repr(names if paths is edges else names[0])
-        more = f"dfmst.stream.minimum_spanning_forest({name})"
+        more = "dfmst.stream takes Parquet files"
+        if all(os.path.splitext(path)[1] in ("", ".parquet", ".parq", ".pq") for path in names):
+            more = f"dfmst.stream.minimum_spanning_forest({name})"
         return f"read it first: dfmst.read_edges({name}); if memory cannot hold it: {more}"
     if argument == "table" and (hasattr(edges, "shape") or isinstance(edges, (list, tuple))):  # of records or series
         return f"make a table with named columns: pandas.DataFrame(table{'.toarray()' if is_sparse(edges) else ''})"

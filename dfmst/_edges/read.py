@@ -144,7 +144,8 @@ def names_missing_columns(function: Function) -> Function:
         try:
             return function(engine, view, columns, *more, **options)
         except ColumnNotFoundError as error:
-            raise (missing_columns(columns.arguments, view.names) or error) from None
+            kinds = {name: view.kind(name) for name in view.names}
+            raise (missing_columns(columns.arguments, view.names, kinds=kinds) or error) from None
 
     return cast("Function", call)
 

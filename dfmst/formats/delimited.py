@@ -333,7 +333,7 @@ def _check_roles(samples: dict[str, tuple[str, ...]], names: list[str], roles: R
     """Raise if the file lacks a named column, or the first rows of one for numbers have none."""
     words = {name: [word for word in column if word not in MISSING] for name, column in samples.items()}
     numbers = [name for name, column in words.items() if column and all(map(is_number, column))]
-    file.check_named(names, numbers)
+    file.check_named({name: pa.int64() if name in numbers else pa.string() for name in names})
     for name in roles.numbers:
         column = words.get(name)
         if column and not any(map(_like_number, column)):

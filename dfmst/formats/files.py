@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -133,10 +133,10 @@ class GraphFile:
     lines: str = ""  # separator of rows whose lines are a column
     separator: str = ""  # of CSV and TSV, if the name or the caller says that the file is one
 
-    def check_named(self, names: Iterable[str], numbers: Collection[str]) -> None:
-        """Raise if a column that a caller names is none of the file's; `numbers` may be weights."""
-        named = [name for name in numbers if not re.fullmatch(r"column_[0-9]+", name)]  # R's names of rows have none
-        missing = missing_columns(self.roles.arguments, names, self.path, named or numbers)
+    def check_named(self, kinds: Mapping[str, object]) -> None:
+        """Raise if a column that a caller names is none of the file's, whose names and types are given."""
+        named = {name: kind for name, kind in kinds.items() if not re.fullmatch(r"column_[0-9]+", name)}
+        missing = missing_columns(self.roles.arguments, kinds, self.path, named or kinds)  # R's names of rows have none
         if missing is not None:
             raise missing
 

@@ -175,8 +175,7 @@ def open_table(
         files = [replace(file, lines=lines) for file in files]
     first = _open(files[0], format)
     if len(set(first.schema.names)) == len(first.schema.names):
-        numbers = [field.name for field in first.schema if family_of(field.type) in ("integer", "float", "decimal")]
-        files[0].check_named(first.schema.names, numbers)
+        files[0].check_named({field.name: field.type for field in first.schema})
     return first if len(files) == 1 and not progress else _joined(first, files, format, progress)
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 from typing import Any, cast
 
 import dask
 import dask.dataframe as dd
 import duckdb
+import geopandas as gpd
 import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from shapely import Point
 
 import dfmst
+from dfmst.formats import write_edges
 from tests.support.tables import rows_of
 
 GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
@@ -62,6 +66,33 @@ def test_all_missing_columns_are_named(arguments: dict[str, Any], message: str) 
     with pytest.raises(dfmst.ColumnNotFoundError) as caught:
         dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), **arguments)
     assert str(caught.value) == message
+
+
+def test_hints_propose_columns_of_the_right_kind(tmp_path: Path) -> None:
+    roads = pd.DataFrame(
+        {"km": [1.5], "a": [1], "b": [2], "name": ["x"], "day": [pd.Timestamp("2026")], "built": [True]}
+    )
+    frames: list[Any] = [roads, pl.from_pandas(roads), pa.Table.from_pandas(roads)]
+    write_edges(pa.Table.from_pandas(roads), tmp_path / "roads.parquet")
+    streamed = (dfmst.stream.minimum_spanning_forest, tmp_path / "roads.parquet")
+    for find, edges in (*((dfmst.minimum_spanning_forest, frame) for frame in frames), streamed):
+        with pytest.raises(dfmst.ColumnNotFoundError, match="source='a', target='b', weight='km', keep='built';"):
+            find(edges, keep="kept")
+        with pytest.raises(dfmst.ColumnNotFoundError, match="name your columns with source=, target= and weight="):
+            find(edges, "a", "b", "cost", by="km")
+    places = gpd.GeoDataFrame({"a": [1], "b": [2]}, geometry=[Point(0, 0)])
+    for names in ((), ("a", "b")):
+        with pytest.raises(dfmst.ColumnNotFoundError) as caught:
+            dfmst.minimum_spanning_forest(places, *names)
+        assert "='geometry'" not in str(caught.value)
+
+
+def test_a_path_in_place_of_a_frame(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("a,b,km\n1,2,3\n")
+    with pytest.raises(dfmst.UnsupportedFrameError) as caught:
+        dfmst.minimum_spanning_forest(str(tmp_path / "m.csv"), "a", "b", "km")
+    (call,) = re.findall(r"dfmst\.\w+(?:\.\w+)*\(.*?\)", str(caught.value))
+    assert len(dfmst.minimum_spanning_forest(eval(call), "a", "b", "km")) == 1
 
 
 def test_ids_in_the_index() -> None:
