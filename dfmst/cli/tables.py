@@ -226,7 +226,7 @@ def _component_words(vertices: int, components: int, largest: int) -> Summary:
         multiple=True,
         required=True,
         metavar="COLUMN",
-        help="Key; COLUMN,COLUMN: one key of both.",
+        help="Key; a record of a group shares any. COLUMN,COLUMN: one key of both together.",
     ),
     shared.count_option("--max-group", metavar="N", help="A value that more than N rows have links nothing."),
     click.option(
@@ -243,9 +243,9 @@ def _component_words(vertices: int, components: int, largest: int) -> Summary:
 def dedupe(job: Job) -> None:
     """Find the groups of records in IN, and write one record of each.
 
-    Records are in one group if they share a value of any key, directly or through other records. Nulls and blank texts
-    link nothing. The rows have one more column, group: the number of the first row of the group. --keep all writes all
-    rows.
+    Records are in one group if they share a value of any key, directly or through other records. Of a key of several
+    columns they share all values. Nulls and blank texts link nothing. The rows have one more column, group: the number
+    of the first row of the group. --keep all writes all rows.
 
     \b
       dfmst dedupe people.csv -k email -k phone -k first,born -o people-once.csv
@@ -268,7 +268,7 @@ def dedupe(job: Job) -> None:
             _check_keys(job, table.column_names)
             return link(table)
 
-        job.run(columns, "linking", link_keys, lambda rows: _group_summary(rows.schema, len(rows)))
+        job.run(columns, "linking", link_keys, lambda rows: _group_summary(job, rows.schema, len(rows)))
 
 
 def _check_keys(job: Job, names: list[str]) -> None:
@@ -287,15 +287,15 @@ def _dedupe_stream(job: Job, on: list[Any], batches: Batches) -> None:
         rows = batches.run(dfmst.stream.linked_rows, job, run, on=on, output=target)
         if target is None and (run.path or not job.json):
             write_rows(rows, run.path, job.to)
-        run.text = "linked"
+        run.text = _keys_in_words(job)
         if target is None:
-            run.figures, run.text = _group_summary(rows.schema, len(rows))
+            run.figures, run.text = _group_summary(job, rows.schema, len(rows))
         elif dfmst.formats.format_of_suffix(target) == "parquet":
             from pyarrow.parquet import read_metadata
 
             with target.open("rb") as file:
                 footer = read_metadata(file)
-            run.figures, run.text = _group_summary(footer.schema.to_arrow_schema(), footer.num_rows)
+            run.figures, run.text = _group_summary(job, footer.schema.to_arrow_schema(), footer.num_rows)
 
 
 def _kept(text: str) -> Any:
@@ -308,10 +308,16 @@ def _kept(text: str) -> Any:
     return None if text == "all" else text
 
 
-def _group_summary(schema: pa.Schema, rows: int) -> Summary:
-    """Return the figures of linked rows; the schema has those of the groups."""
+def _group_summary(job: Job, schema: pa.Schema, rows: int) -> Summary:
+    """Return the figures of linked rows, and words; the schema has the figures of the groups."""
     found = json.loads((schema.metadata or {})[b"linked_rows"])
-    return {"rows": rows, **found}, f"{counted(rows, 'row')} of {counted(found['groups'], 'group')}"
+    text = f"{counted(rows, 'row')} of {counted(found['groups'], 'group')}, {_keys_in_words(job)}"
+    return {"rows": rows, **found}, text
+
+
+def _keys_in_words(job: Job) -> str:
+    keys = ("by " + key.replace(",", " and ") + " together" * ("," in key) for key in job.keys)
+    return f"linked {', or '.join(keys)}"
 
 
 @command(

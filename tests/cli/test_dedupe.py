@@ -27,7 +27,7 @@ def test_rows_and_groups(dfmst, people, rows, limit, monkeypatch):
 
     monkeypatch.setattr(library.stream, "fits", lambda *_: not limit)
     options = [people, "-k", "email", "-k", "phone", *limit, "-o", "out.parquet"]
-    assert dfmst("dedupe", *options).stderr.startswith("2 rows of 2 groups, ")
+    assert dfmst("dedupe", *options).stderr.startswith("2 rows of 2 groups, linked by email, or by phone, ")
     assert rows("out.parquet") == {"email": ["ann@x", "bob@y"], "phone": [None, 6], "length": [1, 2], "group": [0, 3]}
     dfmst("dedupe", *options, "--keep", "max:length")
     assert rows("out.parquet")["length"] == [5, 2]
@@ -38,7 +38,8 @@ def test_rows_and_groups(dfmst, people, rows, limit, monkeypatch):
     assert (summary["rows"], summary["groups"], summary["ignored_values"]) == (5, 4, {"email": 1, "phone": 0})
     assert "values that more than 2 rows have link nothing: 1 of email; one is in 3 rows" in result.stderr
     assert rows("out.parquet")["group"] == [0, 1, 1, 3, 4]
-    dfmst("dedupe", people, "-k", "email,phone", "-o", "out.csv", *limit)
+    together = dfmst("dedupe", people, "-k", "email,phone", "-k", "length", "-o", "out.csv", *limit).stderr
+    assert "linked by email and phone together, or by length, " in together
     assert pyarrow.csv.read_csv("out.csv")["group"].to_pylist() == [0, 1, 2, 3, 4]
     result = dfmst("dedupe", people, "-k", "email", "-k", "phone", *limit)
     assert result.stdout == "email,phone,length,group\nann@x,,1,0\nbob@y,6,2,3\n"
