@@ -588,7 +588,7 @@ def plan(
     parts = frame_parts(edges, list(dict.fromkeys((source, target)))).edges
     if all(hasattr(part, "groups") for part in parts):
         groups = [(part.path, part.groups) for part in parts]
-        vertices, rows, id_bytes, largest = size_of_groups(groups, EdgeColumns(source, target), n_vertices, None)
+        vertices, rows, id_bytes, largest, _ = size_of_groups(groups, EdgeColumns(source, target), n_vertices, None)
     else:
         (vertices, rows, id_bytes), largest = _counted(edges, source, target, n_vertices), None
     cluster = resources()

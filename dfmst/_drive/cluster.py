@@ -27,7 +27,7 @@ from dask.tokenize import tokenize
 from dfmst._common.machine import Tell, machine_memory, peak_memory, trim_memory
 from dfmst._drive.devices import worker_device_bytes
 from dfmst._drive.graph import TaskGraph, bytes_sent, first_run, show_progress
-from dfmst._drive.plan import estimate_vertices, id_bytes_of
+from dfmst._drive.plan import count_vertices, id_bytes_of
 from dfmst._drive.runs import GroupSizes
 from dfmst._drive.shuffle import ShuffleSizes, add_shuffle, no_records
 from dfmst._drive.strategies import (
@@ -446,8 +446,8 @@ def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[
     vertices = options.n_vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, columns, dense)
     if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(cluster.memory, id_bytes):
-        # Twice the rows is a loose bound, so a sample of the rows is read if the bound does not fit.
-        vertices = min(vertices, estimate_vertices(files, columns))
+        # Twice the rows is a loose bound, so vertices are counted if the bound does not fit.
+        vertices = min(vertices, count_vertices(files, columns)[0])
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
     work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device, largest=size.largest)
     plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, TypeAlias
+from dataclasses import replace
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
+from time import process_time
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile
 
 from dfmst._common.arguments import check_strategy
 from dfmst._common.deferred import pc
 from dfmst._common.options import with_options
-from dfmst._common.types import Array
 from dfmst._drive.strategies import (
     DENSE_ID,
     DEVICE_SHARE,
@@ -29,10 +30,12 @@ from dfmst._drive.strategies import (
 )
 from dfmst._edges.composite import composite_ids
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.dictionary import hash_ids, plain_words
+from dfmst._edges.dictionary import DistinctIds, hash_ids, plain_words
 from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._engines import CpuEngine
+from dfmst._engines.primitives.id_table import COMMON_KEYS
 from dfmst._fold.budget import parse_memory
-from dfmst.formats.columnar import parquet_files, parquet_footer, parquet_size, path_values
+from dfmst.formats.columnar import open_buffered, parquet_files, parquet_footer, parquet_size, path_values
 from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
 from dfmst.formats.stores import Access
 
@@ -42,7 +45,9 @@ RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files,
 _GROUPS = 8  # row groups of a sample
 _MOST_GROUPS = 128  # the same, if they are small
 _SAMPLE = 1 << 17  # rows of a sample
-_CHANCE = 0.15  # difference between the estimates of two halves that is chance
+_DOUBT = 1.1  # a sample decides if the table has at most so many times its vertices
+_COUNTED = 1 << 28  # rows in which vertices are counted unasked
+_BATCH = 1 << 18  # rows read at a time
 
 
 @with_options()
@@ -61,6 +66,7 @@ def plan(
     disk_limit: int | str | None = None,
     strategy: str = "auto",
     id_bytes: int | None = None,
+    all_rows: bool = False,
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
     storage_options: Mapping[str, Any] | None = None,
@@ -71,8 +77,8 @@ def plan(
     Parameters
     ----------
     n_vertices, n_edges
-        Size of the graph. By default it is read from the footers of `files`, and estimated from a sample of rows if ids
-        are not dense integers.
+        Size of the graph. By default it is read from the footers of `files`. Vertices whose ids are not dense integers
+        are counted, to one in fifty: in a sample, or in all rows if a sample leaves doubt.
     files
         Parquet files, directories of them, or a ``pyarrow.dataset`` of them, that hold the graph.
     source, target, by
@@ -92,6 +98,9 @@ def plan(
     id_bytes
         Size of one id in bytes: 4 for dense integers (default), 8 for other integers, 8 + length for strings. By
         default it is read from a sample of `files`.
+    all_rows
+        Whether vertices are counted in all rows of `files`, however many. By default those of more than 268 million
+        rows are counted in some row groups, and the plan says "at least".
     gpus, gpu_memory_limit
         Number of workers with one GPU each, instead of `workers`, and the memory of each GPU, such as ``"141GB"``.
     storage_options, filesystem
@@ -132,26 +141,27 @@ def plan(
     CPU time of all workers                13.1 s  24 · (m + 10 · W · min(n, m / W)) / rate
       rate                    250,000,000 bytes/s  2.5e+08
     """
-    columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
+    columns, counted = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None)), ""
     paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
     if paths:
         listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
         groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
-        n_vertices, n_edges, found, largest = size_of_groups(groups, columns, n_vertices, n_edges)
+        size = size_of_groups(groups, columns, n_vertices, n_edges, all_rows=all_rows)
+        n_vertices, n_edges, counted = size.vertices, size.rows, size.counted
         if partitions is None:
-            partitions, largest_partition = len(groups), largest_partition or largest
-        id_bytes = found if id_bytes is None else id_bytes
+            partitions, largest_partition = len(groups), largest_partition or size.largest
+        id_bytes = size.id_bytes if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
         raise TypeError("plan() needs n_vertices and n_edges, or files")
     check_strategy(strategy, ("auto", *PLANS))
     device = _device(gpus, gpu_memory_limit, strategy)
     default = 2 * round(device / DEVICE_SHARE) or 4 << 30
     memory = default if memory_limit is None else parse_memory(memory_limit, auto=False)
-    size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
+    sizes = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
     disk = 0 if disk_limit is None else parse_memory(disk_limit, "disk_limit", auto=False)
     ids = DENSE_ID if id_bytes is None else id_bytes
-    work = Work(*size, ids, device, largest=largest_partition or 0, disk_limit=disk)
-    return automatic_plan(work) if strategy == "auto" else plan_of(work, strategy)
+    work = Work(*sizes, ids, device, largest=largest_partition or 0, disk_limit=disk)
+    return replace(automatic_plan(work) if strategy == "auto" else plan_of(work, strategy), counted=counted)
 
 
 def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str) -> int:
@@ -164,44 +174,59 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit, "gpu_memory_limit", auto=False))
 
 
+class TableOfFiles(NamedTuple):
+    """Size of a table in files."""
+
+    vertices: int
+    rows: int
+    id_bytes: int
+    largest: int  # rows of the largest file
+    counted: str = ""  # how vertices were counted, if many rows were read for it
+
+
 def size_of_groups(
-    groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None
-) -> tuple[int, int, int, int]:
-    """Return vertices and rows of Parquet files, if they are not given, the bytes of an id, and the largest's rows."""
-    size = parquet_size(groups, columns.plain_ends)
+    groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None, *, all_rows: bool = False
+) -> TableOfFiles:
+    """Return the size of Parquet files; vertices and rows only if they are not given."""
+    size, counted = parquet_size(groups, columns.plain_ends), ""
     edges = max(size.rows, 1) if edges is None else edges
     dense = size.vertices is not None and size.vertices < 2 * size.rows
+    if vertices is None and dense:
+        vertices = size.vertices
     if vertices is None:
-        known = size.vertices if dense else None
-        vertices = max(1, min(2 * size.rows, estimate_vertices(groups, columns))) if known is None else known
-    return vertices, edges, id_bytes_of(groups, columns, dense), size.largest
+        vertices, counted = count_vertices(groups, columns, all_rows=all_rows)
+        vertices = min(2 * size.rows, vertices)
+    return TableOfFiles(max(1, vertices), edges, id_bytes_of(groups, columns, dense), size.largest, counted)
 
 
-def estimate_vertices(files: RowGroups, columns: EdgeColumns) -> int:
-    """Estimate the vertices of Parquet files from rows of a few row groups.
+def count_vertices(files: RowGroups, columns: EdgeColumns, *, all_rows: bool = False) -> tuple[int, str]:
+    """Count the vertices of Parquet files, to one in fifty; say how, if many rows were read for it.
 
-    Half of the sample is compared with the whole sample. If the half has half as many vertices, as in files that are
-    sorted by id, the other row groups have further vertices; if it has as many, they have none. Vertices of a table
-    whose rows are all read are counted.
+    A sample decides if few rows are left, or if nearly all its ids occur several times. Else all rows are read, or some
+    row groups if there are very many, unless `all_rows` is set. Their vertices grow by two powers of the rows: from a
+    quarter of these row groups to half of them, and from half to all. Each later doubling is taken to have a power
+    smaller by the same factor.
     """
     groups = list(_row_groups(files))
-    enough = -(-_SAMPLE * len(groups) // max(1, sum(count for *_, count in groups)))
-    step = max(1, -(-len(groups) // max(_GROUPS, min(_MOST_GROUPS, enough))))
-    chosen = groups[step // 2 :: step]
-    most = _SAMPLE // max(1, len(chosen))
-    pairs = (_sampled_ids(path, group, columns, most) for path, group, _ in chosen)
-    samples = [ids for ids in (np.concatenate([hash_ids(column) for column in pair]) for pair in pairs) if len(ids)]
-    if not samples:
-        return 0
-    if step == 1 and all(count < 2 * most for *_, count in groups):
-        return len(np.unique(np.concatenate(samples)))
-    total = _drawn_from(samples)
-    growth = 0.0
-    if len(samples) > 1:
-        half = samples[::2]
-        more = math.log(total / _drawn_from(half)) / math.log(len(samples) / len(half))
-        growth = min(1.0, max(0.0, (more - _CHANCE) / (1 - _CHANCE)))
-    return int(total * (len(groups) / len(samples)) ** growth)
+    rows, began = sum(count for *_, count in groups), process_time()
+    known = _vertices_of_sample(groups, rows, columns)
+    if known is not None:
+        return known, ""
+    step = 1 if all_rows else min(-(-rows // _COUNTED), -(-len(groups) // 4))
+    chosen, ids, counts = groups[step // 2 :: step], DistinctIds(CpuEngine(threads=1), COMMON_KEYS), list[int]()
+    for part in (chosen[::4], chosen[2::4], chosen[1::2]):
+        for _, ends in _read_ids(part, columns):
+            for column in ends:
+                ids.add(column)
+        counts.append(max(1, ids.most))
+    least, cost = counts[-1], f"{process_time() - began:.1f} s of CPU time"
+    if step == 1:
+        return least, f"n was counted in all rows, in {cost}"
+    first, last = (math.log2(more / few) for few, more in pairwise(counts))
+    decay = min(1.0, last / first) if first else 0.0
+    doublings = sum(decay**number for number in range(1, round(math.log2(step)) + 1))
+    text = f"n is at least {least:,}: one in {step} row groups has so many, counted in {cost}"
+    return int(least * 2 ** (min(1.0, last) * doublings)), text
 
 
 def _row_groups(files: RowGroups) -> Iterator[tuple[PathLike, int, int]]:
@@ -212,28 +237,48 @@ def _row_groups(files: RowGroups) -> Iterator[tuple[PathLike, int, int]]:
             yield path, number, footer.row_group(number).num_rows
 
 
-def _drawn_from(samples: Sequence[Array]) -> float:
-    """Estimate how many vertices the samples were drawn from.
+def _vertices_of_sample(groups: Sequence[tuple[PathLike, int, int]], rows: int, columns: EdgeColumns) -> int | None:
+    """Return how many vertices a sample has at most, or ``None`` if all rows may have many more.
 
-    After Chao, "Nonparametric estimation of the number of classes in a population", Scandinavian Journal of Statistics
-    11 (1984), in the form without bias: if few kinds were drawn only once, few kinds were not drawn.
+    If each further row has as many new ids as a row of the sample has ids of its own, those in no other of its row
+    groups, the table has at most the vertices that are returned.
     """
-    often = np.unique(np.concatenate(samples), return_counts=True)[1]
-    once, twice = int((often == 1).sum()), int((often == 2).sum())
-    return len(often) + once * (once - 1) / (2 * (twice + 1))
+    enough = -(-_SAMPLE * len(groups) // max(1, rows))
+    step = max(1, -(-len(groups) // max(_GROUPS, min(_MOST_GROUPS, enough))))
+    chosen = groups[step // 2 :: step]
+    every = max(1, sum(count for *_, count in chosen) // _SAMPLE)
+    found = [(group, hash_ids(column)) for group, ends in _read_ids(chosen, columns, every) for column in ends]
+    drawn = np.concatenate([np.zeros(0, np.uint64), *(ids for _, ids in found)])
+    different, often = np.unique(drawn, return_counts=True)
+    if step == every == 1:
+        return len(different)
+    if step > 1:  # rows of a row group may have the same ids, and those of others none of them
+        same_group = (np.concatenate([ids for _, ids in same]) for _, same in groupby(found, itemgetter(0)))
+        by_group = [np.unique(ids, return_counts=True)[0] for ids in same_group]
+        often = np.unique(np.concatenate(by_group), return_counts=True)[1]
+    most = len(different) + int((often == 1).sum()) * 2 * rows / max(1, len(drawn))
+    return int(most) if most <= _DOUBT * len(different) else None
 
 
-def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) -> list[Any]:
-    """Both ids of about `most` rows of a row group."""
-    with open_native(path) as native, ParquetFile(native) as file:
-        table = file.read_row_group(group, columns=columns.id_names)
-        rows = file.metadata.row_group(group).num_rows
-    chosen = pa.array(np.arange(0, rows, max(1, rows // most)))
+def _read_ids(
+    groups: Sequence[tuple[PathLike, int, int]], columns: EdgeColumns, every: int = 1
+) -> Iterator[tuple[int, list[Any]]]:
+    """Yield both columns of ids of row groups, in batches, next to the number of the group; of `every` rows one."""
+    for path, members in groupby(groups, itemgetter(0)):
+        with open_native(path) as native, open_buffered(native) as file:
+            for _, group, _ in members:
+                for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns.id_names):
+                    rows = batch if every == 1 else batch.take(pa.array(np.arange(0, len(batch), every)))
+                    yield group, _ends_of(rows, path, columns)
+
+
+def _ends_of(batch: pa.RecordBatch, path: PathLike, columns: EdgeColumns) -> list[Any]:
+    """Return both columns of ids of a batch, without nulls."""
 
     def column(name: Any) -> Any:
-        if name in table.column_names:
-            return table.column(name).take(chosen)
-        return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(chosen))
+        if name in batch.schema.names:
+            return batch.column(name)
+        return pa.repeat(pa.scalar(path_values(path).get(name), pa.string()), len(batch))
 
     ends = (
         composite_ids(columns.end_parts, columns.conditions.by, column)
@@ -245,8 +290,8 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
 
 def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
     """Return the bytes of an id of Parquet files, as it is sent."""
-    for path, group, _ in _row_groups(files):
-        ids = _sampled_ids(path, group, columns, _SAMPLE // _GROUPS)
+    for group in _row_groups(files):
+        _, ids = next(_read_ids([group], columns), (0, [()]))
         if not len(ids[0]):
             continue
         words = [plain_words(column) for column in ids]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from typing import Any
 
@@ -122,6 +122,8 @@ class Plan:
         CPU-seconds of all workers of a cluster without GPUs, at a rate that was measured.
     gpu_memory_limit, peak_gpu_memory
         Memory of each worker's GPU (0: no GPU), and the bytes used of it.
+    counted
+        How the vertices of files were counted, if many rows were read for it.
     """
 
     n_vertices: int
@@ -145,6 +147,7 @@ class Plan:
     cpu_seconds: float = 0
     gpu_memory_limit: int = 0
     peak_gpu_memory: int = 0
+    counted: str = field(default="", compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes as plain values, formulas as text."""
@@ -171,6 +174,7 @@ class Plan:
         return [
             f"{self.strategy}{slices}: {'fits' if self.fits else 'does not fit'} ({self.reason})",
             f"n = {self.n_vertices:,} vertices, m = {self.n_edges:,} edges in P = {self.partitions:,} partitions",
+            *filter(None, [self.counted]),
             f"{process} of M = {_size(self.memory_limit)}{disk}{gpu}",
             f"rows are read {read}" + ("" if self.strategy in _LABELS else " to find the forest, and once to write it"),
             *([f"{_QUANTITIES[passed]} decides: {_size(getattr(self, passed))} do not fit"] if passed else []),

@@ -446,7 +446,7 @@ class _Plan(GroupedCommand):
     """The command, whose limits are those of the workers."""
 
     groups: ClassVar[dict[str, str]] = {
-        "Graph": "n_vertices n_edges partitions largest_partition id_bytes source target weight",
+        "Graph": "n_vertices n_edges partitions largest_partition id_bytes all_rows source target weight",
         "Cluster": "workers memory_limit disk_limit gpus gpu_memory_limit strategy",
     }
     rarely = ""
@@ -478,6 +478,7 @@ class _Plan(GroupedCommand):
         metavar="B",
         help="Bytes of an id: 4 for dense integers, 8 for other integers, 8 + length for strings.",
     ),
+    click.option("--all-rows", is_flag=True, help="Count vertices in all rows of IN, even in more than 268 million."),
     shared.vertex_options,
     click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it."),
     shared.json_option,

@@ -16,6 +16,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
+from dfmst._drive import plan as plan_module
 from dfmst._drive.cluster import resources
 from dfmst._drive.strategies import BASE, EDGE, batch_of, fitting_vertices, groups_of, slice_memory
 from dfmst._fold.budget import Budget
@@ -245,24 +246,60 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
         parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188)
 
 
-@pytest.mark.parametrize("order", ["random", "by id"])
-@pytest.mark.parametrize("ids", ["sparse", "text"])
-def test_vertices_are_estimated_from_a_sample(tmp_path, order, ids):
-    rng = np.random.default_rng(0)
-    source, target = rng.integers(0, 30_000, (2, 120_000)) if order == "random" else np.arange(60_000) // 2 + [[0], [1]]
-    columns = [column * 10**12 for column in (source, target)]
-    if ids == "text":
+#: Vertices from 0 on at both ends of rows, all of which occur.
+ENDS: dict[str, Any] = {
+    "random": lambda rng: rng.integers(0, 30_000, (2, 240_000)),
+    "by id": lambda rng: np.arange(120_000) // 4 + [[0], [1]],
+    "grid": lambda rng: np.arange(30_000).repeat(2) + np.tile([[0, 0], [1, 200]], 30_000),
+    "skewed": lambda rng: (30_000 * rng.random((2, 400_000)) ** 4).astype(np.int64),
+    "hub": lambda rng: np.stack([np.zeros(200_000, np.int64), np.arange(200_000)]),
+}
+
+
+def write_ends(folder, ends, kind="sparse", groups=40) -> int:
+    """Write rows in row groups; return the number of vertices."""
+    columns = [column * 10**12 for column in ends]
+    if kind == "text":
         columns = [np.char.add("v", column.astype(str)) for column in columns]
-    table = pa.table({"a": columns[0], "b": columns[1], "w": rng.random(len(source))})
-    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=len(source) // 40)
+    table = pa.table({"a": columns[0], "b": columns[1], "w": np.zeros(len(columns[0]))})
+    pyarrow.parquet.write_table(table, folder / "0.parquet", row_group_size=len(table) // groups)
+    return len(np.unique(np.concatenate(ends)))
+
+
+@pytest.mark.parametrize("kind", ["sparse", "text"])
+@pytest.mark.parametrize("order", ENDS)
+def test_vertices_of_files_are_counted(tmp_path, order, kind):
+    vertices = write_ends(tmp_path, ENDS[order](np.random.default_rng(0)), kind)
     prediction = dfmst.plan(files=tmp_path, source="a", target="b", workers=2)
-    assert 1 / 1.3 < prediction.n_vertices / 30_000 < 1.3
-    id_bytes = 8 if ids == "sparse" else 8 + 17  # v, up to five digits, twelve zeros
+    assert vertices <= prediction.n_vertices <= 1.04 * vertices
+    assert ("n was counted in all rows, in 0." in repr(prediction)) == (order in ("skewed", "hub"))
+    id_bytes = 8
+    if kind == "text":  # v, up to five digits, twelve zeros; half of the hub's ids are v0
+        id_bytes += 17 if order != "hub" else 10
     same = dfmst.plan(prediction.n_vertices, prediction.n_edges, workers=2, id_bytes=id_bytes)
     assert 0.9 < prediction.bytes_moved / same.bytes_moved < 1.1
 
 
-@pytest.mark.parametrize(("rows", "least", "most"), [(40_000, 1, 1), (400_000, 0.8, 1.25)])
+def test_a_sample_is_enough_for_ids_that_occur_often(tmp_path):
+    vertices = write_ends(tmp_path, np.random.default_rng(0).integers(0, 300, (2, 400_000)))
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b")
+    assert (prediction.n_vertices, prediction.counted) == (vertices, "")
+
+
+@pytest.mark.parametrize("order", ["random", "by id", "skewed"])
+def test_vertices_of_very_many_rows_are_those_of_some_row_groups_at_least(tmp_path, order, monkeypatch):
+    monkeypatch.setattr(plan_module, "_SAMPLE", 1 << 12)
+    monkeypatch.setattr(plan_module, "_COUNTED", 1 << 16)
+    vertices = write_ends(tmp_path, ENDS[order](np.random.default_rng(0)), groups=300)
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b")
+    assert 1 / 1.3 < prediction.n_vertices / vertices < 1.5
+    least = int(re.search(r"n is at least ([\d,]+): one in ", repr(prediction))[1].replace(",", ""))
+    assert least < prediction.n_vertices
+    assert dfmst.plan(files=tmp_path, source="a", target="b", all_rows=True).n_vertices == pytest.approx(vertices, 0.04)
+    assert dfmst.plan(7, files=tmp_path, source="a", target="b").counted == ""
+
+
+@pytest.mark.parametrize(("rows", "least", "most"), [(40_000, 1, 1), (400_000, 1, 1.04)])
 def test_vertices_of_many_small_row_groups(tmp_path, rows, least, most):
     rng = np.random.default_rng(0)
     source, target = rng.zipf(1.5, rows) % 5000, rng.integers(0, 5000, rows)
