@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import signal
+import subprocess
 import sys
 import threading
 import warnings
@@ -53,7 +54,7 @@ from dfmst._fold.budget import format_size, parse_memory
 from dfmst._fold.checkpoint import private_directory
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import CapacityError, ClusterError, EngineUnavailableError
+from dfmst.errors import CapacityError, ClusterError, DeviceError, EngineUnavailableError
 from dfmst.formats.columnar import TableSize
 
 _UNKNOWN_MEMORY = 4 << 30
@@ -330,7 +331,35 @@ def _local_gpus(workers: int | None, memory: int | None) -> Any:
         # The limit holds for cuDF and CuPy together, as they share the pool. A pool without a maximum would grow.
         options |= {"rmm_pool_size": memory, "rmm_maximum_pool_size": memory}
         options |= {"rmm_allocator_external_lib_list": ["cupy"], "device_memory_limit": int(_SPILL * memory)}
+    if "rmm_pool_size" in options:
+        _check_pool(memory, workers)
     return LocalCUDACluster(**options)
+
+
+#: Prints the free and all bytes of each GPU. Another process does so: CUDA would keep memory of each GPU in this one.
+_PRINT_MEMORY = """
+from cupy import cuda
+for device in range(cuda.runtime.getDeviceCount()):
+    with cuda.Device(device):
+        print(*cuda.runtime.memGetInfo())
+"""
+
+
+def _check_pool(size: int | None, workers: int | None) -> None:
+    """Raise if a worker's GPU does not have the free bytes of a pool, which RMM takes when the worker starts."""
+    asked = subprocess.run([sys.executable, "-c", _PRINT_MEMORY], capture_output=True, text=True)
+    if asked.returncode:
+        reason = asked.stderr.strip().rpartition("\n")[2]
+        raise DeviceError(f"a process of a worker cannot use the GPUs: {reason}", "nvidia-smi shows their state")
+    for device, line in enumerate(asked.stdout.splitlines()[:workers]):
+        free, total = map(int, line.split())
+        pool = int(_POOL * total) if size is None else size
+        if pool > free:
+            message = f"GPU {device} has {free:,} of {total:,} bytes free, and the pool of its worker takes {pool:,}"
+            most = f"{free >> 20}MiB"
+            hint = f"end other programs on the GPU (nvidia-smi lists them), or use gpu_memory_limit={most!r} or less"
+            option = f"gpu_memory_limit={most!r}", f"--gpu-memory-limit {most}"
+            raise CapacityError(message, hint, option=option)
 
 
 def has_ucx() -> bool:

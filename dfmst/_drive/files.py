@@ -346,7 +346,8 @@ def forest_of_files(
         ``distributed-ucxx`` is installed, otherwise over TCP; `progress` names the protocol.
     gpu_memory_limit
         Limit of GPU memory for each worker that is started here: bytes, or a text such as ``"40GiB"``. It is the size
-        of RMM's pool, which does not grow; dask-cuda moves results to the host when four fifths of it are used.
+        of RMM's pool, which does not grow, and each GPU must have it free; dask-cuda moves results to the host when
+        four fifths of it are used.
     verify
         Prove the forest before the directory appears. Each worker holds the linked forest, 100 bytes a vertex, and the
         files are read twice more. ``verify()`` of the result does the same later, with new workers if these ended.

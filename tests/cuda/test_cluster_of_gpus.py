@@ -46,6 +46,7 @@ from dfmst._trees.request import Request
 from dfmst.algorithms.solve import solve_table
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
+from tests.support.workers import ROOT
 
 VERTICES, ROWS, FILES = 80_000, 160_000, 2
 
@@ -370,7 +371,21 @@ def command(*arguments: Any, code: int = 0) -> Any:
 
 
 @pytest.fixture
-def dask_cuda(device, monkeypatch) -> list[dict[str, Any]]:
+def cards(device, tmp_path, monkeypatch) -> Any:
+    """A function that says how many bytes other programs have on each of two GPUs, as each new process sees them."""
+
+    def taken(*sizes: int) -> None:
+        text = f"import sys; sys.path.append({ROOT!r})\nfrom tests.support.gpu.standin import worker, cupy\n"
+        text += f"worker.install(0)\ncupy.cuda.devices[0] = 2\ncupy.cuda.taken.update(enumerate({sizes}))\n"
+        (tmp_path / "sitecustomize.py").write_text(text)
+
+    taken()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return taken
+
+
+@pytest.fixture
+def dask_cuda(cards, monkeypatch) -> list[dict[str, Any]]:
     """What clusters of dask-cuda were started with; their workers have a stand-in for a GPU each."""
     from distributed import Client, LocalCluster
 
@@ -418,12 +433,18 @@ def test_a_type_is_registered_after_those_that_waited_for_dask(monkeypatch):
     assert devices._unregistered == []
 
 
+@pytest.fixture
+def started(monkeypatch) -> list[dict[str, Any]]:
+    """Options of clusters of dask-cuda, none of which starts a worker."""
+    found: list[dict[str, Any]] = []
+    local = SimpleNamespace(LocalCUDACluster=lambda **options: found.append(options))
+    monkeypatch.setitem(sys.modules, "dask_cuda", local)
+    return found
+
+
 @pytest.mark.parametrize("ucx", [True, False])
 @pytest.mark.parametrize("memory", [None, 8 << 30])
-def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memory):
-    started: list[dict[str, Any]] = []
-    local = SimpleNamespace(LocalCUDACluster=lambda **options: started.append(options))
-    monkeypatch.setitem(sys.modules, "dask_cuda", local)
+def test_workers_send_from_gpu_to_gpu_if_they_can(cards, started, monkeypatch, ucx, memory):
     monkeypatch.setattr("dfmst._drive.cluster.has_ucx", lambda: ucx)
     cluster._local_gpus(2, memory)
     (options,) = started
@@ -432,6 +453,28 @@ def test_workers_send_from_gpu_to_gpu_if_they_can(device, monkeypatch, ucx, memo
     assert options.get("rmm_maximum_pool_size") == memory
     assert options.get("rmm_pool_size") == (memory or (0.5 if ucx else None))
     assert options.get("rmm_allocator_external_lib_list") == (["cupy"] if ucx or memory else None)
+
+
+@pytest.mark.parametrize("memory", [None, 8 << 30])
+def test_a_pool_that_does_not_fit_a_gpu_is_refused_before_a_worker_starts(cards, started, monkeypatch, memory):
+    """RMM takes the whole pool as a worker starts, which would only say that its nanny failed."""
+    pool = 8 << 30  # without a limit: half of the stand-in's memory
+    monkeypatch.setattr("dfmst._drive.cluster.has_ucx", lambda: True)
+    cards(0, (16 << 30) - pool + 1)
+    message = f"GPU 1 has {pool - 1:,} of {1 << 34:,} bytes free, and the pool of its worker takes {pool:,}"
+    with pytest.raises(dfmst.CapacityError, match=message) as caught:
+        cluster._local_gpus(None, memory)
+    assert started == []
+    assert f"gpu_memory_limit='{(pool - 1) >> 20}MiB'" in caught.value.hint
+    cluster._local_gpus(1, memory)  # not on that GPU
+    assert len(started) == 1
+
+
+def test_gpus_that_no_new_process_can_use_are_named(cards, started, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['cupy'] = None")
+    with pytest.raises(dfmst.DeviceError, match="a process of a worker cannot use the GPUs: .*cupy"):
+        cluster._local_gpus(1, 8 << 30)
+    assert started == []
 
 
 @pytest.mark.parametrize(

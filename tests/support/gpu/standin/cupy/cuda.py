@@ -9,7 +9,15 @@ from types import SimpleNamespace
 from tests.support.gpu.standin.cupy import memory as pools, placement
 from tests.support.gpu.standin.cupy.device import MEMORY, OutOfMemoryError, traffic
 from tests.support.gpu.standin.cupy.memory import MemoryPool, free, get_allocator, set_allocator, using_allocator
-from tests.support.gpu.standin.cupy.placement import Device, capability, cooperative, granted
+from tests.support.gpu.standin.cupy.placement import (
+    Device,
+    capability,
+    cooperative,
+    granted,
+    multiprocessors,
+    taken,
+    watched,
+)
 from tests.support.gpu.standin.cupy.streams import Event, Stream, get_current_stream, waits
 
 __all__ = [
@@ -29,12 +37,15 @@ __all__ = [
     "granted",
     "launches",
     "memory",
+    "multiprocessors",
     "nvrtc",
     "reset",
     "runtime",
     "set_allocator",
+    "taken",
     "using_allocator",
     "waits",
+    "watched",
 ]
 
 
@@ -118,7 +129,7 @@ runtime = SimpleNamespace(
     getDevice=placement.current,
     getDeviceCount=_device_count,
     driverGetVersion=lambda: driver_version[0],
-    memGetInfo=lambda: (free(), MEMORY),
+    memGetInfo=lambda: (free() - taken.get(placement.current(), 0), MEMORY),
     pointerGetAttributes=lambda ptr: SimpleNamespace(device=placement.places[ptr]),
 )
 nvrtc = SimpleNamespace(NVRTCError=NVRTCError, getVersion=_nvrtc_version)
@@ -128,7 +139,7 @@ def occupancyMaxActiveBlocksPerMultiprocessor(func: int, blockSize: int, dynamic
     """As many as threads allow, whatever the kernel's registers."""
     assert func
     assert dynamicSMemSize == 0
-    return int(Device(0).attributes["MaxThreadsPerMultiProcessor"]) // blockSize
+    return int(Device().attributes["MaxThreadsPerMultiProcessor"]) // blockSize
 
 
 driver = SimpleNamespace(
@@ -146,5 +157,6 @@ def reset() -> None:
     pools.reset()
     traffic.reset()
     devices[0], driver_version[0] = 1, 13000
-    cooperative[0] = True
+    cooperative[0], watched[0], multiprocessors[:] = True, False, [1]
+    taken.clear()
     granted[0], capability[0] = None, (9, 0)

@@ -124,7 +124,7 @@ def _is_column(argument: Any) -> bool:
 
 
 def _check_shape(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
-    attributes = cuda.Device(0).attributes
+    attributes = cuda.Device().attributes
     fits = 1 <= grid[0] <= attributes["MaxGridDimX"] and 1 <= block[0] <= attributes["MaxThreadsPerBlock"]
     if not fits or len(grid) != 1 or len(block) != 1:
         raise cuda.driver.CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
@@ -132,7 +132,7 @@ def _check_shape(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
 
 def _check_resident(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     """CuPy makes a grid smaller that the device cannot hold at once, and warns."""
-    attributes = cuda.Device(0).attributes
+    attributes = cuda.Device().attributes
     most = cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(1, block[0], 0) * attributes["MultiProcessorCount"]
     if not attributes["CooperativeLaunch"] or grid[0] > min(most, cuda.granted[0] or most):
         raise cuda.driver.CUDADriverError(

@@ -10,6 +10,12 @@ _thread = threading.local()
 cooperative = [True]
 #: Blocks of a cooperative launch that a green context or MPS grants; ``None``: as many as the device holds.
 granted: list[int | None] = [None]
+#: Multiprocessors of each device; further devices have as many as the last.
+multiprocessors = [1]
+#: Device -> bytes of its memory that other processes have.
+taken: dict[int, int] = {}
+#: Whether the driver ends kernels that run for seconds, as on a device with a display.
+watched = [False]
 #: Compute capability of the devices.
 capability = [(9, 0)]
 
@@ -29,11 +35,12 @@ class Device:
     def __init__(self, device: int | None = None) -> None:
         self.id = current() if device is None else device
         self.attributes = {
-            "MultiProcessorCount": 1,
+            "MultiProcessorCount": multiprocessors[min(self.id, len(multiprocessors) - 1)],
             "MaxThreadsPerMultiProcessor": 2048,
             "MaxGridDimX": 2**31 - 1,
             "MaxThreadsPerBlock": 1024,
             "CooperativeLaunch": int(cooperative[0]),
+            "KernelExecTimeout": int(watched[0]),
         }
         self._before: list[int] = []
 
