@@ -18,7 +18,7 @@ from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.frames import open_frame, open_host_frame
 from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, ids_like, is_cupy_array
+from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, ids_like, is_cupy_array
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column, nearest
@@ -119,10 +119,11 @@ def list_vertices(
         place = xp.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
         return VertexList(engine, view, names, input, present, place, None)
     ids = _listed_ids(engine, names[0], input, present, "vertices", vertices)
-    numbered = factorize(engine, ids.source, ids.target, in_order=True)
-    _check_different(engine, numbered)
+    numbered = _number_in_order(engine, ids)
     unlisted = xp.ones(numbered.total, bool)
     unlisted[numbered.source] = False
+    if numbered.total - int(xp.count_nonzero(unlisted)) < len(numbered.source):
+        _check_different(engine, numbered)
     _check_ends(engine, input, names, present[unlisted[numbered.target]])
     place, vertex = xp.zeros(len(occurs), np.uint32), xp.full(numbered.total, -1, np.int64)
     place[present], vertex[numbered.target] = numbered.target, present
@@ -181,6 +182,18 @@ def _number_any(engine: Engine, ids: IdColumns) -> Vertices:
     """Number listed ids and known ones in any order; integers below twice the known ones are their own numbers."""
     target, source, *more = dense_vertices(engine, IdColumns(ids.target, ids.source, None, None))
     return Vertices(source, target, *more)
+
+
+def _number_in_order(engine: Engine, ids: IdColumns) -> Vertices:
+    """Number listed ids and known ones by their order, without gaps."""
+    target, source, total, values = dense_vertices(engine, IdColumns(ids.target, ids.source, None, None), in_order=True)
+    if values is not None:
+        return Vertices(source, target, total, values)
+    occurs = engine.xp.zeros(total, bool)
+    occurs[source] = occurs[target] = True
+    rank = engine.xp.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+    found = engine.xp.flatnonzero(occurs).astype(ids.source.dtype)
+    return Vertices(rank[source], rank[target], len(found), arrow_numbers(found) if engine.on_host else found)
 
 
 def find_ids(engine: Engine, listed: tuple[ColumnName, Column], known: tuple[ColumnName, Column]) -> Array:
@@ -256,6 +269,8 @@ def id_column(vertices: object, argument: str = "vertices") -> Any:
         return vertices
     if hasattr(vertices, "columns"):
         return _vertex_column(open_host_frame(vertices, argument), argument)
+    if isinstance(vertices, range) and max(vertices.start.bit_length(), vertices.stop.bit_length()) < 63:
+        return np.arange(vertices.start, vertices.stop, vertices.step) if vertices else pa.nulls(0)
     series = nw.from_native(vertices, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return host_column(argument, series)

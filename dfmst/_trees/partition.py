@@ -356,7 +356,7 @@ def _largest_least(sums: _Sums, most: int) -> list[int]:
 
 
 def _mean(sums: _Sums, cuts: int) -> float:
-    parts = cuts + int(np.count_nonzero(sums.edge < 0))
+    parts = max(1, cuts + int(np.count_nonzero(sums.edge < 0)))
     return sums.total // parts if isinstance(sums.total, int) else sums.total / parts
 
 
