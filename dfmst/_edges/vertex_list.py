@@ -67,6 +67,11 @@ class VertexList:
         return len(self.vertex)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the list has all vertices of the table and no others, each at the place of its number."""
+        return self.ids is None and len(self.vertex) == len(self.place)
+
+    @property
     def group_sizes(self) -> Array | None:
         """Vertices of each group; ``None``: all rows are one graph."""
         return None if self.groups is None else self.groups.sizes
@@ -79,7 +84,8 @@ class VertexList:
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Column] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         places = {name: self.engine.from_host(column) for name, column in columns.items()}
-        vertices = {name: self.vertex[at] for name, at in places.items()} if self.ids is None else places
+        by_number = self.ids is None and not (self.is_whole and self.groups is None)
+        vertices = {name: self.vertex[at] for name, at in places.items()} if by_number else places
         groups, numbers = self.groups, dict(numbers or {})
         named = {} if groups is None else groups.columns(self.view, groups.of_place, [*columns, *numbers])
         for name, column in numbers.items():

@@ -22,12 +22,13 @@ from dfmst._edges.vertex_list import VertexList, check_one_graph, find_places, l
 from dfmst._edges.view import View
 from dfmst._edges.weights import weight_floats
 from dfmst._engines import Engine, host_engine
-from dfmst._engines.primitives.contract import component_labels, flatten
+from dfmst._engines.primitives.contract import component_labels, count_roots, flatten, unite
 from dfmst._engines.primitives.edges import gather_ends, gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.cut import SortedForest, VertexOrder, Weights, places_in_groups
 from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.request import Request
+from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -45,6 +46,7 @@ class OrderedForest(SortedForest[Array]):
     source: Array  # their ends, as places in the list, ``uint32``
     target: Array
     weight: Array | None = None  # ``float64`` in place of those of a column
+    sets: Array | None = None  # disjoint sets of the places, which the edges have united; None: not united yet
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -64,10 +66,15 @@ class OrderedForest(SortedForest[Array]):
         if self.engine.on_host:
             return self
         rows, source, target = map(self.engine.to_host, (self.rows, self.source, self.target))
-        return replace(self, engine=host_engine(self.engine), rows=rows, source=source, target=target)
+        sets = None if self.sets is None else self.engine.to_host(self.sets)
+        return replace(self, engine=host_engine(self.engine), rows=rows, source=source, target=target, sets=sets)
 
     def labels(self, edges: int | Array | None = None) -> Array:
         """Return the smallest place of each place's component, by all edges, by the first ones, or by those flagged."""
+        if edges is None and self.sets is not None:
+            label = self.sets.copy()
+            flatten(self.engine, label)
+            return label
         chosen = slice(edges) if edges is None or isinstance(edges, int) else edges
         source, target = self.source[chosen], self.target[chosen]
         return component_labels(self.engine, EdgeTable(source, target, source, self.vertices))
@@ -144,20 +151,36 @@ def order_forest(
             distance = runner.from_host(_row_distances(runner, view, columns.weight, input))
             weight = reweigh(runner, input.table, distance)
             input = replace(input, table=replace(input.table, weight=weight, span=None))
-        rows = None if all_rows else solve_table(runner, input.table, solver.algorithm).astype(np.uint32)
-        order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
+        scratch = runner.in_scratch()
+        rows, sets = (None, None) if all_rows else _forest_rows(runner, input.table, solver.algorithm)
+        order = sort_order(scratch, gather_keys(runner, input.table.weight, rows, input.table.flip))
         reader, ranked = view.engine(runner), input.to_frame_memory(order)
         ends, places = (input.vertices.source, input.vertices.target), ranked
         if rows is not None:  # read first in the order of the table, then from short columns
             rows = input.to_frame_memory(rows)
             ends, ranked = gather_ends(reader, *ends, rows, None), rows[places]
         if listed is None:
-            spanning = None if all_rows or input.moved_by is not None else ends
+            spanning = None if rows is None or input.moved_by is not None else ends
             listed = list_vertices(runner, view, columns.names[:2], input, vertices, spanning)
-        source, target = gather_ends(reader, *ends, places, listed.place)
+        source, target = gather_ends(reader, *ends, places, None if listed.is_whole else listed.place)
         frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
         weight = None if weight is None else input.to_frame_memory(weight)[ranked]
-    return OrderedForest(reader, view, listed, frame_rows, source, target, weight)
+        sets = None if sets is None or not listed.is_whole else input.to_frame_memory(sets)
+    return OrderedForest(reader, view, listed, frame_rows, source, target, weight, sets)
+
+
+def _forest_rows(engine: Engine, table: EdgeTable, algorithm: str | Algorithm) -> tuple[Array | None, Array | None]:
+    """Return the table's rows in the forest, ascending ``uint32``.
+
+    If no row closes a cycle, nothing is solved: they are ``None``, and the second entry has the sets of vertices that
+    they unite.
+    """
+    if len(table) < table.vertices:
+        sets = engine.xp.arange(table.vertices, dtype=np.uint32)
+        unite(engine, table.source, table.target, None, sets)
+        if count_roots(engine, sets) == table.vertices - len(table):
+            return None, sets
+    return solve_table(engine.in_scratch(), table, algorithm).astype(np.uint32), None
 
 
 def _row_distances(engine: Engine, view: View, name: ColumnName, input: Input) -> Array:
