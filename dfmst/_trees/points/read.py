@@ -5,7 +5,6 @@ Points of frames and arrays: their coordinates, and frames of results.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sys
@@ -122,7 +121,7 @@ def is_geographic(frame: Frame, name: ColumnName) -> bool | None:
     text = (field.metadata or {}).get(b"ARROW:extension:metadata")
     if isinstance(field.type, pa.BaseExtensionType):
         text = field.type.__arrow_ext_serialize__()
-    with contextlib.suppress(ValueError):
+    with suppress(ValueError):
         about = json.loads(text or b"{}")
         if isinstance(about, dict) and about.get("crs") is not None:
             return _in_degrees(about["crs"])
@@ -138,18 +137,16 @@ def _in_degrees(system: object) -> bool | None:
             return start.startswith("GEOGC") and 'UNIT["GRAD' not in start
         if start in ("OGC:CRS84", "EPSG:4326", "EPSG:4269", "EPSG:4258"):
             return True
-        with contextlib.suppress(Exception):  # PROJ is not installed, or does not know the code
+        with suppress(Exception):  # PROJ is not installed, or does not know the code
             return bool(import_module("pyproj").CRS.from_user_input(system).is_geographic)
         return None
     if not isinstance(system, dict):
         return None
     inner = system.get("source_crs") or next(iter(system.get("components") or ()), None)
     axes = (system.get("coordinate_system") or {}).get("axis") or [{}]
-    return (
-        _in_degrees(inner)
-        if inner
-        else "Geographic" in str(system.get("type")) and axes[0].get("unit", _DEGREE) == _DEGREE
-    )
+    if inner:
+        return _in_degrees(inner)
+    return "Geographic" in str(system.get("type")) and axes[0].get("unit", _DEGREE) == _DEGREE
 
 
 def _is_geopandas(frame: Frame, name: ColumnName) -> bool:
@@ -269,12 +266,9 @@ def _heights(places: Any, name: ColumnName) -> Array | None:
 def _positions(places: Any, name: ColumnName, which: str = "xy") -> Array:
     """Coordinates x and y, or others; NaN of a null."""
     if pa.types.is_fixed_size_list(places.type):
-        axes = (
-            places.flatten()
-            if not places.null_count
-            else places.values.slice(places.offset * places.type.list_size, len(places) * places.type.list_size)
-        )
-        flat = np.asarray(axes, np.float64).reshape(len(places), places.type.list_size)
+        size = places.type.list_size
+        axes = places.values.slice(places.offset * size, len(places) * size)
+        flat = np.asarray(axes, np.float64).reshape(len(places), size)
         found = np.array(flat[:, ["xyz".index(axis) for axis in which]].T)
     else:
         fields = [places.field(axis) for axis in which]
@@ -384,17 +378,14 @@ class Points(NamedTuple):
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
         """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
-        result = self._rows(ends, numbers)
+        if self.ids is not None:
+            ends = {name: self.view.entries(self.ids, at) for name, at in ends.items()}
+        result = self.view.build({**ends, **numbers})
         if isinstance(result, pa.Table):
             return result.replace_schema_metadata(dict(self.about) or None)
         if self.about and hasattr(result, "attrs"):  # of pandas
             result.attrs = dict(self.about)
         return result
-
-    def _rows(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
-        if self.ids is None:
-            return self.view.build({**ends, **numbers})
-        return self.view.build({**{name: self.view.entries(self.ids, at) for name, at in ends.items()}, **numbers})
 
 
 def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
@@ -412,9 +403,8 @@ def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     unclear = next((name for name in names if _LIKE_ID(str(name))), None) if columns is None else None
     if unclear is not None:
         message = f"column {unclear!r} may name the points, or be a coordinate"
-        raise InvalidEdgesError(
-            message, _NAME_BOTH, option=("columns=, and the points with ids=", "-c, and the points with --id")
-        )
+        option = "columns=, and the points with ids=", "-c, and the points with --id"
+        raise InvalidEdgesError(message, _NAME_BOTH, option=option)
     if not names:
         hint = "name their columns with columns="
         raise InvalidEdgesError("the points have no coordinates", hint, option=("columns=", "-c"))
@@ -562,9 +552,8 @@ def check_no_correlations(values: Array) -> None:
     if not is_symmetric(values, diagonal) or not 1 < len(values) < np.count_nonzero(values):
         return
     if np.abs(values).max() <= _UNIT:
-        message = (
-            f"the table is a symmetric {len(values):,} by {len(values):,} matrix with {'ones' if diagonal else 'zeros'}"
-        )
+        numbers = "ones" if diagonal else "zeros"
+        message = f"the table is a symmetric {len(values):,} by {len(values):,} matrix with {numbers}"
         hint = 'call dfmst.minimum_spanning_forest(dfmst.from_matrix(table, distance="mantegna"))'
         raise InvalidEdgesError(f"{message} on its diagonal: correlations, and no observations", f"{hint}; {_NO_PAIRS}")
 
@@ -628,9 +617,8 @@ def is_array(points: Frame) -> bool:
 def _table(points: Frame, columns: Columns | None, ids: Column) -> tuple[pa.Table, list[str], Array | None]:
     """An array as a table of columns x0, x1 and so on, their names, and floats also as an array of these columns."""
     if columns is not None or ids is not None:
-        raise InvalidEdgesError(
-            "columns= and ids= name columns of a frame, and the points are an array", "leave them out"
-        )
+        message = "columns= and ids= name columns of a frame, and the points are an array"
+        raise InvalidEdgesError(message, "leave them out")
     array = number_array("points", points)
     if array.ndim != 2:
         message = f"the array of points has {array.ndim} dimensions; it must have two"
@@ -652,7 +640,8 @@ def _numbers(name: ColumnName, values: Column) -> Array:
         hint = "name the columns with the coordinates: columns=['x', 'y']"
         raise InvalidEdgesError(message, hint, option=("columns=['x', 'y']", "-c x -c y"))
     try:
-        return np.asarray(column.cast(pa.float64()).fill_null(np.nan))
+        numbers = column.cast(pa.float64())
+        return np.asarray(numbers.fill_null(np.nan) if numbers.null_count else numbers)
     except pa.ArrowInvalid as error:
         message = f"column {name!r} holds integers that no float64 is equal to"
         raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error

@@ -53,10 +53,9 @@ from dfmst._trees.points.search import (
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError
 
-_NOWHERE = np.iinfo(np.uint32).max
+_NOWHERE = np.uint32(np.iinfo(np.uint32).max)
 _NONE = np.iinfo(np.uint64).max
 HALF = np.uint64(32)
-_INFINITE = int(np.array(np.inf).view(np.uint64))
 
 
 def halves(pairs: Array) -> tuple[Array, Array]:
@@ -242,48 +241,37 @@ def nearest_by_blocks(engine: Engine, points: Array, wanted: int, search: _Searc
     return neighbor, reach
 
 
-class _Ways(NamedTuple):
-    """The lightest edges out of every point, as ``point_rounds.cuh`` describes them."""
-
-    other: Array
-    weight: Array
-    sure: Array
-    reach: Array
-    lightest: Array
-
-
 class BlockRounds(Rounds):
-    """Rounds whose searches are products of matrices. The positions of points are their numbers."""
+    """Rounds whose searches are products of matrices. The positions of points are their numbers.
+
+    ``other``, ``weight``, ``sure``, ``reach`` and ``lightest`` are as in ``point_rounds.cuh``.
+    """
 
     def run(self, label: Array | None = None) -> Array:
         """Return the pairs (see :meth:`Rounds.run`)."""
-        length, columns = self.tree.length, (self.reach, np.full(self.tree.length, _INFINITE, np.uint64))
+        length = self.tree.length
         self.label, self.place = np.arange(length, dtype=np.uint32), np.arange(length, dtype=np.uint32)
-        self.ways = _Ways(np.full(length, _NOWHERE, np.uint32), np.zeros(length), np.zeros(length, np.uint8), *columns)
+        self.other, self.weight, self.sure = np.full(length, _NOWHERE), np.zeros(length), np.zeros(length, np.uint8)
+        self.lightest = np.full(length, np.inf)
         if label is not None:
             self._unite(self.place, label)
         components, pairs = np.flatnonzero(self.label == self.place), [np.zeros(0, np.uint64)]
         chosen = np.full(length, _NONE, np.uint64)
         while len(components) > 1:
             self._choose(chosen)
-            if len(self.hub) and len(pairs) == 1:
-                self._note_hubs()
+            if len(self.hub) and len(pairs) == 1:  # in the first round every point found its lightest edge
+                at = np.flatnonzero(self.weight == (0.0 if self.near_core is None else self.near_core))
+                np.minimum.at(self.hub, at, self.other[at])
             found = np.unique(chosen[components])  # two components may have chosen the same pair, and one none
             pairs.append(found[found != _NONE])
             self._unite(*(half.astype(np.uint32) for half in halves(pairs[-1])))
             components = components[self.label[components] == components]
-            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
+            chosen[components], self.lightest[components] = _NONE, np.inf
         return np.concatenate(pairs)
 
     def _unite(self, source: Array, target: Array) -> None:
         self.engine.launch("unite", len(source), source, target, None, self.label)
         flatten(self.engine, self.label)
-
-    def _note_hubs(self) -> None:
-        """After the first round, in which every point found its lightest edge."""
-        core = 0.0 if self.near_core is None else self.near_core
-        at = np.flatnonzero(self.ways.weight == core)
-        np.minimum.at(self.hub, at, self.ways.other[at])
 
     def _build(self, points: Array, space: Space) -> PointTree:
         axes, length = points.shape
@@ -297,42 +285,41 @@ class BlockRounds(Rounds):
     def _choose(self, chosen: Array) -> None:
         """Fill in the pair of every component's lightest edge out, except for the largest component's."""
         self._know_ways()
-        label, ways = self.label, self.ways
+        label = self.label
         count = np.bincount(label)
         largest = count.argmax() if count.max() > 1 else -1  # in the first round all points find their lightest edge
-        bound = ways.lightest.view(np.float64)
-        open_ = (ways.sure != 1) & (ways.reach <= bound[label]) & (label != largest)
+        open_ = (self.sure != 1) & (self.reach <= self.lightest[label]) & (label != largest)
         if self.near_core is not None:
-            open_ &= self.near_core <= bound[label]
+            open_ &= self.near_core <= self.lightest[label]
         for rows in self.search.blocks(np.flatnonzero(open_)):
             other, weight = self.search.lightest_out(rows, label, self.near_core)
-            ways.other[rows], ways.weight[rows], ways.sure[rows] = other, weight, 1
-            np.minimum.at(bound, label[rows], weight)
-        at = np.flatnonzero((ways.other != _NOWHERE) & (ways.weight == bound[label]) & (label != largest))
-        ends = at.astype(np.uint64), ways.other[at].astype(np.uint64)
+            self.other[rows], self.weight[rows], self.sure[rows] = other, weight, 1
+            np.minimum.at(self.lightest, label[rows], weight)
+        at = np.flatnonzero((self.other != _NOWHERE) & (self.weight == self.lightest[label]) & (label != largest))
+        ends = at.astype(np.uint64), self.other[at].astype(np.uint64)
         np.minimum.at(chosen, label[at], np.minimum(*ends) << np.uint64(32) | np.maximum(*ends))
 
     def _know_ways(self) -> None:
         """Find the ways out among the nearest points, as kernel ``span_points`` does."""
-        label, ways = self.label, self.ways
-        known = ways.other != _NOWHERE
-        known[known] = label[ways.other[known]] != label[known]
+        label = self.label
+        known = self.other != _NOWHERE
+        known[known] = label[self.other[known]] != label[known]
         rows = np.flatnonzero(~known)
-        spent = rows[ways.sure[rows] == 1]
-        ways.reach[spent] = np.maximum(ways.reach[spent], ways.weight[spent])
+        spent = rows[self.sure[rows] == 1]
+        self.reach[spent] = np.maximum(self.reach[spent], self.weight[spent])
         near = self.neighbor[rows]
         weight = np.where(label[near] != label[rows][:, None], self._near_weights(rows, near), np.inf)
         order = np.lexsort((near, weight), axis=1)[:, :1] if near.size else np.zeros((len(rows), 0), np.int64)
-        ways.other[rows], ways.weight[rows], ways.sure[rows] = _NOWHERE, np.inf, 0
+        self.other[rows], self.weight[rows], self.sure[rows] = _NOWHERE, np.inf, 0
         if order.size:
             least = np.take_along_axis(weight, order, 1)[:, 0]
             found = rows[least < np.inf]
-            ways.other[found] = np.take_along_axis(near, order, 1)[:, 0][least < np.inf]
-            ways.weight[found] = least[least < np.inf]
-            sure = ways.weight[found] < ways.reach[found] if self.near_core is not None else np.ones(len(found), bool)
-            ways.sure[found] = sure
-        some = np.flatnonzero(ways.other != _NOWHERE)
-        np.minimum.at(ways.lightest.view(np.float64), label[some], ways.weight[some])
+            self.other[found] = np.take_along_axis(near, order, 1)[:, 0][least < np.inf]
+            self.weight[found] = least[least < np.inf]
+            sure = self.weight[found] < self.reach[found] if self.near_core is not None else np.ones(len(found), bool)
+            self.sure[found] = sure
+        some = np.flatnonzero(self.other != _NOWHERE)
+        np.minimum.at(self.lightest, label[some], self.weight[some])
 
     def _near_weights(self, rows: Array, near: Array) -> Array:
         """Weights of the edges to the nearest points."""
