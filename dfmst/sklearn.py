@@ -38,8 +38,8 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         ``"precomputed"``: `X` holds distances, a symmetric matrix, or a sparse one whose entries are the edges of a
         graph.
     engine
-        ``"auto"`` and ``"cpu"``: the CPU. ``"cuda"`` finds the forest of a graph and the merges on a GPU; the tree of
-        points is found on the CPU.
+        ``"auto"`` and ``"cpu"``: the CPU. ``"cuda"`` finds the forest of a sparse graph and the merges on a GPU; the
+        tree of points or of a matrix is found on the CPU.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         hints = ("1 - X", "X.max() - X") if dense else ("X.data = 1 - X.data", "X.data = 1 / X.data")
         one, other = (f"pass distances, for example {hint}" for hint in hints)
         refuse_similarities("X", X.diagonal(), X if dense else X.data, (one, other))
-        edges = dfmst.from_matrix(X) if dense else dfmst.from_sparse(X)
+        edges = dfmst.from_matrix(X, forest=True) if dense else dfmst.from_sparse(X)
         forest: pa.Table = dfmst.minimum_spanning_forest(edges, engine=self.engine)
         return forest
 

@@ -305,10 +305,12 @@ class FrameView:
         parted = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
         return self.finish(nw.concat(parted, how="horizontal"))
 
-    def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Frame:
+    def build_arrow(self, columns: Mapping[str, pa.Array | pa.ChunkedArray], index: Array | None = None) -> Frame:
+        if self.frame.implementation.is_pandas():
+            frame = pa.table(dict(columns)).to_pandas()
+            return self._as_user(frame if index is None else frame.set_axis(index))
         if not self.frame.implementation.is_polars():
-            table = pa.table(dict(columns))
-            return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
+            return self._as_user(pa.table(dict(columns)))
         narrow = dict(columns)
         for name, column in columns.items():
             if pa.types.is_decimal256(column.type):

@@ -27,8 +27,10 @@ from dfmst._edges.arrow_values import (
 from dfmst._edges.frames import open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import cast_exactly, common_type
+from dfmst._edges.weights import missing_weights, weight_column, widen
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.read import rounding
+from dfmst._trees.points.spanning import halves
 from dfmst._trees.request import with_options
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -37,19 +39,25 @@ _OWN_ID = "give every vertex an id of its own"
 _BLOCK = 256  # rows and columns of a matrix that are compared at a time
 
 
-def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Column = None) -> Any:
+def from_matrix(
+    matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Column = None, forest: bool = False
+) -> Any:
     """Return the pairs of a symmetric matrix as an edge table: its entries above the diagonal.
 
     Parameters
     ----------
     matrix
         A frame whose columns are the vertices (for example a correlation matrix), or an array of shape ``(n, n)``,
-        of any library with ``__array__`` or ``__dlpack__``.
+        of any library with ``__array__`` or ``__dlpack__``; or an array of the entries above the diagonal, row by row,
+        as of SciPy's ``pdist``.
     distance
         What becomes of the entries: nothing (``None``, for distances); ``"mantegna"``, the distance sqrt(2 (1 - r)) of
         a correlation r; or a function of an array that returns one of the same length.
     ids
         The vertices; ``None``: the names of a frame's columns, or 0, 1, 2 and so on.
+    forest
+        Return only the rows that :func:`minimum_spanning_forest` finds in the table, with their positions as the index
+        of a pandas frame. The table is not made. Dendrograms and clusters need no other rows.
 
     Returns
     -------
@@ -61,7 +69,7 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     InvalidEdgesError
         The matrix is not square, not symmetric, or holds no numbers; a frame's index has its columns in another order;
         `ids` do not fit it; a correlation is not within -1 and 1; without `distance` its diagonal is positive, as of
-        similarities.
+        similarities; with `forest` a distance is NaN.
     UnsupportedFrameError
         `matrix` is neither a frame nor an array.
 
@@ -75,24 +83,39 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
       source target  weight
     0      A      B   0.190
     2      B      C   1.629
+    >>> dfmst.from_matrix([[0, 5, 1], [5, 0, 2], [1, 2, 0]], forest=True).to_pydict()
+    {'source': [0, 1], 'target': [2, 2], 'weight': [1, 2]}
 
     References
     ----------
     Mantegna: Hierarchical structure in financial markets. European Physical Journal B 11, 1999.
+
+    Prim: Shortest connection networks and some generalizations. Bell System Technical Journal 36 (1957).
     """
+    only_forest = yes_or_no("forest", forest)
     values, view = _values(matrix)
+    vertices = _vertices_of(values.shape)
     if ids is None and view is not None:
         ids = view.frame.columns
-    labels = None if ids is None else _labels_of(ids, len(values), "the matrix")
-    _check_entries(values)
-    row, column, entries = _above_diagonal(values)
-    weights = to_arrow("weight", _distances(entries, distance), nan_is_null=False)
-    if distance is None:
+    labels = None if ids is None else _labels_of(ids, vertices, "the matrix")
+    mirrored = values.ndim == 2 and _is_mirrored(values)
+    as_square = mirrored and only_forest and distance is None
+    entries = values if as_square else _distances(_above_diagonal(values), distance)
+    ends, position = np.cumsum(np.arange(vertices)[::-1]), None  # of the rows of the matrix, in the table
+    if only_forest:
+        row, column = _forest_pairs(entries, ends)
+        position = ends[row] - vertices + column
+        entries = entries[row, column] if entries.ndim == 2 else entries[position]
+    else:
+        row = np.repeat(np.arange(vertices), np.arange(vertices)[::-1])
+        column = np.arange(len(row)) - ends[row] + vertices
+    weights = to_arrow("weight", entries, nan_is_null=False)
+    if distance is None and values.ndim == 2:
         call = "for similarities call dfmst.from_matrix(matrix, distance={}); distances need zeros there".format
         hints = call('"mantegna"'), call("lambda values: values.max() - values")
         refuse_similarities("the matrix", values.diagonal(), values, hints)
     columns = {"source": _named(row, labels), "target": _named(column, labels), "weight": weights}
-    return pa.table(columns) if view is None else view.build_arrow(columns)
+    return pa.table(columns) if view is None else view.build_arrow(columns, position)
 
 
 def _values(matrix: object) -> tuple[Array, FrameView | None]:
@@ -109,15 +132,26 @@ def _values(matrix: object) -> tuple[Array, FrameView | None]:
         if values.dtype.kind not in "biuf":
             message = f"the matrix holds {values.dtype} values"
             raise InvalidEdgesError(message, "pass numbers; of a frame, leave out columns of other types")
+        if values.ndim == 1 and isinstance(matrix, (list, tuple)):
+            message = f"the matrix is a {type(matrix).__name__} of {len(values):,} numbers"
+            raise InvalidEdgesError(message, "pass a list of rows, or the entries above the diagonal as an array")
     else:
         view = open_host_frame(matrix, "matrix")
         names = view.frame.columns
         columns = [plain_ids(arrow_column(name, view.column(name), nan_is_null=False)) for name in names]
         values = np.column_stack(_entries_of(columns)) if names else np.zeros((0, 0))
         _check_labels(view)
-    if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise InvalidEdgesError(f"the matrix has shape {values.shape}", "pass one row and one column a vertex")
     return values, view
+
+
+def _vertices_of(shape: tuple[int, ...]) -> int:
+    """Return the number of vertices of a square matrix, or of the entries above its diagonal."""
+    length = shape[0] if shape else 0
+    vertices = (1 + math.isqrt(1 + 8 * length)) // 2 if len(shape) == 1 else length
+    if shape not in ((vertices, vertices), (vertices * (vertices - 1) // 2,)):
+        hint = "pass one row and one column a vertex, or the entries above the diagonal"
+        raise InvalidEdgesError(f"the matrix has shape {shape}", hint)
+    return vertices
 
 
 def _entries_of(columns: list[pa.Array]) -> list[Array]:
@@ -147,25 +181,19 @@ def _check_labels(view: FrameView) -> None:
         raise InvalidEdgesError(message, "put them in one order: matrix.loc[matrix.columns]")
 
 
-def _above_diagonal(values: Array) -> tuple[Array, Array, Array]:
-    """Return rows, columns and values of the entries above the diagonal, row by row."""
-    lengths = np.arange(len(values))[::-1]
-    row = np.repeat(np.arange(len(values)), lengths)
-    column = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + row + 1
-    return row, column, np.concatenate([values.reshape(-1)[:0], *(values[at, at + 1 :] for at in range(len(values)))])
+def _above_diagonal(values: Array) -> Array:
+    """Return the entries above the diagonal, row by row."""
+    if values.ndim == 1:
+        return values
+    return np.concatenate([values.reshape(-1)[:0], *(values[at, at + 1 :] for at in range(len(values)))])
 
 
-def _is_exactly_symmetric(values: Array) -> bool:
-    """Whether all entries equal those on the other side of the diagonal, compared in blocks that fit a cache."""
+def _is_mirrored(values: Array) -> bool:
+    """Whether all entries equal those on the other side of the diagonal; raise if one differs by more than rounding."""
     spans = [slice(begin, begin + _BLOCK) for begin in range(0, len(values), _BLOCK)]
     pairs = ((rows, columns) for at, rows in enumerate(spans) for columns in spans[at:])
-    return all(bool((values[rows, columns] == values[columns, rows].T).all()) for rows, columns in pairs)
-
-
-def _check_entries(values: Array) -> None:
-    """Raise if an entry differs from the one on the other side of the diagonal by more than rounding."""
-    if _is_exactly_symmetric(values):
-        return
+    if all(bool((values[rows, columns] == values[columns, rows].T).all()) for rows, columns in pairs):
+        return True
     room = 0.0
     if values.dtype.kind == "f":
         room = rounding(values.dtype) * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
@@ -174,6 +202,31 @@ def _check_entries(values: Array) -> None:
         row, column = (int(at) for at in np.argwhere(differ)[0])
         message = f"the matrix has {int(differ.sum()) // 2:,} pairs of entries that differ, the first ({row}, {column})"
         raise InvalidEdgesError(message, "make it symmetric first, for example (matrix + matrix.T) / 2")
+    return False
+
+
+def _forest_pairs(entries: Array, ends: Array) -> tuple[Array, Array]:
+    """Return the tree's pairs, row by row, of a mirrored square, or of entries above a diagonal: rows to `ends`."""
+    engine, vertices = select_engine("cpu", 1), len(ends)
+    if entries.ndim == 2:
+        weights = widen("weight", native_values(entries))
+    else:
+        read = weight_column("weight", to_arrow("weight", entries, nan_is_null=False))
+        missing, weights = missing_weights(engine, read), read.values
+        if missing is not None and missing.any():
+            first = int(missing.argmax())
+            row = int(np.searchsorted(ends, first, side="right"))
+            pair = row, first - int(ends[row]) + vertices
+            message = f"the matrix has {int(missing.sum()):,} pairs whose distance is NaN or null, the first {pair}"
+            call = 'minimum_spanning_forest(from_matrix(matrix), invalid="drop")'
+            raise InvalidEdgesError(message, f"fill them, or call {call}")
+    offered, nearest = np.empty((2, vertices), weights.dtype)
+    other, vertex = np.empty((2, vertices), np.uint32)
+    pairs = np.empty(max(0, vertices - 1), np.uint64)
+    if len(pairs):
+        square = int(entries.ndim == 2)
+        engine.launch_alone("span_matrix", weights, vertices, square, offered, nearest, other, vertex, pairs)
+    return halves(np.sort(pairs))
 
 
 def refuse_similarities(name: str, diagonal: Array, entries: Array, hints: tuple[str, str]) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 import dfmst
 from tests.support.lanes import examples
@@ -175,8 +176,9 @@ def test_correlations(make):
     correlation: Any = np.corrcoef(draw.normal(size=(5, 30)))
     matrix = correlation if make is None else make(dict(zip(IDS, correlation, strict=True)))
     edges = dfmst.from_matrix(matrix, distance="mantegna")
-    if make is pd.DataFrame:
-        assert isinstance(edges, pd.DataFrame)
+    forest = dfmst.from_matrix(matrix, distance="mantegna", forest=True)
+    assert type(forest) is type(edges)
+    assert forest.equals(dfmst.minimum_spanning_forest(edges))
     listed = pa.table(edges) if not isinstance(edges, pd.DataFrame) else pa.Table.from_pandas(edges)
     row, column = np.triu_indices(5, 1)
     np.testing.assert_allclose(listed["weight"], np.sqrt(2 * (1 - correlation[row, column])))
@@ -187,6 +189,28 @@ def test_correlations(make):
     assert listed["target"].to_pylist() == names[column].tolist()
     halves = dfmst.from_matrix(matrix, distance=lambda entries: entries / 2)
     np.testing.assert_allclose(np.asarray(halves["weight"]), correlation[row, column] / 2)
+
+
+@given(
+    values=st.integers(0, 12).flatmap(
+        lambda n: st.lists(st.integers(-2, 3), min_size=n * (n - 1) // 2, max_size=n * (n - 1) // 2)
+    ),
+    kind=st.sampled_from(["?", "u1", "i2", "i4", "u4", "i8", "u8", "f2", "f4", ">f8", "f8"]),
+    rounded=st.booleans(),
+)
+@examples(300)
+def test_forests_of_matrices(values, kind, rounded):
+    above = np.array(values, "i8").astype(kind)
+    if above.dtype.kind == "f":
+        above = np.select([above == 3, above == 2], [np.inf, -0.0], above / 3).astype(kind)
+    matrix = squareform(above)
+    if rounded and above.dtype.kind == "f":
+        matrix += np.tril(np.where(np.isfinite(matrix), 1e-10, 0), -1).astype(kind)
+    for given_matrix in (matrix, above):
+        for distance in (None, lambda entries: np.nan_to_num(entries.astype("f8")) // 2):
+            forest = dfmst.from_matrix(given_matrix, distance=distance, forest=True)
+            pairs = dfmst.from_matrix(given_matrix, distance=distance)
+            assert forest.equals(dfmst.minimum_spanning_forest(pairs))
 
 
 LARGE = 2**53 + 1
@@ -235,6 +259,11 @@ def test_wrong_dense_matrices():
             sparse.eye_array(2, format="csr")
         ),
         r"shape \(2, 3\)": lambda: dfmst.from_matrix(np.zeros((2, 3))),
+        r"shape \(4,\)": lambda: dfmst.from_matrix(np.zeros(4)),
+        "a list of 3 numbers": lambda: dfmst.from_matrix([1, 2, 3]),
+        r'1 pairs whose distance is NaN or null, the first \(1, 2\)\nHint: .*invalid="drop"': lambda: dfmst.from_matrix(
+            np.array([1.0, 2.0, np.nan]), forest=True
+        ),
         r"1 pairs of entries that differ, the first \(0, 1\)": lambda: dfmst.from_matrix([[0, 1], [2, 0]]),
         "1 entries are not within -1 and 1": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance="mantegna"),
         "unknown distance": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance="far"),

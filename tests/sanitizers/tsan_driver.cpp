@@ -26,6 +26,7 @@ template <typename W> void of_weights(const Graph& graph) {
   ranges<u32, W>(graph, 5, true);
   ranges<u64, W>(graph, 17, true);
   terminals<W>(graph);
+  matrix<W>(graph);
 }
 
 template <typename K> void of_keys(const Graph& graph) {

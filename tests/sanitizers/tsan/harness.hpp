@@ -82,7 +82,7 @@ OF_V(unite) PLAIN(flag_joined) PLAIN(count_members) PLAIN(halve_paths) PLAIN(fla
 OF_K(pack_records) OF_K(pack_low_half) OF_K(pack_high_half) OF_K(order_runs) PLAIN(count_digits) PLAIN(scatter_digits)
 PLAIN(arc_records) PLAIN(arc_places) PLAIN(follow_arcs) PLAIN(walk_list) PLAIN(rank_list) PLAIN(lead_away)
 PLAIN(number_tree) PLAIN(visit_levels) OF_V(reach_orders) OF_W(search_around) OF_W(lead_back) PLAIN(mark_ways)
-PLAIN(merge_within) PLAIN(first_edges) PLAIN(hook_along) PLAIN(flag_linked_roots) PLAIN(lead_up) PLAIN(flag_heavier)
+PLAIN(merge_within) OF_W(span_matrix) PLAIN(first_edges) PLAIN(hook_along) PLAIN(flag_linked_roots) PLAIN(lead_up) PLAIN(flag_heavier)
 PLAIN(gather_heavier) PLAIN(find_chains) PLAIN(bound_chains) PLAIN(list_merges) PLAIN(count_added) PLAIN(size_merges)
 PLAIN(gather_packed) PLAIN(unpack_records) OF_K(leading_bits) PLAIN(count_leading) PLAIN(place_buckets) OF_V(scatter_edges)
 

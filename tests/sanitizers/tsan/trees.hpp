@@ -216,4 +216,30 @@ void conditions(const Graph& graph) {
   CHECK(counts.size() == state[1]);
 }
 
+// All pairs of some vertices, with the graph's weights: as a square, and the entries above its diagonal.
+template <typename W> void matrix(const Graph& graph) {
+  const u64 n = std::min(graph.vertices, 40u);
+  Graph pairs{(u32)n, {}, {}, {}};
+  std::vector<W> square(n * n), above;
+  for (u64 row = 0; row < n; ++row)
+    for (u64 column = row + 1; column < n; ++column) {
+      pairs.source.push_back(row);
+      pairs.target.push_back(column);
+      pairs.weight.push_back(graph.weight[above.size()]);
+      square[row * n + column] = square[column * n + row] = (W)pairs.weight.back();
+      above.push_back((W)pairs.weight.back());
+    }
+  std::vector<u64> wanted;
+  for (u32 row : Forest(pairs).rows) wanted.push_back((u64)pairs.source[row] << 32 | pairs.target[row]);
+  std::vector<W> offered(n), nearest(n);
+  std::vector<u32> other(n), vertex(n);
+  for (const std::vector<W>& weight : {square, above}) {
+    std::vector<u64> chosen(n - 1);
+    launch_span_matrix(W(), 1, weight.data(), n, weight.size() == n * n, offered.data(), nearest.data(), other.data(),
+                       vertex.data(), chosen.data());
+    std::sort(chosen.begin(), chosen.end());
+    CHECK(chosen == wanted);
+  }
+}
+
 }  // namespace

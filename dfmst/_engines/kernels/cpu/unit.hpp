@@ -19,6 +19,7 @@ typedef TYPE V, W, K;
 #include "../leaving.cuh"
 #include "../mastiff.cuh"
 #include "../match.cuh"
+#include "../matrix.cuh"
 #include "../nearest.cuh"
 #include "../nearest_terminals.cuh"
 #include "../partial_prim.cuh"
