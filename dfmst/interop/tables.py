@@ -101,14 +101,15 @@ def from_matrix(
     mirrored = values.ndim == 2 and _is_mirrored(values)
     as_square = mirrored and only_forest and distance is None
     entries = values if as_square else _distances(_above_diagonal(values), distance)
-    ends, position = np.cumsum(np.arange(vertices)[::-1]), None  # of the rows of the matrix, in the table
+    numbers = np.arange(vertices)
+    ends = np.cumsum(numbers[::-1])  # of the rows of the matrix, in the table
     if only_forest:
         row, column = _forest_pairs(entries, ends)
         position = ends[row] - vertices + column
         entries = entries[row, column] if entries.ndim == 2 else entries[position]
     else:
-        row = np.repeat(np.arange(vertices), np.arange(vertices)[::-1])
-        column = np.arange(len(row)) - ends[row] + vertices
+        row, position = np.repeat(numbers, numbers[::-1]), None
+        column = np.concatenate([numbers[:0], *(numbers[at:] for at in range(1, vertices))])
     weights = to_arrow("weight", entries, nan_is_null=False)
     if distance is None and values.ndim == 2:
         call = "for similarities call dfmst.from_matrix(matrix, distance={}); distances need zeros there".format
