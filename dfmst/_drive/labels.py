@@ -150,6 +150,7 @@ def number_vertices(
     listed = None if vertices is None else _encode_listed(engine, encoder, flags, vertices, budget)
     if encoder.values is None:
         return Numbered(None, listed, flags, count if listed is None else len(listed))
+    encoder.close()  # to sort the ids takes as much
     every = encoder.values if not encoder.dense else encoder.decode(np.arange(encoder.count, dtype=np.uint32))
     if listed is not None:
         return Numbered(every, listed, flags, len(listed))

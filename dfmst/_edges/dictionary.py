@@ -49,6 +49,10 @@ class Dictionary:
         ends = [pa.py_buffer(table.known)] if self.type in large_types().values() else []
         return pa.Array.from_buffers(self.type, self.count, [None, *ends, pa.py_buffer(table.content)])
 
+    def close(self) -> None:
+        """Free what only new ids need."""
+        self._table.free_slots()
+
     def take(self, numbers: Array) -> pa.Array:
         if holds_words(self.type):
             words = np.empty(len(numbers), np.uint64)

@@ -93,6 +93,11 @@ class Encoder:
         self.dense = max(self.dense, largest + 1)
         return source, target
 
+    def close(self) -> None:
+        """Free the memory by which ids are encoded; vertices are still decoded."""
+        if self._dictionary is not None:
+            self._dictionary.close()
+
     def decode(self, vertices: Array) -> pa.Array:
         if self._dictionary is None:
             return arrow_numbers(vertices.copy())

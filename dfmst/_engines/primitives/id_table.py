@@ -166,10 +166,14 @@ class IdTable:
 
     def _grow(self, least: int) -> None:
         slots = max(int(least / _LOAD) + 2, int(_GROWTH * len(self._slots)))
-        self._slots = self._slots[:0]  # freed before the new table is made of the ids
+        self.free_slots()
         self._known = self._longer(self.known, _room(slots) + 1)
         self._slots = _free_slots(self._engine, slots)
         self._place()
+
+    def free_slots(self) -> None:
+        """Free the slots; others are made for the next ids."""
+        self._slots = self._engine.xp.zeros(0, np.uint64)  # a view would keep them
 
     def _place(self, *, crowded: bool = False) -> None:
         """Place the known ids in free slots, or in those of a crowded table, with other keys."""
