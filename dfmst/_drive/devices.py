@@ -20,7 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -30,7 +30,7 @@ from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.graph import worker_of_process
 from dfmst._drive.strategies import DEVICE_SHARE, LEAST_ROWS
-from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
+from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, rmm_pool, select_engine
 from dfmst._fold.checkpoint import read_column
 from dfmst._fold.rows import Order, Rows, Run, StoredColumn
 from dfmst.errors import CapacityError, EngineUnavailableError
@@ -303,35 +303,12 @@ def _pool_limit(worker: Any) -> int:
 def _free_bytes(engine: Engine) -> int:
     """Bytes of these that are free: in the driver's memory, or in pools that wait for the next column."""
     xp: Any = engine.xp
-    pool, rmm = xp.get_default_memory_pool(), rmm_bytes()
-    waiting = int(pool.free_bytes()) + free_pool_bytes() + rmm.reserved - rmm.used
-    used = int(pool.used_bytes()) + max(rmm.used, 0)
+    pool, rmm = xp.get_default_memory_pool(), rmm_pool()
+    # A task that is out of memory, as RMM does not count what is used, runs again with fewer rows.
+    rmm_used = min(rmm.reserved, result_bytes() if rmm.used is None else rmm.used)
+    waiting = int(pool.free_bytes()) + free_pool_bytes() + rmm.reserved - rmm_used
+    used = int(pool.used_bytes()) + max(rmm_used, 0)
     return min(device_bytes(engine) - used, int(xp.cuda.runtime.memGetInfo()[0]) + waiting)
-
-
-class RmmBytes(NamedTuple):
-    """Bytes of RMM's pool, and those of them that columns use."""
-
-    reserved: int
-    used: int
-
-
-def rmm_bytes() -> RmmBytes:
-    """Return the size of RMM's pool, 0 without one, and the used bytes.
-
-    Used are the bytes that an adaptor of RMM counts (``rmm_track_allocations=True`` of dask-cuda), otherwise the
-    columns of finished tasks. A task that is out of memory all the same runs again with fewer rows.
-    """
-    rmm = sys.modules.get("rmm")
-    resource = None if rmm is None else rmm.mr.get_current_device_resource()
-    reserved, used = 0, None
-    while resource is not None:
-        counted = getattr(resource, "get_allocated_bytes", None)
-        size = getattr(resource, "pool_size", None)
-        used = int(counted()) if callable(counted) else used
-        reserved = int(size()) if callable(size) else reserved
-        resource = getattr(resource, "upstream_mr", None)
-    return RmmBytes(reserved, min(reserved, result_bytes() if used is None else used))
 
 
 def worker_device_bytes(dask_worker: Any) -> int:

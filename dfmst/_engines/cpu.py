@@ -112,6 +112,7 @@ class CpuEngine:
     on_host: bool = True
     xp: Any = np
     in_steps: bool = True
+    ends_long_launches: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without a module, and so with columns of NumPy."""

@@ -24,7 +24,7 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.kernels import TYPES, Kernel, bind, translation_units
-from dfmst._engines.scratch import PooledModule, device_scratch, free_pool_bytes, trim_device_scratch
+from dfmst._engines.scratch import PooledModule, device_scratch, free_pool_bytes, rmm_pool, trim_device_scratch
 from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 
 BLOCK = 256  # threads a block
@@ -230,6 +230,11 @@ class CudaEngine:
         return attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"]
 
     @property
+    def ends_long_launches(self) -> bool:
+        """Whether the driver ends a launch that takes seconds: on a device that drives a display, and under Windows."""
+        return bool(attributes_of(self._cupy, self._device).get("KernelExecTimeout", 0))
+
+    @property
     def in_steps(self) -> bool:
         """Whether the device runs kernels whose threads wait for each other."""
         return bool(attributes_of(self._cupy, self._device).get("CooperativeLaunch", 0))
@@ -377,10 +382,14 @@ class CudaEngine:
             error.__traceback__ = error.__traceback__.tb_next
             clear_frames(error.__traceback__)
         free, total = self.xp.cuda.runtime.memGetInfo()
-        free += self.xp.get_default_memory_pool().free_bytes() + free_pool_bytes()
+        pool, rmm = self.xp.get_default_memory_pool(), rmm_pool()
+        free += pool.free_bytes() + free_pool_bytes() + (0 if rmm.used is None else rmm.reserved - rmm.used)
+        free = min(free, (pool.get_limit() or total) - pool.used_bytes())
         found = _AMOUNT.search(str(error))
         scale = 1 << 10 * "BKMGT".index(found[2][0].upper()) if found else 0
         needed = f"{round(scale * float(found[1].replace(',', ''))):,} more bytes" if found else "more bytes"
         message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
+        if rmm.used is None and rmm.reserved:
+            message += f", next to RMM's pool of {rmm.reserved:,} bytes"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
         return CapacityError(message, hint, option=USE_CPU)

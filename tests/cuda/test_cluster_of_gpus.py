@@ -472,7 +472,7 @@ def test_a_pool_that_does_not_fit_a_gpu_is_refused_before_a_worker_starts(cards,
 
 def test_gpus_that_no_new_process_can_use_are_named(cards, started, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['cupy'] = None")
-    with pytest.raises(dfmst.DeviceError, match="a process of a worker cannot use the GPUs: .*cupy"):
+    with pytest.raises(dfmst.DeviceError, match=r"a process of a worker cannot use the GPUs: .*cupy"):
         cluster._local_gpus(1, 8 << 30)
     assert started == []
 

@@ -22,7 +22,8 @@ from tests.support.gpu.standin.cudf import steps
 OWN = {
     "cupy": {"driver_memory", "reset", "traffic"},
     "cudf": {"Column", "StringDtype", "options", "pandas"},
-    "cupy.cuda": {"capability", "cooperative", "driver_version", "faults", "granted", "launches", "reset", "waits"},
+    "cupy.cuda": {"capability", "cooperative", "driver_version", "faults", "granted", "launches", "reset", "waits"}
+    | {"multiprocessors", "taken", "watched"},
     "cupy.cuda.Stream": {"fault", "note", "work_until", "write", "queue", "begun"},
     "cupy.cuda.Event": {"moment", "done", "stream"},
     "cupy.cuda.MemoryPool": {"give", "limit", "peak", "take", "used"},

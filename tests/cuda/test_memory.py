@@ -159,13 +159,28 @@ def test_the_pool_keeps_a_share_of_the_device_at_most(device, monkeypatch):
     assert memory_of(cupy, 0) == 1 << 34
 
 
-def test_out_of_memory_counts_what_the_pool_keeps(device, monkeypatch):
+def test_out_of_memory_counts_what_pools_keep(device, monkeypatch):
+    """dfmst's own pool, and RMM's if it counts what is used; but no more than the limit of CuPy's."""
+
+    def said() -> str:
+        with pytest.raises(CapacityError) as caught, engine.guard():
+            raise MemoryError
+        return caught.value.message.partition("; now ")[2]
+
     cupy.cuda.set_allocator(RMM)
     mallocs(graph())
-    engine = CudaEngine()
-    free = cupy.cuda.runtime.memGetInfo()[0]
-    with pytest.raises(CapacityError, match=f"now {free + free_pool_bytes():,} of"), engine.guard():
-        raise MemoryError
+    engine, size, total = CudaEngine(), 1 << 30, 1 << 34
+    free = cupy.cuda.runtime.memGetInfo()[0] + free_pool_bytes()
+    assert said() == f"{free:,} of {total:,} bytes are free"
+    pool = standin.rmm.mr.PoolMemoryResource(initial_pool_size=size)
+    cupy.cuda.taken[0] = size  # as RMM does when the pool begins
+    standin.rmm.mr.set_current_device_resource(pool)
+    alone = f"{free - size:,} of {total:,} bytes are free"
+    assert said() == f"{alone}, next to RMM's pool of {size:,} bytes"
+    standin.rmm.mr.set_current_device_resource(standin.rmm.mr.TrackingResourceAdaptor(pool))
+    assert said() == f"{free:,} of {total:,} bytes are free"
+    cupy.get_default_memory_pool().set_limit(cupy.get_default_memory_pool().used_bytes() + 5000)
+    assert said() == f"5,000 of {total:,} bytes are free"
 
 
 def test_columns_of_the_host_are_not_staged_in_pinned_memory(device):

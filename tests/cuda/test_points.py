@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import dfmst
+from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._engines.cuda import attributes_of, bound_kernels
+from dfmst._trees.points.spanning import spanning_pairs
 from tests.support.gpu.standin import cudf, cupy
 from tests.support.lanes import examples
 
@@ -81,16 +83,27 @@ def test_many_points():
     assert not dfmst.knn_edges(few, k=1, return_exact=True)[1]
 
 
-def test_a_device_without_cooperative_launches_runs_one_block():
-    cupy.cuda.cooperative[0] = False
+@pytest.mark.parametrize(
+    ("setting", "value", "threads"),
+    [("cooperative", False, [256]), ("watched", False, [1024]), ("watched", True, [1024] * 5)],
+)
+def test_launches_of_a_device_that_has_no_cooperative_ones_or_ends_long_ones(setting, value, threads):
+    """One block, whose threads may always wait for each other; one launch a round, which takes no seconds."""
+    before, points = getattr(cupy.cuda, setting)[:], np.random.default_rng(3).random((900, 2))
+    getattr(cupy.cuda, setting)[:] = [value]
     attributes_of.cache_clear()
     bound_kernels.cache_clear()
     try:
         cupy.cuda.launches.clear()
-        both(np.random.default_rng(3).random((900, 2)), "points_forest")
-        assert {threads for name, _, threads, _ in cupy.cuda.launches if name == "span_points"} == {256}
+        both(points, "points_forest")
+        assert [launched for name, _, launched, _ in cupy.cuda.launches if name == "span_points"] == threads
+        engine, label = CudaEngine(), np.arange(900, dtype=np.uint32) // 3 * 3  # points that are joined already
+        columns = spanning_pairs(engine, engine.from_host(points.T), 2, label=engine.from_host(label))
+        expected = spanning_pairs(CpuEngine(1), points.T, 2, label=label)
+        for ours, theirs in zip(columns, expected, strict=True):
+            np.testing.assert_array_equal(engine.to_host(ours), theirs)
     finally:
-        cupy.cuda.cooperative[0] = True
+        getattr(cupy.cuda, setting)[:] = before
         attributes_of.cache_clear()
         bound_kernels.cache_clear()
 

@@ -181,22 +181,22 @@ DEVICE void choose_way(const PointTree& tree, const Ways& ways, u64* chosen, u64
   if (way < load(&chosen[mine])) atomic_min(&chosen[mine], way);
 }
 
-// All rounds, in one launch. `pairs` are the numbers of the chosen edges' ends, by the component that an edge joins to
-// another one; that of position 0 is never joined. `given` (or null) are points, by number, whose components have joined
-// before. `place` is the position of each number. `hub` (or null) is the smallest number that an edge of the weight of a
-// point's core leads to, or its own. `turn` has room for the blocks. `more` is 0, and then the last round that has left
-// several components.
+// The rounds from `round` until `end`, or until one component is left; the first one is 0 if points are `given`, else 1.
+// `pairs` are the numbers of the chosen edges' ends, by the component that an edge joins to another one; that of position 0
+// is never joined. `given` (or null) are points, by number, whose components have joined before. `place` is the position of each number. `hub` (or null) is the smallest number that an edge of the weight of a
+// point's core leads to, or its own. `turn` has room for the blocks. `more` is 0, and then the number of the round that
+// follows, if several components are left.
 STEPS(span_points, (u32* met, const f64* column, const u32* order, u64 length, u64 axes, u64 depth, const f64* box,
                     const u32* axis, const f64* cut, u64 norm, const f64* period, const f64* core, const u32* neighbor,
                     u64 wanted, f64* reach, const u32* given, u64 level, u32* place, u32* label, u32* whole, u32* other,
                     f64* weight, u8* sure, u8* next, f64* apart, u8* spent, u64* lightest, u64* chosen, u32* hub,
-                    u64* pairs, u64* turn, u32* more)) {
+                    u64* pairs, u64* turn, u32 round, u32 end, u32* more)) {
   Team team = TEAM;
   (void)turn;  // of a CPU
   const PointTree tree{column, order, length, axes, depth, box, axis, cut, norm, period};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 blocks = 1ull << level, infinite = 0x7ff0000000000000ull;
-  team.each(length, [=](u64 i) {
+  if (round == (given ? 0 : 1)) team.each(length, [=](u64 i) {
     label[i] = (u32)i;
     place[order[i]] = (u32)i;
     other[i] = NOWHERE;
@@ -209,7 +209,7 @@ STEPS(span_points, (u32* met, const f64* column, const u32* order, u64 length, u
     apart[i] = -1;
     spent[i] = 0;
   });
-  for (u32 round = given ? 0 : 1; !STOPPED; ++round) {
+  for (; round < end && !STOPPED; ++round) {
     if (round) {
       team.each(blocks, [=](u64 i) { know_block(tree, ways, neighbor, wanted, next, i, level); }, 1);
       climb_tree(team, level, [=](u64 node) { label_node(whole, node); });

@@ -55,6 +55,7 @@ from dfmst.errors import InvalidEdgesError
 
 _NOWHERE = np.uint32(np.iinfo(np.uint32).max)
 _NONE = np.iinfo(np.uint64).max
+_ALL = np.iinfo(np.uint32).max  # rounds in one launch
 HALF = np.uint64(32)
 
 
@@ -131,8 +132,13 @@ class Rounds:
         near = self.near_core, self.neighbor.reshape(-1), self.neighbor.shape[1], self.reach, label, level
         hub = self.hub if len(self.hub) else None
         turn = empty(1 << level, np.uint64)
-        columns = *tree, *near, *vertices, *ways, *blocks, least, chosen, hub, pairs, turn, self.words[1:]
-        self.engine.launch("span_points", length, self.words, *columns)
+        columns = self.words, *tree, *near, *vertices, *ways, *blocks, least, chosen, hub, pairs, turn
+        begin = int(label is None)  # round 0 joins the points of one label
+        end = begin + 1 if self.engine.ends_long_launches else _ALL
+        self.engine.launch("span_points", length, *columns, begin, end, self.words[1:])
+        while end != _ALL and int(self.words[1]) == end:  # several components are left
+            self.engine.launch("span_points", length, *columns, end, end + 1, self.words[1:])
+            end += 1
         # No edge joins position 0 to a smaller one, and none the points that were joined before.
         return pairs[1:] if label is None else pairs[pairs != _NONE]
 

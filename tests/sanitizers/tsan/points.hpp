@@ -100,7 +100,7 @@ void span(const Cloud& c, u64 wanted, const f64* core, const u32* given = nullpt
                      c.cut.data(), 2ull, (const f64*)nullptr, core, neighbor.data(), wanted, reach.data(), given, level,
                      place.data(), label.data(), whole.data(), other.data(), weight.data(), sure.data(), next.data(),
                      apart.data(), spent.data(), lightest.data(), chosen.data(), hub.data(), pairs.data(), turn.data(),
-                     &more);
+                     given ? 0u : 1u, ~0u, &more);
   for (u64 p = 0; p < n; ++p) CHECK(place[c.order[p]] == p && label[p] == 0 && hub[p] <= p);
   std::vector<i64> one, other_end;
   for (u64 pair : pairs)

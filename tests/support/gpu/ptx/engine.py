@@ -34,6 +34,7 @@ class PtxEngine:
     name: str = "cpu"
     on_host: bool = True
     in_steps: bool = True
+    ends_long_launches: bool = False
     xp: Any = np
 
     def __getattr__(self, name: str) -> Any:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from tests.support.gpu.standin.cupy import memory as pools, placement
-from tests.support.gpu.standin.cupy.device import MEMORY, OutOfMemoryError, traffic
-from tests.support.gpu.standin.cupy.memory import MemoryPool, free, get_allocator, set_allocator, using_allocator
+from tests.support.gpu.standin.cupy.device import MEMORY, OutOfMemoryError, driver_memory, traffic
+from tests.support.gpu.standin.cupy.memory import MemoryPool, get_allocator, set_allocator, using_allocator
 from tests.support.gpu.standin.cupy.placement import (
     Device,
     capability,
@@ -129,7 +129,7 @@ runtime = SimpleNamespace(
     getDevice=placement.current,
     getDeviceCount=_device_count,
     driverGetVersion=lambda: driver_version[0],
-    memGetInfo=lambda: (free() - taken.get(placement.current(), 0), MEMORY),
+    memGetInfo=lambda: (MEMORY - driver_memory.used - taken.get(placement.current(), 0), MEMORY),
     pointerGetAttributes=lambda ptr: SimpleNamespace(device=placement.places[ptr]),
 )
 nvrtc = SimpleNamespace(NVRTCError=NVRTCError, getVersion=_nvrtc_version)

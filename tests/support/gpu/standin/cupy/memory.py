@@ -116,11 +116,6 @@ class Memory:
         self.moment = next(clock)
 
 
-def free(pool: MemoryPool = _default) -> int:
-    """Bytes that can still be had from the driver."""
-    return min(MEMORY - driver_memory.used, pool.limit - pool.total_bytes())
-
-
 def reset() -> None:
     """No limit, nothing kept, CuPy's own pool."""
     _default.set_limit(0)
