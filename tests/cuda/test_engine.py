@@ -15,7 +15,7 @@ import pytest
 import dfmst
 import dfmst.stream
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
-from dfmst._engines.cuda import bound_kernels, capability_of, function_of, module_of
+from dfmst._engines.cuda import attributes_of, bound_kernels, capability_of, function_of, module_of, resident_blocks
 from dfmst._engines.kernels import bind
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
 from tests.support.gpu.standin import cupy
@@ -24,10 +24,11 @@ from tests.support.gpu.standin import cupy
 @pytest.fixture
 def fresh():
     """Kernels are compiled anew, before and after."""
-    for cached in (bound_kernels, capability_of, function_of, module_of):
+    caches = attributes_of, bound_kernels, capability_of, function_of, module_of, resident_blocks
+    for cached in caches:
         cached.cache_clear()
     yield
-    for cached in (bound_kernels, capability_of, function_of, module_of):
+    for cached in caches:
         cached.cache_clear()
 
 
@@ -136,6 +137,29 @@ def test_grids_cover_the_count_and_stop_at_the_device(device):
     cupy.cuda.launches.clear()
     engine.launch("flatten", 0, engine.xp.empty(0, np.uint32))
     assert cupy.cuda.launches == []
+
+
+def test_each_device_gets_grids_of_its_own_size(device, fresh):
+    """Flat kernels cover the device several times; those whose threads wait for each other fill it once."""
+    cupy.cuda.devices[0], cupy.cuda.multiprocessors[:] = 2, [1, 3]
+    edges = np.random.default_rng(0).integers(0, 9000, (3, 120_000))
+    for number, size in ((0, 1), (1, 3), (0, 1)):
+        with cupy.cuda.Device(number):
+            engine = CudaEngine()
+            cupy.cuda.launches.clear()
+            engine.launch("flatten", 100_000, engine.xp.arange(100_000, dtype=np.uint32))
+            dfmst.arrays.forest_rows(*map(engine.from_host, edges))
+            threads = {name: launched for name, _, launched, _ in cupy.cuda.launches}
+            assert (engine.threads, threads["flatten"]) == (2048 * size, 32_768 * size)
+            assert threads["finish_records_i64"] == 2048 * size
+
+
+def test_a_count_beyond_32_bits_reaches_the_device(device, monkeypatch):
+    monkeypatch.setattr("tests.support.gpu.standin.cupy.modules.RawKernel.run", lambda *_: None)  # takes minutes
+    engine, count = CudaEngine(), (1 << 32) + 5
+    engine.launch("flatten", count, engine.xp.empty(1, np.uint32))
+    engine.prepare("flatten", engine.xp.empty(1, np.uint32))(count)
+    assert [launch[1:3] for launch in cupy.cuda.launches] == [(count, 32_768)] * 2
 
 
 def test_a_kernel_is_compiled_once(device, fresh):
