@@ -58,6 +58,20 @@ def peers() -> str:
     return table(("graph", "times faster", *libraries, "vertices", "rows"), rows)
 
 
+def others() -> str:
+    """Seconds of functions that are not the forest."""
+    titles = {"scipy": "SciPy", "sklearn": "scikit-learn"}
+    rows = []
+    for name, measured in result("others").items():
+        if name != "machine":
+            seconds = dict(measured["seconds"])
+            own = seconds.pop("dfmst")
+            best = min(seconds, key=lambda peer: seconds[peer])
+            peers = ", ".join(f"{titles.get(peer, peer)} {taken:.3f}" for peer, taken in seconds.items())
+            rows.append([name, f"{seconds[best] / own:.1f}", f"{own:.3f}", peers])
+    return table(("function", "times faster", "dfmst", "others"), rows)
+
+
 def arrays() -> str:
     """Seconds of a call with arrays."""
     rows = []
@@ -315,6 +329,7 @@ TABLES = {
     for make in (
         headline,
         peers,
+        others,
         arrays,
         threads,
         ids,
