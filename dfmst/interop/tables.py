@@ -195,9 +195,8 @@ def _is_mirrored(values: Array) -> bool:
     pairs = ((rows, columns) for at, rows in enumerate(spans) for columns in spans[at:])
     if all(bool((values[rows, columns] == values[columns, rows].T).all()) for rows, columns in pairs):
         return True
-    room = 0.0
-    if values.dtype.kind == "f":
-        room = rounding(values.dtype) * float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    most = float(np.abs(values[np.isfinite(values)]).max(initial=0))
+    room = rounding(values.dtype) * most if values.dtype.kind == "f" else 0.0
     differ = ~_alike(values, values.T, room)
     if differ.any():
         row, column = (int(at) for at in np.argwhere(differ)[0])
