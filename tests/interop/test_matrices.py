@@ -205,7 +205,8 @@ def test_forests_of_matrices(values, kind, rounded):
         above = np.select([above == 3, above == 2], [np.inf, -0.0], above / 3).astype(kind)
     matrix = squareform(above)
     if rounded and above.dtype.kind == "f":
-        matrix += np.tril(np.where(np.isfinite(matrix), 1e-10, 0), -1).astype(kind)
+        room = 1e-10 * np.abs(matrix[np.isfinite(matrix)]).max(initial=0)
+        matrix += np.tril(np.where(np.isfinite(matrix), room, 0), -1).astype(kind)
     for given_matrix in (matrix, above):
         for distance in (None, lambda entries: np.nan_to_num(entries.astype("f8")) // 2):
             forest = dfmst.from_matrix(given_matrix, distance=distance, forest=True)
