@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
+from dfmst._common.options import with_options
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
 from dfmst._edges.edge_table import HOST, CheckedColumns, Input, Missing, Readers, make_table
@@ -48,6 +49,7 @@ def forest_rows(
     maximum: bool = False,
     threads: int | None = None,
 ) -> Array: ...
+@with_options()
 def forest_rows(
     source: Any,
     target: Any = _LEFT_OUT,

@@ -538,6 +538,7 @@ def _cut(function: Callable[..., Any], edges: Any, request: Request, given: Mapp
 clusters = _of_forest(_clusters.clusters, _cut)
 
 
+@with_options()
 def plan(
     edges: Any,
     source: Any = "source",

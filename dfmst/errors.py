@@ -260,7 +260,7 @@ KNOWN_NAMES = {
     "weight": ("weight", "weights", "w", "distance", "dist", "length", "cost"),
 }
 #: Argument -> option of the command line, if that is not its own name.
-_OPTIONS = {"source": "-s", "target": "-t", "weight": "-w", "columns": "-c", "ids": "--id"}
+_OPTIONS = {"source": "-s", "target": "-t", "weight": "-w", "columns": "-c"}
 
 
 def missing_columns(
@@ -331,28 +331,43 @@ _MEANT = {
     "min_samples": ("min_pts", "minpts"),
     "threads": ("n_jobs", "jobs", "n_threads", "num_threads", "num_workers"),
     "by": ("group", "groups", "groupby", "group_by"),
-    "on": ("key", "keys", "subset"),
+    "layers": ("k", "depth"),
+    "on": ("key", "keys", "subset", "left_on"),
     "vertices": ("nodes", "nodelist"),
     "terminals": ("nodes", "terminal_nodes"),
     "maximum": ("minimum", "largest", "descending", "reverse"),
     "invalid": ("nan", "dropna", "ignore_nan"),
     "engine": ("device", "backend"),
     "algorithm": ("method",),
-    **KNOWN_NAMES,
+    "source": (*KNOWN_NAMES["source"], "left_on"),
+    "target": (*KNOWN_NAMES["target"], "right_on"),
     "weight": (*KNOWN_NAMES["weight"], "attr", "edge_attr", "edge_weight"),
+    "seed": ("random_state", "random_seed", "rng"),
+}
+#: Option -> the function to call for it.
+_HOMES = {
+    **dict.fromkeys(("distance", "n_clusters"), "clusters"),
+    **dict.fromkeys(("min_cluster_size", "epsilon"), "hdbscan"),
+    **dict.fromkeys(("metric", "min_samples"), "points_forest"),
+    **{"k": "knn_edges", "on": "linked_rows", "seed": "generate.rmat", "threads": "minimum_spanning_forest"},
 }
 
 
-def meant_option(name: str, known: Collection[str]) -> str:
-    """Suggest an option for an unknown one: the one that has this name in other libraries, else the most similar.
+def meant_option(name: str, known: Collection[str]) -> tuple[str, str]:
+    """Return the option that is meant by an unknown one, and before it the function that has it, if it is another.
 
-    >>> meant_option("threshold", ["distance", "threads"])
-    "did you mean 'distance'?"
+    It is the option that has this name in other libraries, else the most similar one; without either it is empty.
+
+    >>> meant_option("threshold", ["distance", "threads"]), meant_option("eps", ["threads"])
+    (('', 'distance'), ('clusters', 'distance'))
     """
     word = name.lower()
     usual = [option for option, words in _MEANT.items() if word in words]
-    meant = next((option for option in usual if option in known), None)
-    return did_you_mean(name if meant is None else meant, () if usual and meant is None else known)
+    option = next((option for option in usual if option in known), None)
+    elsewhere = next((option for option in (*usual, word) if option in _HOMES), None)
+    if option is None and elsewhere is not None:
+        return _HOMES[elsewhere], elsewhere
+    return "", option or (not usual and nearest(name, map(str, known))) or ""
 
 
 _WHOLE, _TEXT, _REAL = r"u?int\d", r"string|str\b|large_string|cat|enum|dict", "float|double|halffloat|decimal"

@@ -7,7 +7,8 @@ lacks has an entry here, with the reason; a test compares the entries with the s
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, signature
@@ -114,10 +115,28 @@ def _refusal(world: str, function: str, option: str) -> str:
 
 def _unknown(world: str, function: str, option: str, known: Iterable[str]) -> TypeError:
     """Return the error for an argument that a function does not have, with the reason or the name that was meant."""
-    if reason(world, function, option):
-        return TypeError(_refusal(world, function, option))
-    meant = meant_option(option, tuple(known))
-    return TypeError(f"{function}() got an unexpected keyword argument {option!r}" + (f"; {meant}" if meant else ""))
+    other, meant = meant_option(option, tuple(known))
+    for name in (option, meant):
+        if reason(world, function, name):
+            return TypeError(_refusal(world, function, name))
+    call = f"dfmst.{other}({meant}=)" if other else repr(meant)
+    hint = f"; did you mean {call}?" if meant else ""
+    return TypeError(f"{function}() got an unexpected keyword argument {option!r}{hint}")
+
+
+#: Former names of options -> new ones, for a version.
+FORMER = {"id": "ids"}
+
+
+def _in_new_words(function: str, named: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Replace former names of options, with a warning that names the new ones."""
+    words = dict(named)
+    for name, new in FORMER.items():
+        if name in named and name not in known and new in known and new not in named:
+            message = f"{function}({name}=) is now named {new}=; the next version has the new name only"
+            warnings.warn(message, FutureWarning, stacklevel=3)
+            words[new] = words.pop(name)
+    return words
 
 
 def driver_of(*frames: object) -> Driver | None:
@@ -218,6 +237,8 @@ class Decorator:
                 given = *values[: len(frames)], *[named[name] for name in frames if name in named]
                 if (driver := driver_of(*given)) is not None:
                     return _call_version(call, driver, values, named)
+            if not known.issuperset(named):
+                named = _in_new_words(function.__name__, named, known)
             if not known.issuperset(named):
                 raise _unknown(world, function.__name__, next(name for name in named if name not in known), shown)
             for name in checks.keys() & named if named else ():

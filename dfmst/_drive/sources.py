@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.options import with_options
 from dfmst._common.types import Array, ColumnName, EndNames
 from dfmst._drive.parts import Batch, IdKinds, Locators, SourceFile, is_encoded
 from dfmst._edges.arrow_values import arrow_numbers
@@ -254,6 +255,7 @@ def open_parquet_source(edges: object, opened_by: Access | None = None) -> Parqu
     return source
 
 
+@with_options()
 def fits(
     edges: object,
     memory_limit: int | str = "2GiB",

@@ -263,13 +263,13 @@ def match_ids(values: pa.Array, ids: pa.ChunkedArray, kind: str) -> Array:
     if len(values) and match.null_count == len(values):
         message = f"none of the {len(values):,} vertices is among the {len(ids):,} {kind}"
         example = f"a vertex is {label(values[0].as_py())!r}"
-        raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with id=")
+        raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with ids=")
     return np.asarray(pc.fill_null(match, -1))
 
 
 def frame_points(points: Frame, id: Any = None, coordinates: Column = None) -> DrawnPoints:
     view = open_host_frame(points, "points")
-    ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
+    ids = column_of(view, view.frame.columns[0] if id is None else id, "ids=")
     names = [] if coordinates is None else _names(coordinates)
     if len(names) == 2:
         x, y = (_numbers(view, name) for name in names)
@@ -430,7 +430,7 @@ def read_colors(forest: ForestFacts, columns: EdgeColumns, points: Frame, id: An
     if points is not None:
         view = open_host_frame(points, "points")
         if color in view.frame.columns:
-            ids = column_of(view, view.frame.columns[0] if id is None else id, "id=")
+            ids = column_of(view, view.frame.columns[0] if id is None else id, "ids=")
             return _of_vertices(forest, ids, column_of(view, color, ""), str(color))
         names = [*view.frame.columns, *names]
     ends = columns.source, columns.target

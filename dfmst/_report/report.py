@@ -110,7 +110,7 @@ def report(
     keep: ColumnName | None = None,
     drop: ColumnName | None = None,
     points: Frame | None = None,
-    id: ColumnName | None = None,
+    ids: ColumnName | None = None,
     coordinates: Columns | None = None,
     color: ColumnName | Frame | None = None,
     title: str | None = None,
@@ -131,7 +131,7 @@ def report(
         A frame with the vertices' coordinates, for a map: columns of numbers, or points of GeoPandas, GeoParquet (as
         a ``pyarrow.Table``) or GeoArrow. ``None``: the forest is laid out without coordinates. A tree of more than
         3,000 vertices is cut into about 40 to 90 parts, which are drawn as discs.
-    id
+    ids
         Column of `points` with the vertices; ``None``: its first.
     coordinates
         Two columns of `points`, longitude and latitude or x and y, or one with points as GeoParquet has them. Without
@@ -196,8 +196,8 @@ def report(
         graph, forest = of_summary(edges, columns, summary, title)
         facts = run_facts(summary, columns.weight)
     points = hold(points, "points")  # of which places and colors are read
-    places = _points(forest, columns, points, id, coordinates, color)
-    colors = None if color is None else read_colors(forest, columns, points, id, color)
+    places = _points(forest, columns, points, ids, coordinates, color)
+    colors = None if color is None else read_colors(forest, columns, points, ids, color)
     version = version_of("dfmst")
     footer = note or f"Made by dfmst {version}."
     return Report(_template().render(_page(graph, forest, facts, places, colors), version=version, footer=footer))
@@ -215,11 +215,11 @@ def _checked(columns: EdgeColumns) -> EdgeColumns:
 
 
 def _points(
-    forest: ForestFacts, columns: EdgeColumns, points: Frame, id: ColumnName, coordinates: Column, color: ColumnName
+    forest: ForestFacts, columns: EdgeColumns, points: Frame, ids: ColumnName, coordinates: Column, color: ColumnName
 ) -> DrawnPoints | None:
     if points is not None:
         colored = color is not None and coordinates is None and geometry_name(points) is None
-        return None if colored else frame_points(points, id, coordinates)
+        return None if colored else frame_points(points, ids, coordinates)
     coordinates = geometry_name(forest.view.native) if coordinates is None else coordinates
     ends = columns.source, columns.target
     return None if coordinates is None else edge_points(forest.view, ends, coordinates)

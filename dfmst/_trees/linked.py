@@ -162,7 +162,7 @@ class LinkOptions(NamedTuple):
         for name in self.columns:
             if name not in names:
                 argument = "keep" if name == self.best else "on"
-                option = (f"{argument}=", f"--{argument}" if argument == "keep" else "-k")
+                option = (f"{argument}=", f"--{argument}" if argument == "keep" else "--on")
                 raise missing_column(name, names, f"name the columns with {argument}=", option=option)
         if GROUP in names:
             message = f"the table has a column {GROUP!r}, which is the name of the result's column"

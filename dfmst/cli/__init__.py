@@ -15,7 +15,17 @@ from dfmst.cli.demo import demo
 from dfmst.cli.forest import forest, plan, report, update, verify
 from dfmst.cli.options import debug_option
 from dfmst.cli.program import Program
-from dfmst.cli.tables import clusters, components, convert, dedupe, hdbscan, linkage, neighbors, newick, points
+from dfmst.cli.tables import (
+    clusters,
+    components,
+    convert,
+    hdbscan,
+    knn_edges,
+    linkage,
+    linked_rows,
+    newick,
+    points_forest,
+)
 
 __all__ = ["main"]
 
@@ -33,6 +43,6 @@ def main() -> None:
     """
 
 
-_TABLES = (forest, components, clusters, dedupe, linkage, newick, hdbscan, points, neighbors)
+_TABLES = (forest, components, clusters, linked_rows, linkage, newick, hdbscan, points_forest, knn_edges)
 for command in (*_TABLES, verify, update, convert, plan, report, demo):
     main.add_command(command)

@@ -178,7 +178,7 @@ def _run(job: Job) -> None:
         points = None
         if job.points is not None:
             ordered = [*(job.coordinates or ()), *filter(None, [job.color])]
-            points = job.read({"ids": job.id, "ordered": ordered}, progress, other=job.points)
+            points = job.read({"ids": job.ids, "ordered": ordered}, progress, other=job.points)
         explained = nullcontext() if find is find_in_memory else run.explained()
         with explained, closing(find(job, run)) as found:
             if found.driver != "cluster":
@@ -220,7 +220,7 @@ def _read_files(job: Job) -> list[Path]:
 def _check_report(job: Job) -> None:
     """Raise before any file is read if the report cannot be made."""
     if job.report is None:
-        for option in ("--points", "--id", "--coordinates", "--color"):
+        for option in ("--points", "--ids", "--coordinates", "--color"):
             if getattr(job, option[2:]):
                 raise click.UsageError(f"{option} is for the picture of a report: name its page with --report.")
         return
@@ -237,7 +237,7 @@ def _write_report(job: Job, forest: Forest, points: Any, summary: dict[str, Any]
     title = named_after(job.inputs)
     drawn = forest.report(
         points=points,
-        **job.pick("id", "color"),
+        **job.pick("ids", "color"),
         coordinates=job.coordinates or None,
         title=job.pick("title").get("title") or title,
         note=f"Made by dfmst {dfmst.__version__} from {title}",

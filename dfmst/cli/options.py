@@ -278,7 +278,7 @@ condition_options = several(
 )
 picture_options = several(
     path_option("--points", metavar="FILE", help="Coordinates of the vertices, for a map: any format, or GeoParquet."),
-    _column("--id", help="Column of FILE with the vertices (default: its first)."),
+    _column("--ids", help="Column of FILE with the vertices (default: its first)."),
     click.option(
         "--coordinates",
         nargs=2,
@@ -287,11 +287,11 @@ picture_options = several(
     ),
     _column("--color", help="Column that gives the colors: of FILE, or of the edges (also a_COLUMN, b_COLUMN)."),
 )
-_axes = "Column with coordinates, one for each axis (default: all but that of --id)."
+_axes = "Column with coordinates, one for each axis (default: all but that of --ids)."
 point_options = several(
-    _columns("-c", "--column", "columns", help=_axes),
+    _columns("-c", "--columns", help=_axes),
     _columns(
-        "--id", "ids", help="Column that names the points; several name them together (default: the number of the row)."
+        "--ids", help="Column that names the points; several name them together (default: the number of the row)."
     ),
     click.option(
         "--metric",
@@ -329,7 +329,7 @@ class GroupedCommand(click.Command):
         "Input": "format ignore_counts node_labels source target weight unweighted invalid by keep drop text decimal "
         "thousands sep storage_options",
         "Output": "output to json trace report",
-        "Picture of the report": "points id coordinates color title",
+        "Picture of the report": "points ids coordinates color title",
         "Algorithm": "maximum algorithm engine threads verify",
         "Files larger than memory": "memory_limit gpu_memory_limit checkpoint spill_dir",
         "Cluster": "workers scheduler gpus strategy",

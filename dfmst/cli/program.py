@@ -13,6 +13,7 @@ import traceback
 from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -34,6 +35,12 @@ from dfmst.errors import (
     no_space,
     printable,
 )
+
+#: Former names of commands and options -> new ones, for a version.
+FORMER = {
+    **{"dedupe": "linked-rows", "neighbors": "knn-edges", "points": "points-forest"},
+    **{"--clusters": "--n-clusters", "--column": "--columns", "--id": "--ids", "--key": "--on", "-k": "--on"},
+}
 
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -65,6 +72,7 @@ class Program(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command by its name; suggest the most similar name otherwise, as later versions of click do."""
+        args = self._in_new_words(ctx, args)
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -75,6 +83,29 @@ class Program(click.Group):
         if command is not None:
             _refuse_two_names(click.Context(command, ctx, name), rest)
         return name, command, rest
+
+    def _in_new_words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Replace former names of a command and its options; a note names the new ones when the command has ended."""
+        name, former = FORMER.get(args[0], args[0]), {}
+        params = [] if name not in self.commands else self.commands[name].params
+        known = {option for param in params for option in param.opts}
+        if name != args[0]:
+            former[args[0]] = name
+        words = list[str]()
+        for at, word in enumerate(args[1:], 1):
+            if word == "--":
+                words += args[at:]
+                break
+            option, value = word.partition("=")[::2] if word.startswith("--") else (word[:2], word[2:])
+            new = FORMER.get(option, option)
+            if option in known or new not in known:
+                words.append(word)
+            else:
+                former[option] = new
+                words.append(f"{new}={value}" if value else new)
+        for old, new in former.items():
+            ctx.call_on_close(partial(note, f"Note: {old} is now named {new}; the next version has the new name only."))
+        return [name, *words]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; turn its errors into messages and exit statuses."""
@@ -115,9 +146,12 @@ def _shown_safely() -> Iterator[None]:
     except click.NoSuchOption as error:
         params = [] if error.ctx is None else error.ctx.command.params
         names = {name.lstrip("-").replace("-", "_"): name for param in params for name in param.opts}
-        meant = meant_option(error.option_name.lstrip("-").replace("-", "_"), names)
-        meant = next((f" Did you mean {name!r}?" for word, name in names.items() if repr(word) in meant), "")
-        raise click.UsageError(printable(error.message) + meant, error.ctx) from None
+        other, meant = meant_option(error.option_name.lstrip("-").replace("-", "_"), names)
+        command = {"minimum_spanning_forest": "forest"}.get(other, other).replace("_", "-")
+        option = f"dfmst {command} --{meant.replace('_', '-')}" if other else names.get(meant, "")
+        option = f"dfmst.{other}({meant}=)" if "." in other else option
+        hint = f" Did you mean {option!r}?" if option else ""
+        raise click.UsageError(printable(error.message) + hint, error.ctx) from None
     except click.ClickException as error:
         error.message = printable(error.message)  # type: ignore[misc]
         raise

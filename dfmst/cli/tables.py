@@ -1,7 +1,7 @@
 """Commands from table to table.
 
-Of edges: ``clusters``, ``linkage``, ``components`` and ``newick``. Of points: ``points``, ``neighbors`` and
-``hdbscan``. Of any rows: ``dedupe`` and ``convert``.
+Of edges: ``clusters``, ``linkage``, ``components`` and ``newick``. Of points: ``points-forest``, ``knn-edges``
+and ``hdbscan``. Of any rows: ``linked-rows`` and ``convert``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _distance(text: str) -> float:
     shared.table_options,
     shared.vertex_options,
     shared.weight_options,
-    shared.count_option("-k", "--clusters", "counts", multiple=True, metavar="N", help="Number of clusters."),
+    shared.count_option("-k", "--n-clusters", "counts", multiple=True, metavar="N", help="Number of clusters."),
     click.option(
         "-d", "--distance", "distances", type=_distance, multiple=True, metavar="D", help="Heaviest weight to join."
     ),
@@ -220,8 +220,7 @@ def _component_words(vertices: int, components: int, largest: int) -> Summary:
     "Find the groups of records that share a value, and keep one record of each.",
     shared.table_options,
     click.option(
-        "-k",
-        "--key",
+        "--on",
         "keys",
         multiple=True,
         required=True,
@@ -240,7 +239,7 @@ def _component_words(vertices: int, components: int, largest: int) -> Summary:
     shared.threads_option,
     shared.memory_option,
 )
-def dedupe(job: Job) -> None:
+def linked_rows(job: Job) -> None:
     """Find the groups of records in IN, and write one record of each.
 
     Records are in one group if they share a value of any key, directly or through other records. Of a key of several
@@ -248,8 +247,8 @@ def dedupe(job: Job) -> None:
     of the first row of the group. --keep all writes all rows.
 
     \b
-      dfmst dedupe people.csv -k email -k phone -k first,born -o people-once.csv
-      dfmst dedupe "documents/" -k bands --keep max:length --memory-limit 8GiB -o unique.parquet
+      dfmst linked-rows people.csv --on email --on phone --on first,born -o people-once.csv
+      dfmst linked-rows "documents/" --on bands --keep max:length --memory-limit 8GiB -o unique.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     on = [key.split(",") if "," in key else key for key in job.keys]
     ordered = job.keep.partition(":")[2] or None
@@ -259,7 +258,7 @@ def dedupe(job: Job) -> None:
         warnings.showwarning = lambda message, *_: note(str(message))
         batches = in_batches(job)
         if batches is not None:
-            _dedupe_stream(job, on, batches)
+            _linked_stream(job, on, batches)
             return
         columns = {"on": [column for key in job.keys for column in key.split(",")], "ordered": ordered}
         link = call("linked_rows", job, on=on)
@@ -275,11 +274,11 @@ def _check_keys(job: Job, names: list[str]) -> None:
     """Raise for a key that is the name of a column, and names of columns with commas between them."""
     for key in job.keys:
         if "," in key and {key, *key.split(",")} <= set(names):
-            message = f"-k {key} is a column of {job.inputs[0]}, and a key of its columns {', '.join(key.split(','))}"
+            message = f"--on {key} is a column of {job.inputs[0]}, and a key of its columns {', '.join(key.split(','))}"
             raise InvalidEdgesError(message, f"rename the column {key!r}, or leave it out")
 
 
-def _dedupe_stream(job: Job, on: list[Any], batches: Batches) -> None:
+def _linked_stream(job: Job, on: list[Any], batches: Batches) -> None:
     """Link the rows of Parquet files within a memory limit."""
     with job.running() as run, run.step("solve"):
         _check_keys(job, job.open({}).schema.names)
@@ -432,15 +431,15 @@ def _counted(batches: Iterable[pa.RecordBatch], sizes: list[int]) -> Iterator[pa
     shared.count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability."),
     shared.threads_option,
 )
-def points(job: Job) -> None:
+def points_forest(job: Job) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
     The columns are source, target and distance, over the columns -c. With --min-samples K, a pair weighs at least the
     distance of either end from its K-th nearest neighbor, as in HDBSCAN.
 
     \b
-      dfmst points towns.parquet -c x -c y --id name -o tree.parquet
-      dfmst points cities.csv -c lat -c lon --metric haversine -o tree.parquet
+      dfmst points-forest towns.parquet -c x -c y --ids name -o tree.parquet
+      dfmst points-forest cities.csv -c lat -c lon --metric haversine -o tree.parquet
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     job.run(job.pick("ids", "columns"), "finding the tree of", call("points_forest", job), _tree_summary)
@@ -469,14 +468,14 @@ def _degrees(result: pa.Table) -> tuple[dict[str, str], str]:
     shared.count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors."),
     shared.threads_option,
 )
-def neighbors(job: Job) -> None:
+def knn_edges(job: Job) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
-    The columns are source, target and distance, one row a pair. `dfmst points` finds the tree of all pairs; the tree of
-    these rows differs from it if K is too small.
+    The columns are source, target and distance, one row a pair. `dfmst points-forest` finds the tree of all pairs; the
+    tree of these rows differs from it if K is too small.
 
     \b
-      dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
+      dfmst knn-edges towns.parquet -c x -c y --ids name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
 
     def summarize(pairs: pa.Table) -> Summary:
@@ -524,11 +523,11 @@ def hdbscan(job: Job) -> None:
     The columns are vertex, label, probability and outlier_score: clusters are numbered from 0 on, -1 is noise.
 
     \b
-      dfmst hdbscan towns.parquet -c x -c y --id name --min-cluster-size 10 -o labels.parquet
+      dfmst hdbscan towns.parquet -c x -c y --ids name --min-cluster-size 10 -o labels.parquet
       dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     if not job.columns and (job.ids or job.metric is not None or job.box):
-        raise click.UsageError("--id, --metric and --box are for points; name their coordinates with -c.")
+        raise click.UsageError("--ids, --metric and --box are for points; name their coordinates with -c.")
     named = job.pick("ids", "columns") if job.columns else job.edge_columns()
     ends = (None, None, None) if job.columns else (job.source, job.target, job.weight)
     if job.columns:  # options of edges have defaults

@@ -39,6 +39,7 @@ _OWN_ID = "give every vertex an id of its own"
 _BLOCK = 256  # rows and columns of a matrix that are compared at a time
 
 
+@with_options()
 def from_matrix(
     matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Column = None, forest: bool = False
 ) -> Any:
@@ -266,6 +267,7 @@ def _distances(entries: Array, distance: object) -> Array:
     return result
 
 
+@with_options()
 def from_sparse(matrix: SparseMatrix, *, ids: Column = None, symmetric: bool | None = None) -> Any:
     """Return the entries of a sparse matrix as an edge table.
 
@@ -461,6 +463,7 @@ def _numbers(view: FrameView, name: ColumnName) -> Array:
     return arrow.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
+@with_options()
 def from_igraph(graph: Any) -> pa.Table:
     """Return the edges of an igraph graph as a table, in their order, with their attributes.
 

@@ -88,9 +88,9 @@ def test_rows_pass_in_batches(dfmst, parquet, monkeypatch):
 PHONES = "name,city,phone\nAnn,x,0170\nBob,y,170\n"
 ROADS = "km,a,b\n1.5,x,y\n2,y,z\n3,x,z\n"
 NAMED = ("-s", "a", "-t", "b", "-w", "km")
-EMAIL = ("dedupe", "in.csv", "-k", "email", "--keep")
+EMAIL = ("linked-rows", "in.csv", "--on", "email", "--keep")
 BY_ROLE = [
-    (PHONES, ("dedupe", "in.csv", "-k", "phone"), "name,city,phone,group\nAnn,x,0170,0\nBob,y,170,1\n"),
+    (PHONES, ("linked-rows", "in.csv", "--on", "phone"), "name,city,phone,group\nAnn,x,0170,0\nBob,y,170,1\n"),
     ("score,email\n1.5,a\n2,a\n", (*EMAIL, "max:score"), "score,email,group\n2,"),
     ("id,email\n9,a\n10,a\n", (*EMAIL, "max:id"), "id,email,group\n10,a,0\n"),
     ("a,b,note\n07,8,9.50\n", ("convert", "in.csv"), "a,b,note\n07,8,9.50\n"),
@@ -104,7 +104,7 @@ BY_ROLE = [
     ("a,b,km\nx,y,NA\ny,z,1\n", ("forest", "in.csv", *NAMED, "--invalid", "drop"), "a,b,km\ny,z,1\n"),
     ("a,b\n1,2\n01,3\n", ("components", "in.csv", "-s", "a", "-t", "b"), "vertex,component\n01,01\n1,1\n2,1\n3,01\n"),
     ("a,b\n1,10\n", ("components", "in.csv", "-s", "a", "-t", "b", "--text", "a"), "vertex,component\n1,1\n10,1\n"),
-    ("id,x\n01,0\n1,3\n", ("points", "in.csv", "-c", "x", "--id", "id"), "source,target,distance\n01,1,3\n"),
+    ("id,x\n01,0\n1,3\n", ("points-forest", "in.csv", "-c", "x", "--ids", "id"), "source,target,distance\n01,1,3\n"),
     ("a,b,yes\n1,2,true\n2,3,false\n", ("convert", "in.csv", "-s", "a", "-t", "b"), "a,b,yes\n1,2,true\n2,3,false\n"),
 ]
 

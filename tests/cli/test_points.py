@@ -1,4 +1,4 @@
-"""``dfmst points``, ``dfmst neighbors``, ``dfmst hdbscan`` and ``dfmst newick``."""
+"""``dfmst points-forest``, ``dfmst knn-edges``, ``dfmst hdbscan`` and ``dfmst newick``."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def towns() -> str:
 
 
 def test_the_tree_of_points(dfmst, towns, rows, parquet):
-    result = dfmst("points", towns, "-c", "x", "-c", "y", "--id", "name", "-o", "tree.parquet")
+    result = dfmst("points-forest", towns, "-c", "x", "-c", "y", "--ids", "name", "-o", "tree.parquet")
     expected = {"source": ["007", "8", "9"], "target": ["8", "9", "10"], "distance": [5.0, 1.0, 6.0]}
     assert rows("tree.parquet") == expected
     assert result.stderr.startswith("3 rows, total distance 12, ")
-    dfmst("points", parquet("towns.parquet", TOWNS), "--id", "name", "-o", "again.parquet")
+    dfmst("points-forest", parquet("towns.parquet", TOWNS), "--ids", "name", "-o", "again.parquet")
     assert rows("again.parquet") == expected
-    summary = json.loads(dfmst("points", towns, "-c", "y", "--min-samples", "2", "--json").stdout)
+    summary = json.loads(dfmst("points-forest", towns, "-c", "y", "--min-samples", "2", "--json").stdout)
     assert (summary["rows"], summary["total"]) == (3, 7.0)
 
 
 def test_metrics(dfmst, parquet, rows):
     places = parquet("places.parquet", {"lon": [179.5, -179.5, 0.0], "lat": [0.0, 0.0, 90.0]})
-    dfmst("points", places, "--metric", "haversine", "-o", "tree.parquet")
+    dfmst("points-forest", places, "--metric", "haversine", "-o", "tree.parquet")
     assert rows("tree.parquet")["distance"] == [pytest.approx(111_195, abs=1), pytest.approx(10_007_557, abs=1)]
-    result = dfmst("neighbors", places, "-c", "lon", "--box", "360", "-k", "1")
+    result = dfmst("knn-edges", places, "-c", "lon", "--box", "360", "-k", "1")
     assert result.stdout == "source,target,distance\n0,1,1\n0,2,179.5\n"
     edges = parquet("edges.parquet", {"source": [1, 2, 4, 5], "target": [2, 3, 5, 6], "weight": [1.0, 2.0, 1.0, 1.0]})
     options = "--min-cluster-size", "3", "--min-samples", "1", "--epsilon", "9", "--max-cluster-size", "2"
@@ -46,11 +46,11 @@ def test_degrees_are_named(dfmst, parquet, rows):
     stops = {"stop_lon": [179.5, -179.5, 0.0], "stop_lat": [0.0, 0.0, 90.0]}
     table = parquet("stops.parquet", stops)
     named = "-c", "stop_lon", "-c", "stop_lat"
-    result = dfmst("points", table, *named, "--metric", "haversine", "-o", "tree.parquet")
+    result = dfmst("points-forest", table, *named, "--metric", "haversine", "-o", "tree.parquet")
     assert "total distance 10118752.3 (latitude stop_lat, longitude stop_lon), " in result.stderr
-    summary = json.loads(dfmst("neighbors", table, *named, "--metric", "haversine", "--json").stdout)
+    summary = json.loads(dfmst("knn-edges", table, *named, "--metric", "haversine", "--json").stdout)
     assert summary["latitude"] == "stop_lat"
-    for command in (("points",), ("neighbors", "-k", "1"), ("hdbscan", "--min-cluster-size", "2")):
+    for command in (("points-forest",), ("knn-edges", "-k", "1"), ("hdbscan", "--min-cluster-size", "2")):
         result = dfmst(*command, table, *named, "-o", "out.parquet")
         assert result.stderr.startswith(
             "Note: columns 'stop_lat' and 'stop_lon' are read as plain coordinates, not as degrees on the earth: pass "
@@ -61,15 +61,15 @@ def test_degrees_are_named(dfmst, parquet, rows):
 
 def test_several_columns_of_ids(dfmst, rows):
     Path("cities.csv").write_text("name,land,x\n007,1,0\n007,2,1\n8,2,5\n")
-    dfmst("points", "cities.csv", "-c", "x", "--id", "name", "--id", "land", "-o", "tree.parquet")
+    dfmst("points-forest", "cities.csv", "-c", "x", "--ids", "name", "--ids", "land", "-o", "tree.parquet")
     assert rows("tree.parquet") == {
         "source": ["007, 1", "007, 2"],
         "target": ["007, 2", "8, 2"],
         "distance": [1.0, 4.0],
     }
-    result = dfmst("points", "cities.csv", "-c", "x", "--id", "name", code=2)
+    result = dfmst("points-forest", "cities.csv", "-c", "x", "--ids", "name", code=2)
     assert "the first is '007' in row 1, as in row 0 (cities.csv, line 3)\nHint: name more columns" in result.stderr
-    assert "leave out --id" in result.stderr
+    assert "leave out --ids" in result.stderr
 
 
 def test_a_single_cluster(dfmst, parquet):
@@ -83,20 +83,20 @@ def test_ids_of_text_files(dfmst, rows):
     Path("one.csv").write_text("id,x\n1,0.5\n2,1\n")
     Path("two.tsv").write_text("id\tx\n30\t4\n")
     Path("two.csv").write_text("id,x\n30,4\n")
-    dfmst("points", "one.csv", "two.csv", "--id", "id", "-o", "out.parquet")
+    dfmst("points-forest", "one.csv", "two.csv", "--ids", "id", "-o", "out.parquet")
     assert rows("out.parquet") == {"source": [1, 2], "target": [2, 30], "distance": [0.5, 3.0]}
-    assert dfmst("points", "two.tsv", "--id", "id").stdout == "source,target,distance\n"
-    assert "column 'id' may name the points, or be a coordinate" in dfmst("points", "one.csv", code=2).stderr
-    assert dfmst("points", "one.csv", "-c", "id", "-c", "x").stdout.splitlines()[1].startswith("0,1,1.118")
+    assert dfmst("points-forest", "two.tsv", "--ids", "id").stdout == "source,target,distance\n"
+    assert "column 'id' may name the points, or be a coordinate" in dfmst("points-forest", "one.csv", code=2).stderr
+    assert dfmst("points-forest", "one.csv", "-c", "id", "-c", "x").stdout.splitlines()[1].startswith("0,1,1.118")
     Path("one.txt").write_text("1.5 2.5\n1.5 3.5\n")
-    assert dfmst("points", "one.txt").stdout.splitlines()[1] == "0,1,1"
+    assert dfmst("points-forest", "one.txt").stdout.splitlines()[1] == "0,1,1"
     Path("named.csv").write_text("id,x\nb,9\n")
-    dfmst("points", "one.csv", "named.csv", "--id", "id", "-o", "out.parquet")
+    dfmst("points-forest", "one.csv", "named.csv", "--ids", "id", "-o", "out.parquet")
     assert rows("out.parquet") == {"source": ["1", "2"], "target": ["2", "b"], "distance": [0.5, 8.0]}
 
 
 def test_neighbors(dfmst, towns):
-    result = dfmst("neighbors", towns, "-c", "x", "-c", "y", "--id", "name", "-k", "1")
+    result = dfmst("knn-edges", towns, "-c", "x", "-c", "y", "--ids", "name", "-k", "1")
     assert result.stdout == "source,target,distance\n007,8,5\n8,9,1\n9,10,6\n"
     assert result.stderr.startswith("3 rows, ")
 
@@ -105,7 +105,7 @@ def test_clusters_by_density(dfmst, parquet, rows):
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=20) * 0.1, [50], 9 + rng.normal(size=20) * 0.1])
     parquet("points.parquet", {"id": np.arange(41), "x": x})
-    result = dfmst("hdbscan", "points.parquet", "-c", "x", "--id", "id", "-o", "out.parquet")
+    result = dfmst("hdbscan", "points.parquet", "-c", "x", "--ids", "id", "-o", "out.parquet")
     labels = rows("out.parquet")
     assert labels["label"][20] == -1
     assert (labels["label"][0], labels["label"][40]) == (0, 1)
@@ -131,27 +131,27 @@ def test_newick(dfmst, parquet):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("points", "towns.csv", "-c", "z"), "towns.csv has no column 'z'; its columns: 'name', 'x', 'y'"),
-        (("points", "towns.csv", "--id", "nmae"), "did you mean --id name?"),
+        (("points-forest", "towns.csv", "-c", "z"), "towns.csv has no column 'z'; its columns: 'name', 'x', 'y'"),
+        (("points-forest", "towns.csv", "--ids", "nmae"), "did you mean --ids name?"),
         (
-            ("points", "named.csv"),
+            ("points-forest", "named.csv"),
             "numbers\nHint: name the columns with the coordinates: -c x -c y",
         ),
-        (("points", "towns.csv", "-c", "x", "--min-samples", "4"), "or leave --min-samples out"),
-        (("points", "none.csv"), "none.csv: no such file or directory"),
-        (("points", "empty.csv"), "empty.csv, line 1: the file is empty"),
-        (("points", "towns.csv", "empty.csv", "other.csv"), "empty.csv, line 1: the file is empty"),
-        (("points", "towns.csv", "other.csv"), "other.csv has other columns than towns.csv"),
+        (("points-forest", "towns.csv", "-c", "x", "--min-samples", "4"), "or leave --min-samples out"),
+        (("points-forest", "none.csv"), "none.csv: no such file or directory"),
+        (("points-forest", "empty.csv"), "empty.csv, line 1: the file is empty"),
+        (("points-forest", "towns.csv", "empty.csv", "other.csv"), "empty.csv, line 1: the file is empty"),
+        (("points-forest", "towns.csv", "other.csv"), "other.csv has other columns than towns.csv"),
         (
-            ("neighbors", "gaps.csv", "-c", "x"),
+            ("knn-edges", "gaps.csv", "-c", "x"),
             "column 'x' has 1 coordinate that is null, NaN or infinite, the first in row 1 (gaps.csv, line 3)",
         ),
         (
-            ("hdbscan", "towns.csv", "--id", "name"),
-            "--id, --metric and --box are for points; name their coordinates with -c.",
+            ("hdbscan", "towns.csv", "--ids", "name"),
+            "--ids, --metric and --box are for points; name their coordinates with -c.",
         ),
-        (("points", "towns.csv", "--box", "1", "--metric", "cosine"), "is 'cosine'\nHint: leave out --box"),
-        (("points", "towns.csv", "-c", "x", "-c", "x"), "column 'x' is named twice"),
+        (("points-forest", "towns.csv", "--box", "1", "--metric", "cosine"), "is 'cosine'\nHint: leave out --box"),
+        (("points-forest", "towns.csv", "-c", "x", "-c", "x"), "column 'x' is named twice"),
         (
             ("hdbscan", "towns.csv", "-c", "x", "-w", "y"),
             "--weight is for edges, and -c names the coordinates of points.",

@@ -92,7 +92,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 
 def test_what_cannot_be_streamed(dfmst, parts):
     library.formats.write_edges(parts, "edges.csv")
-    for more in (["forest", "--checkpoint", "saved"], ["dedupe", "-k", "a"]):
+    for more in (["forest", "--checkpoint", "saved"], ["linked-rows", "--on", "a"]):
         columns = FILES[3:] if more[0] == "forest" else []
         result = dfmst(more[0], "edges.csv", *columns, *LIMIT, *more[1:], code=2)
         assert "Error: edges.csv is csv: only Parquet " in result.stderr
@@ -135,7 +135,7 @@ def test_records_and_forests_in_batches_without_being_asked(dfmst, poor, monkeyp
     monkeypatch.setattr("dfmst._drive.linked.HASHING", 0)
     monkeypatch.setattr("dfmst._drive.linked.FIXED", 0)
     library.formats.write_edges(poor, "edges.parquet")
-    assert NOTE in dfmst("dedupe", "edges.parquet", "-k", "a", "-o", "once.parquet").stderr
+    assert NOTE in dfmst("linked-rows", "edges.parquet", "--on", "a", "-o", "once.parquet").stderr
     assert NOTE in dfmst("forest", "edges.parquet", *FILES[3:], "-o", "forest.parquet").stderr
     assert NOTE in dfmst("verify", "edges.parquet", "forest.parquet", *FILES[3:]).stderr
     library.formats.write_edges(library.read_edges("forest.parquet"), "forest.csv")  # does not say its rows

@@ -153,7 +153,7 @@ def test_did_you_mean(dfmst, parquet):
     two = parquet("two.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "minutes": [2]})
     assert "did you mean" not in dfmst("forest", two, code=2).stderr
     table = pa.table({"source": [0], "target": [1], "weight": [1]})
-    for option, meant in (("--threshold", "--distance"), ("--n-clusters", "--clusters"), ("--wieght", "--weight")):
+    for option, meant in (("--threshold", "--distance"), ("--num-clusters", "--n-clusters"), ("--wieght", "--weight")):
         assert f"{option}'. Did you mean '{meant}'?" in dfmst("clusters", file, option, "3", code=2).stderr
     with pytest.raises(ValueError, match="did you mean 'boruvka'"):
         library.minimum_spanning_forest(table, algorithm="boruvk")
@@ -257,10 +257,10 @@ EVIL_CALLS = [
     ["components", *EVIL[:4], "-o", "labels\x1b.csv"],
     ["newick", *EVIL, "-o", "trees\x1b.nwk"],
     ["hdbscan", *EVIL, "-o", "labels\x1b.csv"],
-    ["points", "-c", "x", "-c", EVIL[5], "--id", EVIL[1], "-o", "tree\x1b.csv"],
-    ["neighbors", "-c", "x", "-c", "y\x1b", "-o", "tree.csv"],
-    ["dedupe", "-k", "x", "--max-group", "1", "-o", "once\x1b.csv"],
-    ["dedupe", "-k", "x\x1b", "-o", "once.csv"],
+    ["points-forest", "-c", "x", "-c", EVIL[5], "--ids", EVIL[1], "-o", "tree\x1b.csv"],
+    ["knn-edges", "-c", "x", "-c", "y\x1b", "-o", "tree.csv"],
+    ["linked-rows", "--on", "x", "--max-group", "1", "-o", "once\x1b.csv"],
+    ["linked-rows", "--on", "x\x1b", "-o", "once.csv"],
     ["verify", *EVIL, "forest\x1b.parquet"],
     ["verify", *EVIL, "word\x1b.csv"],
     ["update", "forest\x1b.parquet", "-o", "more.parquet"],

@@ -157,7 +157,7 @@ def test_without_threads_everything_runs_on_one(tmp_path):
     ends = draw.integers(0, 5_000, (2, 20_000))
     table = pa.table({"source": ends[0], "target": ends[1], "weight": draw.integers(0, 99, 20_000)})
     expected = dfmst.minimum_spanning_forest(table)
-    commands = [["forest"], ["forest", "--memory-limit", "290MiB"], ["convert"], ["dedupe", "-k", "source"]]
+    commands = [["forest"], ["forest", "--memory-limit", "290MiB"], ["convert"], ["linked-rows", "--on", "source"]]
     for name in ("e.parquet", "e.csv", "e.arrow"):
         formats.write_edges(table, tmp_path / name)
         for first, *more in commands:
@@ -170,7 +170,7 @@ def test_without_threads_everything_runs_on_one(tmp_path):
             )
             assert run.returncode == 0, run.stderr
             found = pyarrow.parquet.read_table(tmp_path / "out.parquet").select(table.column_names)
-            if first != "dedupe":
+            if first != "linked-rows":
                 assert found.to_pydict() == (table if first == "convert" else expected).to_pydict()
 
 

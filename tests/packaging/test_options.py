@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import dfmst
 from dfmst._common.options import LACKING, WORLDS, reason
 from dfmst._trees import request
 from dfmst.cli import main
+from dfmst.cli.program import FORMER
 
 pytest.importorskip("dask.dataframe")
 import dfmst.dask
@@ -85,21 +89,18 @@ def test_an_unknown_option_is_named_with_the_nearest_one(call: Any, name: str) -
 @pytest.mark.parametrize(
     ("function", "words", "meant"),
     [
-        (dfmst.clusters, "threshold t cutoff eps max_dist distance_threshold", "distance"),
-        (dfmst.clusters, "k n num_clusters", "n_clusters"),
-        (dfmst.stream.clusters, "n_jobs num_threads", "threads"),
-        (dfmst.dask.clusters, "threshold", "distance"),
-        (dfmst.partition, "k n_clusters", "n"),
+        (dfmst.clusters, "t cutoff max_dist distance_threshold", "distance"),
+        (dfmst.clusters, "n num_clusters", "n_clusters"),
+        (dfmst.stream.clusters, "num_threads", "threads"),
+        (dfmst.partition, "n_clusters", "n"),
         (dfmst.knn_edges, "n_neighbors n", "k"),
         (dfmst.hdbscan, "cluster_selection_epsilon", "epsilon"),
         (dfmst.minimum_spanning_forest, "src u", "source"),
         (dfmst.minimum_spanning_forest, "dst v", "target"),
         (dfmst.minimum_spanning_forest, "edge_attr distance", "weight"),
-        (dfmst.minimum_spanning_forest, "threshold k", ""),
         (dfmst.linked_rows, "subset", "on"),
         (dfmst.stream.linked_rows, "keys", "on"),
         (dfmst.points_forest, "n_neighbors", "k"),
-        (dfmst.correlation_forest, "n_jobs", "threads"),
         (dfmst.relabel, "cluster_", "cluster"),
     ],
 )
@@ -107,7 +108,75 @@ def test_options_of_other_libraries_suggest_those_that_are_meant(function: Any, 
     for word in words.split():
         with pytest.raises(TypeError) as caught:
             function(ROADS, **{word: 3})
-        assert str(caught.value).partition(f"{word!r}")[2] == (f"; did you mean {meant!r}?" if meant else "")
+        assert str(caught.value).partition(f"{word!r}")[2] == f"; did you mean {meant!r}?"
+
+
+#: Word of another library -> options that it may mean, and the function to call for it.
+WORDS = {
+    "threshold": ("distance", "clusters(distance=)"),
+    "n_jobs": ("threads", "minimum_spanning_forest(threads=)"),
+    "eps": ("distance epsilon", "hdbscan(epsilon=)"),
+    "min_cluster_size": ("", "hdbscan(min_cluster_size=)"),
+    "k": ("n_clusters n layers", "clusters(n_clusters=)"),
+    "seed": ("", "generate.rmat(seed=)"),
+    "on": ("", "linked_rows(on=)"),
+    "left_on": ("source on", "linked_rows(on=)"),
+    "metric": ("", "points_forest(metric=)"),
+}
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (*KINDS.values(), dfmst.arrays, dfmst.forest, dfmst.interop)
+    for name in module.__all__
+    if inspect.isfunction(getattr(module, name)) and name not in ("release_memory", "parse_memory", "total_weight")
+}
+del PUBLIC["dfmst.dask.verify"]  # it first looks at the frames
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_function_knows_words_of_other_libraries(name: str) -> None:
+    parameters = inspect.signature(PUBLIC[name]).parameters
+    frames = [ROADS] * sum(
+        each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters.values()
+    )
+    for word, (options, elsewhere) in WORDS.items():
+        own = next((repr(option) for option in options.split() if option in parameters), f"dfmst.{elsewhere}")
+        if word not in parameters:
+            with pytest.raises(TypeError, match=rf"(?s).*{word!r}; did you mean {re.escape(own)}\?|takes no \w+= for"):
+                PUBLIC[name](*frames, **{word: 3})
+
+
+@pytest.mark.parametrize("command", main.commands)
+def test_every_command_knows_words_of_other_libraries(command: str) -> None:
+    known = {option for param in main.commands[command].params for option in param.opts}
+    for word in WORDS:
+        option = f"--{word.replace('_', '-')}"
+        if option not in known and f"-{word}" not in known:
+            result = CliRunner().invoke(main, [command, "in.csv", option, "3"])
+            assert result.exit_code == 2
+            assert re.search(rf"No such option '?{option}'?\. Did you mean '(--|dfmst[ .])", result.stderr), word
+
+
+def test_former_names_work_and_name_the_new_ones(tmp_path: Path) -> None:
+    assert all(f"`{old}`" in NAMES and f"`{new}`" in NAMES for old, new in FORMER.items())
+    people = str(tmp_path / "people.csv")
+    pd.DataFrame({"email": ["a", "b"], "phone": [1, 1]}).to_csv(people, index=False)
+    calls = {
+        ("dedupe", "-kemail", "--key=phone"): ("linked-rows", "--on", "email", "--on", "phone"),
+        ("neighbors", "--column", "phone", "--id", "email"): ("knn-edges", "--columns", "phone", "--ids", "email"),
+        ("clusters", "-s", "email", "-t", "phone", "--unweighted", "--clusters", "2"): (
+            *("clusters", "-s", "email", "-t", "phone", "--unweighted", "--n-clusters", "2"),
+        ),
+    }
+    for former, new in calls.items():
+        old, result = (CliRunner().invoke(main, [words[0], people, *words[1:]]) for words in (former, new))
+        assert (old.exit_code, old.stdout) == (result.exit_code, result.stdout) == (0, result.stdout)
+        assert "is now named" not in result.stderr
+        for word in former:
+            if (word.startswith("-") or word == former[0]) and word.partition("=")[0] not in new and word != "-kemail":
+                assert f"Note: {word.partition('=')[0]} is now named" in old.stderr
+    towns = pd.DataFrame({"x": [0, 1, 2], "y": 0, "town": [0, 1, 2]})
+    with pytest.warns(FutureWarning, match=r"report\(id=\) is now named ids="):
+        assert "<svg" in dfmst.report(ROADS, points=towns, id="town", coordinates=("x", "y")).html
 
 
 def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
@@ -120,19 +189,16 @@ def test_an_option_of_another_kind_of_data_is_refused_with_the_reason() -> None:
 
 
 #: Command -> its function, if that has another name.
+NAMES = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8").partition("## Names")[2]
 FUNCTIONS = {
-    "components": "connected_components",
-    "dedupe": "linked_rows",
-    "forest": "minimum_spanning_forest",
-    "linkage": "single_linkage",
-    "neighbors": "knn_edges",
-    "points": "points_forest",
+    command: function
+    for function, _, command in re.findall(r"^\| `(\w+)` \| `(\w+)` \| `(\w+)` \|$", NAMES, re.MULTILINE)
 }
 
 
 @pytest.mark.parametrize("command", [name for name in main.commands if name not in ("convert", "demo")])
 def test_options_of_a_command_have_the_defaults_of_its_function(command: str) -> None:
-    parameters = inspect.signature(getattr(dfmst, FUNCTIONS.get(command, command))).parameters
+    parameters = inspect.signature(getattr(dfmst, FUNCTIONS.get(command, command.replace("-", "_")))).parameters
     for option in main.commands[command].params:
         own = parameters.get(option.name or "")
         if own is not None and isinstance(option.default, (str, int, float)) and option.name != "keep":

@@ -380,9 +380,9 @@ def test_a_text_with_a_leading_zero_is_no_number():
     points = pa.table({"id": ["07", "08"], "lon": [7.0, 8.0], "lat": [50.0, 51.0]})
     edges = pa.table({"source": [7], "target": [8], "weight": [1.0]})
     with pytest.raises(InvalidEdgesError, match="none of the 2 vertices is among the 2 points"):
-        dfmst.report(edges, points=points, id="id", coordinates=("lon", "lat"))
+        dfmst.report(edges, points=points, ids="id", coordinates=("lon", "lat"))
     points = points.set_column(0, "id", pa.array(["7", "8"]))
-    assert "<svg" in dfmst.report(edges, points=points, id="id", coordinates=("lon", "lat")).html
+    assert "<svg" in dfmst.report(edges, points=points, ids="id", coordinates=("lon", "lat")).html
 
 
 @pytest.mark.parametrize("form", ["columns", "swapped", "WKB", "point", "beside"])
@@ -429,7 +429,7 @@ TEXTS = pa.table({"town": ["a"], "place": [{"x": "east", "y": "north"}]})
         ({"points": TOWNS, "coordinates": ("lon", "north")}, ColumnNotFoundError, "north"),
         ({"points": TOWNS, "coordinates": ("town", "lat")}, InvalidEdgesError, "not coordinates"),
         ({"points": TOWNS}, InvalidEdgesError, "no geometry"),
-        ({"points": TOWNS, "id": "name", "coordinates": ("lon", "lat")}, ColumnNotFoundError, "name"),
+        ({"points": TOWNS, "ids": "name", "coordinates": ("lon", "lat")}, ColumnNotFoundError, "name"),
         ({"points": TOWNS.assign(town=range(5)), "coordinates": ("lon", "lat")}, InvalidEdgesError, "none of the"),
         ({"coordinates": ("lon", "lat")}, ColumnNotFoundError, "a_lon"),
         ({"points": geoparquet("WKB"), "coordinates": "town"}, Exception, "not points"),
@@ -650,7 +650,7 @@ def test_weights_that_are_all_equal():
 )
 def test_points_without_a_place(points, message):
     with pytest.raises(InvalidEdgesError, match=message):
-        dfmst.report(ROADS, "a", "b", "km", points=pa.table(points), id="town", coordinates=("x", "y"))
+        dfmst.report(ROADS, "a", "b", "km", points=pa.table(points), ids="town", coordinates=("x", "y"))
 
 
 def test_names_of_coordinates_say_their_order():
@@ -659,6 +659,6 @@ def test_names_of_coordinates_say_their_order():
     towns["stop_lon"], towns["decimalLat"] = 6.0 + towns.index, 50.0 + 0.1 * towns.index**2
     maps = []
     for names in (("stop_lon", "decimalLat"), ("decimalLat", "stop_lon")):
-        page = dfmst.report(ROADS, "a", "b", "km", points=towns, id="town", coordinates=names).html
+        page = dfmst.report(ROADS, "a", "b", "km", points=towns, ids="town", coordinates=names).html
         maps.append(page.split("<svg")[1].split("</svg>")[0])
     assert maps[0] == maps[1]

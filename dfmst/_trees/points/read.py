@@ -403,7 +403,7 @@ def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     unclear = next((name for name in names if _LIKE_ID(str(name))), None) if columns is None else None
     if unclear is not None:
         message = f"column {unclear!r} may name the points, or be a coordinate"
-        option = "columns=, and the points with ids=", "-c, and the points with --id"
+        option = "columns=, and the points with ids=", "-c, and the points with --ids"
         raise InvalidEdgesError(message, _NAME_BOTH, option=option)
     if not names:
         hint = "name their columns with columns="
@@ -425,7 +425,7 @@ def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
 
 
 _IDS_HINT = "name more columns, which identify a point together, or leave out ids=: the row then names a point"
-_IDS_OPTION = "ids=", "--id"
+_IDS_OPTION = "ids=", "--ids"
 
 
 def _identified(points: Points, view: View, names: list[ColumnName]) -> Points:

@@ -191,7 +191,8 @@ def measure(engine: Engine, points: Points, metric: str | None, box: object) -> 
 
 def check_metric(metric: object) -> None:
     known = " or ".join(map(repr, METRICS))
-    check_choice(metric, METRICS, f"metric is {metric!r}; it must be {known}")
+    matrix = "; of a matrix of distances, make a table: dfmst.from_matrix" if str(metric) == "precomputed" else ""
+    check_choice(metric, METRICS, f"metric is {metric!r}; it must be {known}{matrix}")
 
 
 def _period(box: Any, axes: int) -> Array | None:

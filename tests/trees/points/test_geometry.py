@@ -225,7 +225,7 @@ def test_geopandas():
     assert dfmst.hdbscan(stored, "town", columns="geometry", min_cluster_size=2).num_rows == 4
     edges, ways = lines()
     roads = geopandas.GeoDataFrame(edges, geometry=[geopandas.GeoSeries.from_wkb([wkb(2, way)])[0] for way in ways])
-    expected = dfmst.report(edges, "a", "b", "km", points=towns.assign(id=range(4)), id="id").html
+    expected = dfmst.report(edges, "a", "b", "km", points=towns.assign(id=range(4)), ids="id").html
     assert "The forest on the map" in expected
     assert "The forest on the map" in dfmst.report(roads, "a", "b", "km").html
 
