@@ -98,6 +98,16 @@ def test_an_accessor_has_every_function_of_a_frame() -> None:
         assert inspect.getdoc(getattr(ForestAccessor, name)) == inspect.getdoc(functions[name])
 
 
+def test_the_guide_of_frames_names_every_function_and_method() -> None:
+    guide = (ROOT / "docs" / "guides" / "frames.md").read_text(encoding="utf-8")
+    methods = guide.partition("- Every other method")[2].partition("\n- ")[0]
+    missing = [name for name in dfmst.FRAME_FUNCTIONS if name not in ("connected_components", "single_linkage")]
+    missing = [name for name in missing if not name.endswith("spanning_forest") and f"`{name}`" not in methods]
+    table = guide.partition("## Choose a function")[2].partition("\n## ")[0]
+    functions = [name for name in dfmst.__all__ if inspect.isfunction(getattr(dfmst, name))]
+    assert missing + [name for name in functions if not re.search(rf"^\|.*`{name}\(.*\|", table, re.MULTILINE)] == []
+
+
 def documented_names() -> list[str]:
     texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
     return sorted({name for text in texts for name in re.findall(r"(?<![\w./-])dfmst(?:\.[a-zA-Z]\w*)+", text)})
