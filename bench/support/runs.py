@@ -175,6 +175,15 @@ def run_components(folder: Path, limit: str) -> int:
     return labels.groups["component"]
 
 
+def run_clusters(folder: Path, limit: str) -> int:
+    """The clusters at one distance, written next to the folder; their number."""
+    import dfmst.stream
+
+    labels = dfmst.stream.fold_clusters(folder, distance=0.5, memory_limit=limit)
+    labels.write(folder.with_name("clusters.parquet"))
+    return next(iter(labels.groups.values()))
+
+
 def run_components_in_memory(folder: Path, limit: str) -> int:
     """The same of a table in memory."""
     import pyarrow.compute as pc
@@ -243,7 +252,8 @@ RUNS: dict[str, tuple[Callable[[Path, str], int], list[str]]] = {
     "scan_ends": (run_scan_ends, _SCAN),
     "scan_ends_in_order": (run_scan_ends_in_order, _SCAN),
     "hash_ends": (run_hash_ends, _SCAN),
-    "components": (run_components, [*_SCAN, "dfmst.stream"]),
+    "components": (run_components, _STREAM),
+    "clusters": (run_clusters, _STREAM),
     "components_in_memory": (run_components_in_memory, [*_OURS, "pyarrow.compute"]),
     "scipy_components": (run_scipy_components, [*_SCAN, "scipy.sparse.csgraph"]),
     "networkit_components": (run_networkit_components, [*_SCAN, "networkit"]),

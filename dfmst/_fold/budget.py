@@ -139,12 +139,13 @@ def distinct(kinds: Term, drawn: Number) -> Term:
 ROW = 4 + 4 + 8  # in a buffer or a run, without its weight: two ends and the locator
 SOLVE = 16  # solving a buffer on the host
 GPU_SOLVE = 36  # solving a buffer on a GPU: 32 as the allocations add up on random, star and path graphs
-STREAM_SOLVE = 12  # the same, except for the worst graphs
+STREAM_SOLVE = 12  # the same on the host, except for the worst graphs
 SORT = 30  # sorting a buffer: keys, records twice, places
 SCAN = 30  # solving a slice, without the row's key: records, ends, leading bits, chosen places
 
 # Bytes a vertex
 VERTEX = 52  # a fold in a buffer: 47 for solving, 5 for the cycle filter; a GPU needs 31 for solving
+STREAM_VERTEX = 12  # the same, except for the worst graphs
 RUN_VERTEX = 5  # a fold in runs: the parent, and the level in the cycle filter
 SET_ASIDE = 16  # of the same, if its ids go to disk: they are put in order and written
 SETS = 5  # a fold into disjoint sets: the parent, two bits, and a quarter of all as the arrays grow
@@ -427,7 +428,7 @@ class Budget:
         if self.in_runs:
             return STREAM_BASE + self.runs(u).used(vertices, rows) + ids
         b = self._buffer_rows(u, vertices, MOST * vertices, rows).named("b", "rows")
-        return STREAM_BASE + ((ROW + self.weight + STREAM_SOLVE) * b + VERTEX * vertices) + ids
+        return STREAM_BASE + ((ROW + self.weight + STREAM_SOLVE) * b + STREAM_VERTEX * vertices) + ids
 
     def used_by_sets(self, vertices: Term, more: int) -> Term:
         """Bytes that a process with disjoint sets takes, with `more` bytes for each vertex."""

@@ -44,13 +44,13 @@ OF_TASKS |= {"PIECE", "SMALL_BUFFER", "SPARSE_ID"}
 #: Constants that the tasks use through a function; its tests are in test_planning.py.
 IN_FUNCTIONS = {"BATCH", "GROUPS", "MOST_OWNERS", "MOVING", "USABLE"}
 #: Constants whose double contradicts a recorded run of a cluster or of a stream.
-RECORDED = ["BASE", "CHECKED", "DICTIONARY", "MERGE_EDGES", "POSITION", "SENT"]
+RECORDED = ["BASE", "CHECKED", "MERGE_EDGES", "POSITION", "SENT"]
 #: The same of the runs that were measured on the disk and by their CPU-seconds as well.
 RECORDED_IN_PLANNED = ["LABELLING", "OFFERED", "RATE", "SOLVED", "SORTED"]
 #: The same of the budgets of streams.
 RECORDED_OF_BUDGETS = ["STREAM_BASE", "STREAM_SOLVE"]
 #: Constants that this file measures.
-MEASURED = {"FLAGS", "LABELLED", "NUMBERING", "PASSING", "STATE"}
+MEASURED = {"DICTIONARY", "FLAGS", "LABELLED", "NUMBERING", "PASSING", "STATE"}
 #: A constant that tests/cuda measures on a stand-in of a GPU.
 ON_GPUS = {"GPU_DICTIONARY"}
 
