@@ -28,7 +28,7 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.cut import SortedForest, VertexOrder, Weights, places_in_groups
 from dfmst._trees.forest import open_edge_frame
 from dfmst._trees.request import Request
-from dfmst.algorithms.base import Algorithm
+from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError, missing_column
 

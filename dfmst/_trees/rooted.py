@@ -5,22 +5,25 @@ Trees as text in the Newick format: rooted forests, and dendrograms.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal, localcontext
 from itertools import pairwise
+from math import isfinite
 from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import is_several, refuse_masked
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array, ColumnName, Columns, Frame, FrameT, Vertex, Vertices
-from dfmst._edges.arrow_values import is_missing, readable, seconds
+from dfmst._edges.arrow_values import is_missing, plain_ids, readable, seconds
 from dfmst._edges.device_frame import DeviceEntries
 from dfmst._edges.frames import hold, open_frame, open_host_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertex_list import VertexList, find_ids, find_places, id_column
 from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines import select_engine
+from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.tour import RootedTrees, root_trees, root_with_paths
 from dfmst._trees.ordered import OrderedForest, order_forest, summable
 from dfmst._trees.request import Reading, Request, Solving, with_options
@@ -233,7 +236,11 @@ def _in_64_bits(weight: ColumnName, distance: Array) -> Array:
 _MERGES = ("left", "right", "distance", "size")
 _DIGITS = 100  # decimals have 76 at most
 _HINT = "pass what dfmst.single_linkage returns"
-_PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes would be a blank
+# What RE2 takes for a blank has no Unicode. An underscore without quotes would be a blank.
+_BLANKS = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_ODD = rf"^$|[{_BLANKS}()\[\]{{}}:;,'_]"
+_SHORTEST, _LONGEST = 1e-4, 1e10  # floats between them have the digits of Python in Arrow
+_SAFE = 1 << 62  # a difference of integers below it has 64 bits
 
 
 @with_options("memory", "forest")
@@ -307,35 +314,69 @@ def newick(
     edges = order_forest(forest, request, vertices, argument="forest").to_host()
     roots = tree_roots(edges, root)
     trees = root_trees(edges.engine, edges.source, edges.target, roots)
-    children: list[list[int]] = [[] for _ in range(edges.vertices)]
-    above, parent = trees.edge.view(np.int32).tolist(), trees.parent.tolist()  # -1 at a root
-    for vertex in np.argsort(trees.order).tolist():
-        if above[vertex] >= 0:
-            children[parent[vertex]].append(vertex)
-    lengths = [""] * edges.vertices
+    lengths = None
     if weight is not None:
         weights = edges.weights(weight)
-        column = _numbers(weight, weights.arrow() if isinstance(weights, DeviceEntries) else weights)
-        lengths = [_length(column[edge]) if edge >= 0 else "" for edge in above]
-    labels = [_quoted(name) + length for name, length in zip(readable(edges.listed.arrow()), lengths, strict=True)]
-    root_of_tree, first = np.unique(roots, return_index=True)
-    ordered = root_of_tree[np.argsort(first)]
-    texts = [_text(int(top), children, labels) for top in ordered]
+        weights = weights.arrow() if isinstance(weights, DeviceEntries) else weights
+        lengths = _length_texts(_numbers(weight, weights))
+    tops = _by_least(roots, len(roots))
+    lines, ends = _lines(trees, tops, _names(edges.listed.arrow()), lengths)
     groups = edges.listed.groups
     if groups is None:
-        return "\n".join(texts)
+        return _text(lines)
     of_place = edges.listed.engine.to_host(groups.of_place)
-    ends = np.searchsorted(of_place[ordered], np.arange(len(groups.row) + 1))
-    joined = ["\n".join(texts[begin:end]) for begin, end in pairwise(ends)]
+    last = np.searchsorted(of_place[tops], np.arange(len(groups.row)), side="right") - 1
+    joined = [_text(lines[begin:end]) for begin, end in pairwise([0, *ends[last].tolist()])]
     named = groups.columns(edges.view, edges.listed.engine.xp.arange(len(groups.row)), ["newick"])
     return edges.view.build({**named, "newick": joined})
 
 
-def _merges(forest: Frame, ends: tuple[Any, Any]) -> tuple[Array, Array, list[Any]] | None:
+def _by_least(roots: Array, vertices: int) -> Array:
+    """Return the roots of trees, in the order of the smallest of the first vertices in each."""
+    tops = np.flatnonzero(roots == np.arange(len(roots)))
+    least = np.empty(len(roots), np.int64)
+    least[roots[:vertices][::-1]] = np.arange(vertices)[::-1]  # later assignments win
+    ordered: Array = tops[least[tops].argsort()]
+    return ordered
+
+
+def _lines(trees: RootedTrees, tops: Array, names: pa.Array, lengths: pa.Array | None) -> tuple[Array, Array]:
+    """Write a line for each of the roots, as bytes, and return where each line ends.
+
+    `names` are those of the first vertices, the others have none; `lengths` are those of the edges.
+    """
+    (name, name_begin), (length, length_begin) = map(_bytes_of, (names, lengths))
+    edges = len(trees.parent) - len(tops)
+    sequence, ends = np.empty(len(trees.order), np.uint32), np.empty(len(tops), np.uint64)
+    sequence[trees.order] = np.arange(len(sequence), dtype=np.uint32)
+    room = len(name) + (0 if length is None else len(length))
+    lines = np.empty(room + 4 * edges + 2 * len(tops), np.uint8)  # 4: "(", ")", "," and ":"
+    columns = (sequence, trees.parent, trees.edge, trees.order, trees.size)
+    texts = (name, name_begin, len(names), length, length_begin, lines, ends)
+    select_engine("cpu", 1).launch_alone("write_trees", tops.astype(np.uint32), len(tops), *columns, *texts)
+    return lines[: int(ends[-1]) if len(ends) else 0], ends
+
+
+def _bytes_of(column: pa.Array | None) -> tuple[Any, Any]:
+    """Return the bytes of texts, and where each begins, and the last ends."""
+    if column is None:
+        return None, None
+    _, begins, values = column.buffers()
+    begin = np.frombuffer(begins, np.int64)[column.offset : column.offset + len(column) + 1]
+    return np.frombuffer(values or b"", np.uint8), begin
+
+
+def _text(lines: Array) -> str:
+    return str(lines[:-1].data, "utf-8")  # without the last line end
+
+
+def _merges(forest: Frame, ends: tuple[Any, Any]) -> tuple[Array, Array, Array] | None:
     """Return left, right and distance of a dendrogram's merges; ``None`` for an edge table."""
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
         refuse_masked("forest", forest)
-        return forest[:, 0].astype(np.int64), forest[:, 1].astype(np.int64), forest[:, 2].tolist()
+        left, right, distance = forest.T[:3]
+        distance = distance.astype(np.float64) if distance.dtype.kind == "f" else np.array(distance.tolist(), object)
+        return left.astype(np.int64), right.astype(np.int64), distance
     known = open_frame(forest, "forest").names
     if not set(_MERGES) <= set(known):
         return None
@@ -355,53 +396,51 @@ def _clusters(view: FrameView, name: str) -> Array:
     return np.asarray(column.cast(pa.int64()))
 
 
-def _numbers(name: ColumnName, weights: Array | pa.Array) -> list[Any]:
-    """Weights as numbers that text shows exactly: durations in seconds."""
+def _numbers(name: ColumnName, weights: Array | pa.Array) -> Array:
+    """Weights as numbers that text shows exactly, floats, integers or objects of Python: durations in seconds."""
     if not len(weights):  # an empty column may have any type
-        return []
-    listed: list[Any]
+        return np.zeros(0)
     if isinstance(weights, np.ndarray) or pa.types.is_floating(weights.type):
-        listed = (weights if isinstance(weights, np.ndarray) else weight_floats(weights)).tolist()
-        return listed
+        return weight_floats(weights)
     kind = weights.type
     if weights.null_count or not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
         message = f"column {name!r} holds {kind} values with {weights.null_count:,} nulls, and lengths are numbers"
         raise InvalidEdgesError(message, "cast it to numbers, or leave lengths out with weight=None")
     if pa.types.is_duration(kind):
-        return seconds(weights)
+        return np.array(seconds(weights), object)
     if pa.types.is_temporal(kind):
         message = f"column {name!r} holds {kind} values, and lengths of branches are numbers"
         raise InvalidEdgesError(message, "subtract the earliest one, or leave lengths out with weight=None")
-    listed = (weights.cast(pa.int8()) if pa.types.is_boolean(kind) else weights).to_pylist()
-    return listed
+    weights = weights.cast(pa.int8()) if pa.types.is_boolean(kind) else weights
+    if pa.types.is_integer(weights.type) and abs(weight_floats(weights)).max() < _SAFE:
+        return np.asarray(weights.cast(pa.int64()))
+    return np.array(weights.to_pylist(), object)
 
 
-def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> str:
+def _dendrogram(left: Array, right: Array, distance: Array, names: Any) -> str:
     """Write merges; of n names those below n are leaves, and row r makes n + r."""
     column = None if names is None else id_column(names)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     listed = None if column is None else _checked_names(readable(column))
-    ends = np.concatenate([left, right])
     leaves = (len(left) + 1 if len(left) else 0) if listed is None else len(listed)  # without names, all are merged
-    if len(ends) and (ends.min() < 0 or (np.maximum(left, right) >= leaves + np.arange(len(left))).any()):
+    ends, nodes = np.stack([left, right], 1).ravel(), leaves + np.arange(len(left))
+    if len(ends) and (ends.min() < 0 or (np.maximum(left, right) >= nodes).any()):
         message = f"the merges are not those of a dendrogram of {leaves:,} vertices"
         raise InvalidEdgesError(message, f"{_HINT}, with a name for every vertex")
     if len(np.unique(ends)) < len(ends):
         raise InvalidEdgesError("a cluster is merged twice", _HINT)
-    parent = np.full(leaves + len(left), -1)
-    parent[left] = parent[right] = leaves + np.arange(len(left))
-    labels = [_quoted(name) for name in (range(leaves) if listed is None else listed)] + [""] * len(left)
-    height = [0] * leaves + distance
-    with localcontext(prec=_DIGITS):
-        for node in np.flatnonzero(parent >= 0):
-            labels[node] += _length(height[parent[node]] - height[node])
-    children: list[list[int]] = [[] for _ in range(leaves)]
-    children += [[int(one), int(other)] for one, other in zip(left, right, strict=True)]
-    lowest = list(range(leaves))  # leaf of each node
-    for one, other in zip(left, right, strict=True):
-        lowest.append(min(lowest[one], lowest[other]))
-    roots = sorted(np.flatnonzero(parent < 0).tolist(), key=lowest.__getitem__)
-    return "\n".join(_text(root, children, labels) for root in roots)
+    source, target = ends.astype(np.uint32), np.repeat(nodes, 2).astype(np.uint32)
+    parent = np.arange(leaves + len(left), dtype=np.uint32)
+    parent[source] = target
+    engine = select_engine("cpu", 1)
+    flatten(engine, parent)
+    trees = root_trees(engine, source, target, parent)
+    height = np.concatenate([np.zeros(leaves, distance.dtype), distance])
+    with localcontext(prec=_DIGITS), np.errstate(invalid="ignore"):
+        lengths = height[target] - height[source]
+    texts = np.arange(leaves) if listed is None else map(str, listed)
+    lines, _ = _lines(trees, _by_least(parent, leaves), _names(pa.array(texts)), _length_texts(lengths))
+    return _text(lines)
 
 
 def _checked_names(names: list[ColumnName]) -> list[Any]:
@@ -418,30 +457,36 @@ def _checked_names(names: list[ColumnName]) -> list[Any]:
     return names
 
 
-def _quoted(name: ColumnName) -> str:
-    text = str(name)
-    if text.splitlines() not in ([], [text]):
-        raise InvalidEdgesError(f"the name {text!r} has a line end, and a tree is one line", "replace its line ends")
-    return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
+def _names(ids: pa.Array) -> pa.Array:
+    """Return names as text, in quotes if they are empty or hold blanks or signs of the format."""
+    ids = plain_ids(ids)
+    if pa.types.is_integer(ids.type):
+        return ids.cast(pa.large_string())
+    if not pa.types.is_string(ids.type) and not pa.types.is_large_string(ids.type):
+        ids = pa.array(map(str, readable(ids)), pa.string())
+    odd = pc.match_substring_regex(texts := ids.cast(pa.large_string()), _ODD)
+    return pc.replace_with_mask(texts, odd, pa.array(map(_quoted, texts.filter(odd).to_pylist()), texts.type))
 
 
-def _length(value: object) -> str:
-    if isinstance(value, float) and not np.isfinite(value):
-        return ""
-    return f":{value:f}" if isinstance(value, Decimal) else f":{value}"
+def _quoted(name: str) -> str:
+    if name.splitlines() not in ([], [name]):
+        raise InvalidEdgesError(f"the name {name!r} has a line end, and a tree is one line", "replace its line ends")
+    return "'" + name.replace("'", "''") + "'"
 
 
-def _text(root: int, children: list[list[int]], labels: list[str]) -> str:
-    pieces, waiting = [], list[int | str]([root])
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            pieces.append(item)
-        elif not children[item]:
-            pieces.append(labels[item])
-        else:
-            pieces.append("(")
-            waiting.append(")" + labels[item])
-            for place, child in enumerate(reversed(children[item])):
-                waiting += [",", child] if place else [child]
-    return "".join(pieces) + ";"
+def _length_texts(lengths: Array) -> pa.Array:
+    """Return numbers as Python writes them, ``large_string``; those that are infinite or no number are empty."""
+    kind = pa.large_string()
+    if lengths.dtype == object:
+        return pa.array([f"{value:f}" if isinstance(value, Decimal) else f"{value}" for value in lengths], kind)
+    texts = pa.array(lengths).cast(kind)
+    if lengths.dtype.kind == "i":
+        return texts
+    size = abs(lengths)
+    with np.errstate(invalid="ignore"):  # NaN that signals
+        whole = size == np.floor(size)
+    other = ~((size >= _SHORTEST) & (size < _LONGEST) | (size == 0))
+    if whole.any():
+        texts = pc.if_else(pa.array(whole), pc.binary_join_element_wise(texts, *pa.array([".0", ""], kind)), texts)
+    listed = [repr(value) if isfinite(value) else "" for value in lengths[other].tolist()]
+    return pc.replace_with_mask(texts, pa.array(other), pa.array(listed, kind))

@@ -76,9 +76,9 @@ def test_dendrograms():
 
 
 def test_names_and_lengths():
-    odd = ["a b", "it's", "x_1", "", "ü"]
+    odd = ["a b", "it's", "x_1", "", "ü\xa0"]
     frame = pl.DataFrame({"source": odd[:-1], "target": odd[1:], "weight": [0.5, 1.5, 2.5, float("inf")]})
-    assert dfmst.newick(frame, root="ü") == "(((('a b':0.5)'it''s':1.5)'x_1':2.5)'')ü;"
+    assert dfmst.newick(frame, root=odd[-1]) == "(((('a b':0.5)'it''s':1.5)'x_1':2.5)'')'ü\xa0';"
     assert dfmst.newick(frame[:1], weight=None) == "('it''s')'a b';"
     assert ROADS.mst.newick(root=["d"]) == "(((a:1)b:9)c:2)d;"
     merges = dfmst.single_linkage(ROADS[::2], vertices=list("abcde"))
@@ -86,6 +86,17 @@ def test_names_and_lengths():
     joined = dfmst.single_linkage(ROADS[::2], join=np.inf)
     assert dfmst.newick(joined) == "((0:1.0,1:1.0),(2:2.0,3:2.0));"
     assert dfmst.newick(ROADS[:0]) == dfmst.newick(merges[:0]) == ""
+
+
+@given(st.lists(st.one_of(st.floats(allow_nan=False), st.integers(-99, 99).map(float)), min_size=1, max_size=20))
+@examples(100)
+def test_lengths_are_as_python_writes_them(lengths):
+    table = pa.table({"source": [0] * len(lengths), "target": range(1, len(lengths) + 1), "weight": lengths})
+    branches = [
+        f"{target}:{length!r}".removesuffix(":inf").removesuffix(":-inf")
+        for length, target in sorted(zip(lengths, table["target"].to_pylist(), strict=True))
+    ]
+    assert dfmst.newick(table) == f"({','.join(branches)})0;"
 
 
 LENGTHS: dict[str, Any] = {

@@ -175,6 +175,58 @@ HOST_KERNEL(visit_levels, (const u32* source, const u32* target, u64 edges, cons
   }
 } END
 
+// Trees in the Newick format, one a line: the children of a vertex in brackets, then its name and the length of the edge to
+// its parent. Only the first `named` vertices have names. `end` is the place behind each line.
+HOST_KERNEL(write_trees, (const u32* top, u64 trees, const u32* sequence, const u32* parent, const u32* edge,
+                          const u32* order, const u32* size, const u8* name, const i64* name_begin, u64 named,
+                          const u8* length, const i64* length_begin, u8* text, u64* end)) {
+  if (i) return;
+  u64 at = 0;
+  const auto copy = [&](const u8* from, const i64* begin, u64 entry) {
+    const u64 width = (u64)(begin[entry + 1] - begin[entry]);
+    std::memcpy(text + at, from + begin[entry], width);
+    at += width;
+  };
+  const auto write = [&](u32 vertex) {
+    if (vertex < named) copy(name, name_begin, vertex);
+    const u32 own = edge[vertex];
+    if (!length_begin || own == ~0u || length_begin[own] == length_begin[own + 1]) return;
+    text[at++] = ':';
+    copy(length, length_begin, own);
+  };
+  for (u64 k = 0; k < trees; ++k) {
+    const u64 begin = order[top[k]], last = begin + size[top[k]];
+    for (u64 j = begin; j < last; ++j) {
+      if (STOPPED_AT(j)) return;
+      if (j + 48 < last) {
+        PREFETCH(&parent[sequence[j + 48]]);
+        PREFETCH(&edge[sequence[j + 48]]);
+        const u32 far = sequence[j + 32], near = sequence[j + 16];
+        if (far < named) PREFETCH(&name_begin[far]);
+        if (near < named) PREFETCH(&name[name_begin[near]]);
+        if (length_begin) {
+          PREFETCH(&length_begin[edge[far]]);
+          PREFETCH(&length[length_begin[edge[near]]]);
+        }
+      }
+      u32 vertex = sequence[j];
+      const u32 up = j + 1 < last ? parent[sequence[j + 1]] : ~0u;
+      if (up == vertex) {
+        text[at++] = '(';
+        continue;
+      }
+      for (write(vertex); parent[vertex] != up && parent[vertex] != vertex; write(vertex)) {
+        vertex = parent[vertex];
+        text[at++] = ')';
+      }
+      if (j + 1 < last) text[at++] = ',';
+    }
+    text[at++] = ';';
+    text[at++] = '\n';
+    end[k] = at;
+  }
+} END
+
 // The least and the greatest place in depth-first order to which rows outside the tree lead from each place.
 KERNEL_OF(V, reach_orders, (const V* source, const V* target, const u8* chosen, const u32* order, u32* least,
                             u32* greatest)) {

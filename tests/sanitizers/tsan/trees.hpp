@@ -161,6 +161,19 @@ void tour(const Graph& graph) {
       CHECK((greatest[vertex] == ~0u) == (depth[vertex] == 0) && greatest[vertex] >= edge[vertex]);
     }
   }
+  std::vector<u32> tops;
+  for (u32 vertex = 0; vertex < n; ++vertex)
+    if (parent[vertex] == vertex) tops.push_back(vertex);
+  std::vector<u8> letters(n, 'a'), digits(edges, '1'), text(2 * n + 5 * edges + tops.size());
+  std::vector<i64> name_begin(n + 1), length_begin(edges + 1);
+  std::iota(name_begin.begin(), name_begin.end(), 0);
+  std::iota(length_begin.begin(), length_begin.end(), 0);
+  std::vector<u64> end(tops.size());
+  launch_write_trees(1, tops.data(), tops.size(), sequence.data(), parent.data(), edge.data(), order.data(), size.data(),
+                     letters.data(), name_begin.data(), n, digits.data(), length_begin.data(), text.data(), end.data());
+  CHECK((u64)std::count(text.begin(), text.begin() + end.back(), 'a') == n);
+  CHECK((u64)std::count(text.begin(), text.begin() + end.back(), ':') == edges);
+  CHECK((u64)std::count(text.begin(), text.begin() + end.back(), ';') == tops.size());
   reach<u32>(graph, order);
   reach<u64>(graph, order);
 }
