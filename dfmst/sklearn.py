@@ -1,4 +1,4 @@
-"""Single linkage as an estimator of scikit-learn, on the exact spanning tree of the points."""
+"""Single linkage and HDBSCAN as estimators of scikit-learn, on the exact spanning tree of the points."""
 
 from __future__ import annotations
 
@@ -12,13 +12,46 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
 import dfmst
-from dfmst._common.arguments import refuse_masked
+from dfmst._common.arguments import refuse_masked, whole_number
 from dfmst.interop.tables import refuse_similarities
 
-__all__ = ["SingleLinkage"]
+__all__ = ["HDBSCAN", "SingleLinkage"]
 
 
-class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class _Clustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator that clusters points, or the entries of a matrix of distances."""
+
+    metric: str | None
+
+    def _checked(self, X: Any) -> Any:
+        """Return the samples as an array, or a sparse matrix of distances."""
+        if not isinstance(self.metric, (str, NoneType)):
+            raise ValueError(f"metric is {self.metric!r}; it must be a text")
+        refuse_masked("X", X)
+        sparse = ["csr", "coo", "bsr"] if self.metric == "precomputed" else False
+        return validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
+
+    def _points(self, X: Any) -> Any:
+        """Return the samples as points, whose columns have the names of the input."""
+        names = getattr(self, "feature_names_in_", None)
+        return X if names is None else pa.table(list(X.T), names=list(names))
+
+    def _edges(self, X: Any, *, forest: bool = False) -> Any:
+        """Return the entries of a matrix of distances as edges; of a dense one perhaps those of its forest."""
+        dense = isinstance(X, np.ndarray)
+        hints = ("1 - X", "X.max() - X") if dense else ("X.data = 1 - X.data", "X.data = 1 / X.data")
+        one, other = (f"pass distances, for example {hint}" for hint in hints)
+        refuse_similarities("X", X.diagonal(), X if dense else X.data, (one, other))
+        return dfmst.from_matrix(X, forest=forest) if dense else dfmst.from_sparse(X)
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe the input for scikit-learn."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.sparse = self.metric == "precomputed"
+        return tags
+
+
+class SingleLinkage(_Clustering):
     """Clusters by single linkage: points are joined to their nearest cluster, the nearest ones first.
 
     It gives the clusters of ``AgglomerativeClustering(linkage="single")`` without its matrix of all distances. Of equal
@@ -94,11 +127,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         if (self.n_clusters is None) == (self.distance_threshold is None):
             raise ValueError("Exactly one of n_clusters and distance_threshold has to be set, and the other None.")
-        if not isinstance(self.metric, (str, NoneType)):
-            raise ValueError(f"metric is {self.metric!r}; it must be a text")
-        refuse_masked("X", X)
-        sparse = ["csr", "coo", "bsr"] if self.metric == "precomputed" else False
-        X = validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
+        X = self._checked(X)
         self.n_leaves_ = X.shape[0]
         if self.n_clusters is not None and not 1 <= self.n_clusters <= self.n_leaves_:
             raise ValueError(f"n_clusters is {self.n_clusters}; it must be from 1 to {self.n_leaves_}, the samples")
@@ -116,16 +145,9 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _forest(self, X: Any) -> pa.Table:
         """The forest of points or of a graph: source, target and weight."""
         if self.metric != "precomputed":
-            names = getattr(self, "feature_names_in_", None)
-            points = X if names is None else pa.table(list(X.T), names=list(names))
-            tree = dfmst.points_forest(points, metric=self.metric)
+            tree = dfmst.points_forest(self._points(X), metric=self.metric)
             return pa.table({"source": tree["source"], "target": tree["target"], "weight": tree["distance"]})
-        dense = isinstance(X, np.ndarray)
-        hints = ("1 - X", "X.max() - X") if dense else ("X.data = 1 - X.data", "X.data = 1 / X.data")
-        one, other = (f"pass distances, for example {hint}" for hint in hints)
-        refuse_similarities("X", X.diagonal(), X if dense else X.data, (one, other))
-        edges = dfmst.from_matrix(X, forest=True) if dense else dfmst.from_sparse(X)
-        forest: pa.Table = dfmst.minimum_spanning_forest(edges, engine=self.engine)
+        forest: pa.Table = dfmst.minimum_spanning_forest(self._edges(X, forest=True), engine=self.engine)
         return forest
 
     def _cut(self, forest: pa.Table) -> NDArray[np.int64]:
@@ -141,8 +163,102 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         labels: NDArray[np.int64] = np.unique(np.asarray(components["component"]), return_inverse=True)[1].reshape(-1)
         return labels  # a component is named after its first sample
 
-    def __sklearn_tags__(self) -> Any:
-        """Describe the input for scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.sparse = self.metric == "precomputed"
-        return tags
+
+class HDBSCAN(_Clustering):
+    """Clusters by density, as :func:`dfmst.hdbscan` finds them: the clusters do not depend on the order of samples.
+
+    Parameters
+    ----------
+    min_cluster_size
+        Smaller groups are noise; at least 2.
+    min_samples
+        The core distance of a sample is that to its `min_samples`-th nearest other sample, as in the package hdbscan;
+        scikit-learn counts the sample itself, too. ``None``: `min_cluster_size`, or all other samples if there are
+        fewer; of a sparse graph the distances are taken as they are.
+    cluster_selection_epsilon
+        Clusters that split at a smaller distance stay together.
+    max_cluster_size
+        With ``"eom"``: larger clusters are not selected.
+    metric
+        As for :class:`SingleLinkage`, also ``"precomputed"``.
+    cluster_selection_method
+        ``"eom"`` selects the clusters of the largest excess of mass, ``"leaf"`` the smallest ones.
+    allow_single_cluster
+        Whether all samples may be one cluster.
+
+    Attributes
+    ----------
+    labels_
+        Cluster of each sample, numbered in the order in which they appear; -1 is noise; ``int64``, shape
+        ``(samples,)``.
+    probabilities_
+        How strongly each sample belongs to its cluster, from 0 to 1.
+    outlier_scores_
+        GLOSH of each sample, from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dfmst.sklearn import HDBSCAN
+    >>> samples = np.array([[0.0], [9.0], [0.1], [30.0], [9.1], [0.2], [9.2]])
+    >>> HDBSCAN(min_cluster_size=3, min_samples=1).fit_predict(samples)
+    array([ 0,  1,  0, -1,  1,  0,  1])
+
+    References
+    ----------
+    Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
+    """
+
+    def __init__(
+        self,
+        min_cluster_size: int = 5,
+        *,
+        min_samples: int | None = None,
+        cluster_selection_epsilon: float = 0.0,
+        max_cluster_size: int | None = None,
+        metric: str | None = None,
+        cluster_selection_method: str = "eom",
+        allow_single_cluster: bool = False,
+    ) -> None:
+        self.min_cluster_size = min_cluster_size
+        self.min_samples = min_samples
+        self.cluster_selection_epsilon = cluster_selection_epsilon
+        self.max_cluster_size = max_cluster_size
+        self.metric = metric
+        self.cluster_selection_method = cluster_selection_method
+        self.allow_single_cluster = allow_single_cluster
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Find the clusters of `X`.
+
+        Parameters
+        ----------
+        X
+            Points, shape ``(samples, features)``, or distances, shape ``(samples, samples)``; see `metric`.
+        y
+            Not used.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or `X` does not fit `metric`.
+        """
+        X = self._checked(X)
+        size, near = whole_number("min_cluster_size", self.min_cluster_size), self.min_samples
+        options: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("max_cluster_size", "cluster_selection_method", "allow_single_cluster")
+        }
+        options |= {"min_cluster_size": size, "epsilon": self.cluster_selection_epsilon}
+        if self.metric != "precomputed":
+            points = self._points(X)
+            columns = points.column_names if isinstance(points, pa.Table) else None
+            found = dfmst.hdbscan(points, columns=columns, metric=self.metric, min_samples=near, **options)
+        else:
+            near = min(size, len(X) - 1) if near is None and isinstance(X, np.ndarray) else near
+            vertices = np.arange(X.shape[0])
+            found = dfmst.hdbscan(self._edges(X), vertices=vertices, min_samples=near, **options)
+        self.labels_, self.probabilities_, self.outlier_scores_ = (
+            np.asarray(found[name]) for name in ("label", "probability", "outlier_score")
+        )
+        return self

@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's own checks, and its own single linkage beside."""
+"""The estimators: scikit-learn's own checks, and its own clusters next to ours."""
 
 from __future__ import annotations
 
@@ -11,21 +11,42 @@ from scipy import sparse
 
 pytest.importorskip("sklearn")
 
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import HDBSCAN as Theirs, AgglomerativeClustering
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from dfmst.sklearn import SingleLinkage
+import dfmst
+from dfmst.sklearn import HDBSCAN, SingleLinkage
 from tests.support.lanes import examples
 
-CHECKS = [check for _, check in estimator_checks_generator(SingleLinkage())]
+CHECKS = [each for model in (SingleLinkage(), HDBSCAN()) for each in estimator_checks_generator(model)]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("check", CHECKS, ids=[check.func.__name__ for check in CHECKS])
-def test_scikit_learn_s_checks(check):
-    check(SingleLinkage())
+@pytest.mark.parametrize(
+    ("model", "check"), CHECKS, ids=[f"{type(model).__name__}-{check.func.__name__}" for model, check in CHECKS]
+)
+def test_scikit_learn_s_checks(model, check):
+    check(model)
+
+
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(3, 9), near=st.integers(1, 6) | st.none())
+@examples(30)
+def test_its_own_hdbscan(seed, size, near):
+    draw = np.random.default_rng(seed)
+    points = np.concatenate([draw.normal(size=(30, 2)), draw.normal(size=(40, 2)) + 5, draw.uniform(-9, 9, (15, 2))])
+    ours = HDBSCAN(size, min_samples=near).fit(points)
+    assert ours.labels_.tolist() == dfmst.hdbscan(points, min_cluster_size=size, min_samples=near)["label"].tolist()
+    theirs = Theirs(size, min_samples=1 + (near or size), copy=True).fit(points)
+    assert np.mean((ours.labels_ < 0) == (theirs.labels_ < 0)) > 0.9  # theirs depends on the order of equal distances
+    assert adjusted_rand_score(ours.labels_, theirs.labels_) > 0.8
+    distances = (lambda d: (d + d.T) / 2)(euclidean_distances(points))
+    far = HDBSCAN(size, min_samples=near, metric="precomputed").fit(distances)
+    assert far.labels_.tolist() == ours.labels_.tolist()
+    np.testing.assert_allclose(far.probabilities_, ours.probabilities_, atol=1e-6)
+    graph = HDBSCAN(size, min_samples=near or size, metric="precomputed").fit(sparse.csr_array(distances))
+    assert graph.labels_.tolist() == ours.labels_.tolist()
 
 
 @given(seed=st.integers(0, 2**32 - 1), samples=st.integers(2, 40), axes=st.integers(1, 4), clusters=st.integers(1, 6))
