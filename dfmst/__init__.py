@@ -72,7 +72,7 @@ __all__ = [*_HOME, *_MODULES]
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(f"dfmst.{_HOME[name]}"), name)
-    elif name in _MODULES:
+    elif name in (*_MODULES, "datasets"):  # tables to try, in no list of functions
         value = import_module("dfmst._trees.components" if name == "components" else f"dfmst.{name}")
     else:
         meant = "minimum_spanning_forest" if name.lower() in ("mst", "msf", "kruskal", "prim", "boruvka") else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from types import NoneType
 from typing import Any, Self
 
@@ -23,13 +24,31 @@ class _Clustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     metric: str | None
 
-    def _checked(self, X: Any) -> Any:
-        """Return the samples as an array, or a sparse matrix of distances."""
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Find the clusters of `X`.
+
+        Parameters
+        ----------
+        X
+            Points, shape ``(samples, features)``, or distances, shape ``(samples, samples)``; see `metric`.
+        y
+            Not used.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or `X` does not fit `metric`.
+        """
         if not isinstance(self.metric, (str, NoneType)):
             raise ValueError(f"metric is {self.metric!r}; it must be a text")
         refuse_masked("X", X)
         sparse = ["csr", "coo", "bsr"] if self.metric == "precomputed" else False
-        return validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2)
+        self._fit(validate_data(self, X, accept_sparse=sparse, dtype=np.float64, ensure_min_samples=2))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Any) -> None:
+        """Find the clusters of an array, or of a sparse matrix of distances."""
 
     def _points(self, X: Any) -> Any:
         """Return the samples as points, whose columns have the names of the input."""
@@ -110,24 +129,9 @@ class SingleLinkage(_Clustering):
         self.metric = metric
         self.engine = engine
 
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Find the clusters of `X`.
-
-        Parameters
-        ----------
-        X
-            Points, shape ``(samples, features)``, or distances, shape ``(samples, samples)``; see `metric`.
-        y
-            Not used.
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or `X` does not fit `metric`.
-        """
+    def _fit(self, X: Any) -> None:
         if (self.n_clusters is None) == (self.distance_threshold is None):
             raise ValueError("Exactly one of n_clusters and distance_threshold has to be set, and the other None.")
-        X = self._checked(X)
         self.n_leaves_ = X.shape[0]
         if self.n_clusters is not None and not 1 <= self.n_clusters <= self.n_leaves_:
             raise ValueError(f"n_clusters is {self.n_clusters}; it must be from 1 to {self.n_leaves_}, the samples")
@@ -140,7 +144,6 @@ class SingleLinkage(_Clustering):
         self.n_connected_components_ = self.n_leaves_ - forest.num_rows
         self.labels_ = self._cut(forest)
         self.n_clusters_ = int(self.labels_.max()) + 1
-        return self
 
     def _forest(self, X: Any) -> pa.Table:
         """The forest of points or of a graph: source, target and weight."""
@@ -176,15 +179,11 @@ class HDBSCAN(_Clustering):
         scikit-learn counts the sample itself, too. ``None``: `min_cluster_size`, or all other samples if there are
         fewer; of a sparse graph the distances are taken as they are.
     cluster_selection_epsilon
-        Clusters that split at a smaller distance stay together.
-    max_cluster_size
-        With ``"eom"``: larger clusters are not selected.
+        As `epsilon` of :func:`dfmst.hdbscan`: clusters that split at a smaller distance stay together.
+    max_cluster_size, cluster_selection_method, allow_single_cluster
+        As for :func:`dfmst.hdbscan`.
     metric
         As for :class:`SingleLinkage`, also ``"precomputed"``.
-    cluster_selection_method
-        ``"eom"`` selects the clusters of the largest excess of mass, ``"leaf"`` the smallest ones.
-    allow_single_cluster
-        Whether all samples may be one cluster.
 
     Attributes
     ----------
@@ -228,22 +227,7 @@ class HDBSCAN(_Clustering):
         self.cluster_selection_method = cluster_selection_method
         self.allow_single_cluster = allow_single_cluster
 
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Find the clusters of `X`.
-
-        Parameters
-        ----------
-        X
-            Points, shape ``(samples, features)``, or distances, shape ``(samples, samples)``; see `metric`.
-        y
-            Not used.
-
-        Raises
-        ------
-        ValueError
-            A parameter is out of range, or `X` does not fit `metric`.
-        """
-        X = self._checked(X)
+    def _fit(self, X: Any) -> None:
         size, near = whole_number("min_cluster_size", self.min_cluster_size), self.min_samples
         options: dict[str, Any] = {
             name: getattr(self, name)
@@ -261,4 +245,3 @@ class HDBSCAN(_Clustering):
         self.labels_, self.probabilities_, self.outlier_scores_ = (
             np.asarray(found[name]) for name in ("label", "probability", "outlier_score")
         )
-        return self

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pyarrow.parquet as pq
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 import dfmst
-from dfmst.cli.options import demo_path
 
 OUTPUT = Path(__file__).parent / "_static" / "cities.png"
 COLORS = "#f6f5f0", "#0b6e6e", "#d1495b"  # of the ground, of links, and of the forest's longest links
@@ -24,8 +22,8 @@ LONGEST = 100
 def main() -> None:
     """Write the picture."""
     matplotlib.use("Agg")
-    forest = dfmst.minimum_spanning_forest(pq.read_table(demo_path("demo:cities")), weight="km")
-    points = pq.read_table(demo_path("demo:points"))
+    forest = dfmst.minimum_spanning_forest(dfmst.datasets.links(), weight="km")
+    points = dfmst.datasets.cities()
     place = {name: at for at, name in enumerate(points.column(0).to_pylist())}
     at = np.column_stack([points["lon"].to_numpy(), points["lat"].to_numpy()])
     ends = [[place[name] for name in forest[column].to_pylist()] for column in ("source", "target")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.resources import files
 from pathlib import Path
 
 try:
@@ -17,10 +16,7 @@ import dfmst
 
 def read_lines() -> pd.DataFrame:
     """Links between Germany's cities, of the table that `dfmst demo` runs on."""
-    data = Path(__file__).parent / "data" / "cities.parquet"
-    if not data.exists():
-        data = Path(str(files("dfmst"))) / "data" / "cities.parquet"
-    links = pd.read_parquet(data)
+    links = dfmst.datasets.links().to_pandas()
     return links[(links.source_country == "DE") & (links.target_country == "DE")].reset_index(drop=True)
 
 

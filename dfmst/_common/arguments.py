@@ -1,8 +1,9 @@
-"""Checks of the arguments of public functions; each error names the argument."""
+"""Checks of the arguments of public functions, whose errors name the argument; patterns of numbers in text."""
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -11,6 +12,13 @@ import numpy as np
 
 from dfmst._common.types import Array, Column
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+
+ANY_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
+# Each digit has one place in the pattern: two would take quadratic time in a long word of digits.
+ANY_NUMBER = r"^\s*[+-]?(?i:([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*$"
+#: Whether a word is a whole number, and whether it is a number, possibly between blanks.
+is_whole = re.compile(ANY_WHOLE, re.ASCII).match
+is_number = re.compile(ANY_NUMBER, re.ASCII).match
 
 
 def plural(count: int, one: str, more: str = "") -> str:
@@ -153,3 +161,10 @@ def _coordinates(matrix: Any) -> tuple[Array, Array, Array]:
     stored = int(begins[-1])  # a matrix may have room for more
     row = np.repeat(np.arange(len(begins) - 1), begins[1:] - begins[:-1])
     return row, matrix.indices[:stored], matrix.data[:stored]
+
+
+def read_count(word: bytes) -> int | None:
+    """Return a number of lines or vertices; ``None`` if the word is not a whole number below 2^63."""
+    digits = word.lstrip(b"0") or word[:1]
+    value = int(digits) if digits.isdigit() and len(digits) < 20 else -1
+    return value if 0 <= value < 1 << 63 else None

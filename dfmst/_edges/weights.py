@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dfmst._common.arguments import ANY_NUMBER
 from dfmst._common.deferred import pa, pc
 from dfmst._common.types import Array, Column, DType
 from dfmst._edges.arrow_values import arrow_column, ascends, native_values, numbers_of_arrow, plain_ids, to_arrow
@@ -93,8 +94,6 @@ def stacked_weights(name: object, forest: Column, edges: Column) -> Any:
 
 def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:
     """Describe the texts that are not numbers, if most texts are: words, first row, and whether all have commas."""
-    from dfmst._common.number_patterns import ANY_NUMBER  # compiled for this message only
-
     number = pc.fill_null(pc.match_substring_regex(texts, ANY_NUMBER), True)
     odd = np.flatnonzero(~number.to_numpy(zero_copy_only=False))
     commas = int(pc.sum(pc.match_substring_regex(texts, _WITH_COMMA)).as_py() or 0)

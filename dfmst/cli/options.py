@@ -304,21 +304,17 @@ point_options = several(
 
 
 DEMO = "demo:"  #: prefix of the demo's files
-_FILES = {"cities": "cities.parquet", "points": "city_points.parquet"}
+_DATASETS = {"cities": "links", "points": "cities"}
 
 
 def demo_path(name: str) -> Path:
     """Return the path of a demo file: links between the world's cities, or the cities' coordinates."""
     known = name.removeprefix(DEMO)
-    if known not in _FILES:
-        raise DfmstError(f"unknown demo file {name}", f"choose {' and '.join(DEMO + one for one in _FILES)}")
-    package = Path(__file__).parents[1]
-    # An editable installation reads the files of the source tree.
-    places = [folder / _FILES[known] for folder in (package / "data", package.parent / "examples" / "data")]
-    for place in places:
-        if place.is_file():
-            return place
-    raise DfmstError(f"the demo data is missing: {places[0]}", "install dfmst again")
+    if known not in _DATASETS:
+        raise DfmstError(f"unknown demo file {name}", f"choose {' and '.join(DEMO + one for one in _DATASETS)}")
+    from dfmst.datasets import path
+
+    return path(_DATASETS[known])
 
 
 class GroupedCommand(click.Command):

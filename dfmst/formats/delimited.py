@@ -14,8 +14,8 @@ from itertools import chain, islice, zip_longest
 
 import pyarrow as pa
 
+from dfmst._common.arguments import ANY_NUMBER, is_number, is_whole
 from dfmst._common.deferred import call_arrow
-from dfmst._common.number_patterns import ANY_NUMBER, is_number, is_whole
 from dfmst.errors import KNOWN_NAMES, FormatError
 from dfmst.formats.edge_lists import (
     END_POINTS,

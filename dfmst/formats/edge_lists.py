@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.number_patterns import read_count
+from dfmst._common.arguments import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import Parsed, read_rows
 from dfmst.formats.text_reader import (

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
-from dfmst._common.number_patterns import is_number, is_whole, read_count
+from dfmst._common.arguments import is_number, is_whole, read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.node_files import (
     HINTS,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dfmst._common.number_patterns import read_count
+from dfmst._common.arguments import read_count
 from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_columns import read_words, typed
 from dfmst.formats.text_reader import Block, TextReader, header_lines

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from dfmst._common.number_patterns import is_number, is_whole
+from dfmst._common.arguments import is_number, is_whole
 from dfmst.errors import FormatError
 from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, Line
 from dfmst.formats.text_reader import TextReader

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from dfmst._common.arguments import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.machine import has_threads
-from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block, opening_quotes
 from dfmst.formats.text_rows import (

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dfmst._common.number_patterns import is_number, is_whole
+from dfmst._common.arguments import is_number, is_whole
 from dfmst.formats.files import Line
 from dfmst.formats.text_reader import Block, tidy, trim, without_comments
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dfmst._common.number_patterns import is_number, is_whole, read_count
+from dfmst._common.arguments import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, ROWS_IN_A_BATCH, GraphFile, Line
 from dfmst.formats.metis import Whole, whole_numbers

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow.compute as pc
-import pyarrow.parquet
 import pytest
 
+from dfmst import DfmstError, datasets
 from dfmst.cli.options import demo_path
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
@@ -17,12 +17,12 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
 
 @pytest.fixture(scope="module")
 def cities():
-    return pyarrow.parquet.read_table(demo_path("demo:cities"))
+    return datasets.links()
 
 
 @pytest.fixture(scope="module")
 def points():
-    return pyarrow.parquet.read_table(demo_path("demo:points"))
+    return datasets.cities()
 
 
 def test_every_city_has_its_coordinates(cities, points):
@@ -35,6 +35,8 @@ def test_attribution_and_size(cities, points):
         text = table.schema.metadata[b"attribution"].decode()
         assert all(word in text for word in ("GeoNames", "CC BY 4.0"))
         assert demo_path(name).stat().st_size <= size
+    with pytest.raises(DfmstError, match="there is no dataset 'towns'\nHint: choose 'cities' or 'links'"):
+        datasets.path("towns")
     assert b"https://www.geonames.org" in cities.schema.metadata[b"attribution"]
 
 
