@@ -100,7 +100,7 @@ def ids() -> str:
     """CPU-seconds of streams by the kind of their ids."""
     order = ("scan_in_order", "scan_and_hash", "stream", "in_memory")
     rows = []
-    for kind, label in {"dense": "dense integers", "sparse": "64-bit hashes", "text": "text"}.items():
+    for kind, label in {"dense": "numbered from 0", "sparse": "64-bit hashes", "text": "text"}.items():
         runs = result("stream")["ids"][kind]
         cells = {name: f"{runs[name]['processor_seconds']:.1f}" for name in order}
         cells["stream"] += f" ({runs['stream']['m_rows_per_s']:.1f} M/s)"
@@ -144,7 +144,7 @@ def large() -> str:
 def kills() -> str:
     """Share of the work that was not repeated after a kill in the second half."""
     labels = {
-        "stream:dense": "stream, dense integers",
+        "stream:dense": "stream, ids numbered from 0",
         "stream:sparse": "stream, 64-bit hashes",
         "stream:text": "stream, text",
         "merge": "cluster, `merge`",
