@@ -80,8 +80,18 @@ def _link_pages(app: Sphinx, name: str, source: list[str]) -> None:
 
 def fill_reference(text: str) -> str:
     """Put lists of the public names of modules, and the table of options, in place of their marks."""
+    most = [".. autosummary::", "", *(f"   {name}" for name in used_most(10))]
+    text = text.replace(".. used-most::", "\n".join(most))
     text = _NAMES.sub(lambda mark: mark[1] + "\n".join(_summary(mark[2], mark[3].split())), text)
     return text.replace("```{eval-rst}\n.. options::\n```", "\n".join(options_table()))
+
+
+def used_most(count: int) -> list[str]:
+    """Return the functions that the guides call most often."""
+    pages = (Path(__file__).parents[1] / "guides").glob("*.md")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    functions = [name for name in sorted(dfmst.__all__) if inspect.isroutine(getattr(dfmst, name))]
+    return sorted(functions, key=lambda name: -len(re.findall(rf"\b(?:dfmst|stream|mst)\.{name}\(", text)))[:count]
 
 
 def _summary(title: str, modules: list[str]) -> list[str]:

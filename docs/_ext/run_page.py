@@ -70,7 +70,8 @@ def table_of(value: Any) -> tuple[list[str], list[Any], int] | None:
         return list(value.columns), rows[:ROWS], len(rows)
     if hasattr(value, "iloc"):
         numbered = value.index.name is None and list(value.index[:ROWS]) == list(range(len(value)))[:ROWS]
-        first = value.head(ROWS) if numbered else value.head(ROWS).reset_index(names=[name or "" for name in value.index.names])
+        first = value.head(ROWS)
+        first = first if numbered else first.reset_index(names=[name or "" for name in value.index.names])
         return list(map(str, first.columns)), list(first.itertuples(index=False)), len(value)
     if hasattr(value, "rows") and hasattr(value, "columns"):  # polars
         return list(value.columns), value.head(ROWS).rows(), len(value)
