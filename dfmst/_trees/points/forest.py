@@ -27,6 +27,7 @@ def points_forest(
     min_samples: int | None = None,
     box: Box | None = None,
     edges: Frame = None,
+    keep: Frame = None,
     return_exact: bool = False,
     threads: int | None = None,
 ) -> Any:
@@ -69,6 +70,9 @@ def points_forest(
         Pairs of near points that another library found: an array of neighbors of shape ``(points, k)`` with row
         numbers (-1: none), or a frame with columns ``source`` and ``target``, the points' ids. The forest of these
         pairs is completed to a tree by the shortest pairs between its parts. The result may not be the minimum.
+    keep
+        Pairs that are in the tree however long they are, such as links that exist, in either form of `edges`. The tree
+        is the shortest one that has them all.
     return_exact
         Also return whether the tree is known to be the minimum. It is ``False`` with `edges`.
     threads
@@ -93,7 +97,7 @@ def points_forest(
         and one longitude, of a projected reference system, or of heights; a matrix of distances or correlations;
         points without a direction (cosine) or with equal coordinates (correlation);
         `min_samples` or `k` that is less than 1, or `min_samples` that is not less than the number of points; `edges`
-        that name other points.
+        or `keep` that name other points, or pairs of `keep` that form cycles.
     ValueError
         An unknown `metric`, or options that cannot be combined.
     UnsupportedFrameError
@@ -134,15 +138,20 @@ def points_forest(
         wanted = default_neighbors(measured) if k is None else _neighbors("k", k, read)
         core = 0 if min_samples is None else _core(min_samples, read)
         exact = yes_or_no("return_exact", return_exact)
-        if edges is None:
+        argument, given = ("edges", edges) if keep is None else ("keep", keep)
+        if keep is not None and edges is not None:
+            raise ValueError("keep= and edges= cannot be combined")
+        if given is None:
             source, target, weight = spanning_pairs(engine, measured.coordinates, wanted, core, measured.space)
         elif core:
-            raise ValueError("min_samples= and edges= cannot be combined: core distances need the nearest points")
+            raise ValueError(f"min_samples= and {argument}= cannot be combined: core distances need the nearest points")
         else:
             if not engine.on_host:
-                message = "edges= is for points on the host, and these are on a GPU"
+                message = f"{argument}= is for points on the host, and these are on a GPU"
                 raise UnsupportedFrameError(message, "pass points.to_arrow()")
-            source, target, weight = complete_pairs(engine, measured, given_pairs(edges, read))
+            source, target, weight = complete_pairs(
+                engine, measured, given_pairs(argument, given, read), keep=keep is not None
+            )
         frame = _edge_frame(engine, read, measured, source, target, weight)
     return (frame, edges is None) if exact else frame
 

@@ -495,21 +495,24 @@ def first_of_equals(points: Array) -> Array | None:
     return first
 
 
-def given_pairs(edges: Frame, points: Points) -> tuple[Array, Array]:
+def given_pairs(argument: str, edges: Frame, points: Points) -> tuple[Array, Array]:
     """Read pairs of points as rows, each once and in ascending order; ``int64``."""
-    refuse_sparse("edges", edges, "make a table: dfmst.from_sparse(edges)")
-    one, other = _from_array(np.asarray(edges), points) if is_array(edges) else _from_frame(edges, points)
+    refuse_sparse(argument, edges, f"make a table: dfmst.from_sparse({argument})")
+    read = _from_array(argument, np.asarray(edges), points) if is_array(edges) else _from_frame(argument, edges, points)
+    one, other = read
     rows = np.concatenate([one, other])
     wrong = (rows < 0) | (rows >= points.number)
     if wrong.any():
-        message = f"edges name point {int(rows[wrong][0])}, and the points are numbered from 0 to {points.number - 1:,}"
+        message = (
+            f"{argument} name point {int(rows[wrong][0])}, and the points are numbered from 0 to {points.number - 1:,}"
+        )
         raise InvalidEdgesError(message, "number the points by their rows, or name their column of ids with ids=")
     return halves(np.unique(words_of(np, one, other)[one != other]))
 
 
-def _from_array(neighbors: Array, points: Points) -> tuple[Array, Array]:
+def _from_array(argument: str, neighbors: Array, points: Points) -> tuple[Array, Array]:
     if neighbors.ndim != 2 or len(neighbors) != points.number or neighbors.dtype.kind not in "iu":
-        message = f"edges is an array of shape {neighbors.shape} and type {neighbors.dtype}"
+        message = f"{argument} is an array of shape {neighbors.shape} and type {neighbors.dtype}"
         hint = f"pass row numbers of neighbors, one row a point: integers of shape ({points.number}, k)"
         raise InvalidEdgesError(message, hint)
     other = neighbors.astype(np.int64).reshape(-1)
@@ -518,8 +521,8 @@ def _from_array(neighbors: Array, points: Points) -> tuple[Array, Array]:
     return one[known], other[known]
 
 
-def _from_frame(edges: Frame, points: Points) -> tuple[Array, Array]:
-    view = open_host_frame(edges)
+def _from_frame(argument: str, edges: Frame, points: Points) -> tuple[Array, Array]:
+    view = open_host_frame(edges, argument)
     columns = [arrow_column(name, view.column(name)) for name in ("source", "target")]
     if points.ids is not None:
         ids: Any = arrow_column(points.ids, points.view.column(points.ids))
@@ -527,25 +530,37 @@ def _from_frame(edges: Frame, points: Points) -> tuple[Array, Array]:
         try:
             columns = [pc.index_in(column.cast(ids.type), value_set=ids) for column in columns]
         except pa.ArrowException as error:
-            message = f"edges name points by {columns[0].type} values, and column {points.ids!r} holds {ids.type}"
-            raise InvalidEdgesError(message, "name the points in edges as in the column of ids") from error
+            message = f"{argument} name points by {columns[0].type} values, and column {points.ids!r} holds {ids.type}"
+            raise InvalidEdgesError(message, f"name the points in {argument} as in the column of ids") from error
     for name, column in zip(("source", "target"), columns, strict=True):
         if column.null_count:
             row = int(np.asarray(column.is_null()).argmax())
-            message = f"column {name!r} of edges has {column.null_count:,} ids of no point, the first in row {row}"
+            message = f"column {name!r} of {argument} has {column.null_count:,} ids of no point, the first in row {row}"
             raise InvalidEdgesError(message, "pass pairs of the points alone")
         if len(column) and not pa.types.is_integer(column.type):
-            message = f"column {name!r} of edges holds {column.type} values, and the points are named by their rows"
+            message = (
+                f"column {name!r} of {argument} holds {column.type} values, and the points are named by their rows"
+            )
             raise InvalidEdgesError(message, "name the column of the points' ids with ids=")
     one, other = (np.asarray(column).astype(np.int64) for column in columns)
     return one, other
 
 
-def complete_pairs(engine: Engine, measured: Measured, pairs: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-    """Find the forest of pairs, and join its parts by the lightest pairs of points between them."""
+def complete_pairs(
+    engine: Engine, measured: Measured, pairs: tuple[Array, Array], *, keep: bool = False
+) -> tuple[Array, Array, Array]:
+    """Find the forest of pairs, and join its parts by the lightest pairs of points between them.
+
+    With `keep` all pairs must be in the forest.
+    """
     coordinates, space = measured.coordinates, measured.space
     label = np.arange(coordinates.shape[1], dtype=np.uint32)
     steps = [_join(engine, label, pairs, distances(engine, coordinates, *pairs, space))]
+    closing = len(pairs[0]) - len(steps[0][0])
+    if keep and closing:
+        raise InvalidEdgesError(
+            f"the pairs of keep form cycles: {closing:,} too many", "leave a pair of each cycle out"
+        )
     first = first_of_equals(coordinates)
     if first is not None:  # a search would look at all points that are equal to one
         apart = np.flatnonzero(label != label[first])

@@ -338,6 +338,28 @@ def test_given_neighbors(axes):
     assert np.array_equal(none, tree)  # nothing is given: all is joined
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "haversine"])
+def test_links_that_exist_are_kept(metric):
+    """As the forest of the table of all pairs keeps them, ties included."""
+    rng = np.random.default_rng(4)
+    for points in (rng.random((40, 2)), rng.integers(0, 4, (40, 2)), np.zeros((9, 2))):
+        source, target = np.triu_indices(len(points), 1)
+        table = pd.DataFrame({"source": source, "target": target})
+        table["distance"] = dfmst.knn_edges(points, k=len(points), metric=metric)["distance"]
+        links = dfmst.spanning_forest(table.sample(len(points) // 2, random_state=3))[["source", "target"]]
+        table["built"] = table.index.isin(links.index)
+        expected = dfmst.minimum_spanning_forest(table, weight="distance", keep="built")
+        tree, exact = dfmst.points_forest(points, metric=metric, keep=links, return_exact=True)
+        assert exact
+        assert tree["source"].tolist() == expected.source.tolist()
+        assert tree["target"].tolist() == expected.target.tolist()
+    cycle = pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 0]})
+    with pytest.raises(dfmst.InvalidEdgesError, match="the pairs of keep form cycles: 1 too many"):
+        dfmst.points_forest(points, keep=cycle)
+    with pytest.raises(ValueError, match="keep= and edges= cannot be combined"):
+        dfmst.points_forest(points, keep=cycle, edges=cycle)
+
+
 @pytest.mark.parametrize(
     ("edges", "options", "message"),
     [
