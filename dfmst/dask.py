@@ -548,6 +548,7 @@ def plan(
     workers: int | None = None,
     memory_limit: int | str | None = None,
     strategy: str = "auto",
+    details: bool = False,
 ) -> Plan:
     """Predict the memory and the traffic of a Dask frame's forest; see :func:`dfmst.plan`.
 
@@ -558,7 +559,7 @@ def plan(
     ----------
     edges, source, target
         A Dask frame, and its id columns.
-    n_vertices, strategy
+    n_vertices, strategy, details
         As for :func:`dfmst.plan`; `n_vertices` is estimated by default.
     workers, memory_limit
         Number of processes, and the memory of each. Default: those of the current client, or of this machine.
@@ -566,7 +567,7 @@ def plan(
     Returns
     -------
     Plan
-        The strategy and the reason for it, bytes moved and peak memory with their formulas, and whether that fits.
+        The strategy and the reason for it, peaks, bytes moved and time, and whether that fits.
 
     Raises
     ------
@@ -596,6 +597,7 @@ def plan(
     workers = cluster.workers if workers is None else workers
     limit = cluster.memory if memory_limit is None else memory_limit
     options: dict[str, Any] = {"workers": workers, "memory_limit": limit, "strategy": strategy, "id_bytes": id_bytes}
+    options["details"] = details
     return plan_of_sizes(vertices, rows, partitions=edges.npartitions, largest_partition=largest or None, **options)
 
 

@@ -83,6 +83,7 @@ _QUANTITIES = {
     "rows_in_turn": "rows solved in turn",
     "cpu_seconds": "CPU time of all workers",
 }
+_FIRST = ("peak_memory", "peak_disk", "peak_gpu_memory", "cpu_seconds")  # shown without details
 _LABELS = ("components", "clusters", "labels")  # strategies that write no rows
 _LIMITS = {"peak_memory": "memory_limit", "peak_disk": "disk_limit", "peak_gpu_memory": "gpu_memory_limit"}
 
@@ -124,6 +125,8 @@ class Plan:
         Memory of each worker's GPU (0: no GPU), and the bytes used of it.
     counted
         How the vertices of files were counted, if many rows were read for it.
+    details
+        Whether it prints all quantities with their formulas, or peaks and time only.
     """
 
     n_vertices: int
@@ -148,10 +151,11 @@ class Plan:
     gpu_memory_limit: int = 0
     peak_gpu_memory: int = 0
     counted: str = field(default="", compare=False)
+    details: bool = field(default=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all attributes as plain values, formulas as text."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "details"}
         return {**values, "formulas": {name: term.text for name, term in self.formulas.items()}}
 
     def __repr__(self) -> str:
@@ -168,14 +172,16 @@ class Plan:
     def _head(self) -> list[str]:
         gpu = f", each with a GPU of {_size(self.gpu_memory_limit)}" if self.gpu_memory_limit else ""
         disk = f", and {_size(self.disk_limit)} of disk" if self.disk_limit else ""
-        process = "1 process" if self.strategy in STREAMS else f"W = {self.workers:,} workers"
+        n, m, p, w, memory = ("n = ", "m = ", "P = ", "W = ", "M = ") if self.details else [""] * 5
+        process = "1 process" if self.strategy in STREAMS else f"{w}{self.workers:,} worker{'s' * (self.workers > 1)}"
         read = "once" if self.reads == 1 else f"{self.reads} times"
         slices, passed = f", in {self.rounds} slices" if self.rounds else "", self._passed()
+        partitions = f"{p}{self.partitions:,} partition{'s' * (self.partitions > 1)}"
         return [
             f"{self.strategy}{slices}: {'fits' if self.fits else 'does not fit'} ({self.reason})",
-            f"n = {self.n_vertices:,} vertices, m = {self.n_edges:,} edges in P = {self.partitions:,} partitions",
+            f"{n}{self.n_vertices:,} vertices, {m}{self.n_edges:,} edges in {partitions}",
             *filter(None, [self.counted]),
-            f"{process} of M = {_size(self.memory_limit)}{disk}{gpu}",
+            f"{process} of {memory}{_size(self.memory_limit)}{disk}{gpu}",
             f"rows are read {read}" + ("" if self.strategy in _LABELS else " to find the forest, and once to write it"),
             *([f"{_QUANTITIES[passed]} decides: {_size(getattr(self, passed))} do not fit"] if passed else []),
         ]
@@ -192,11 +198,16 @@ class Plan:
         return next((name for name, limit in limits.items() if 0 < limit < getattr(self, name)), "")
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
-        """Quantities with values and formulas, one that passes its limit first, and parts that no other has shown."""
+        """Quantities with values and limits, one that passes its limit first; or all with formulas and their parts."""
         shown: set[str] = set()
         passed = self._passed()
         for quantity in sorted(self.formulas, key=lambda name: (name != passed, [*_QUANTITIES].index(name))):
             term = self.formulas[quantity]
+            if not self.details:
+                if quantity in _FIRST:
+                    limit = self.usable_memory if quantity == "peak_memory" else self._limit(quantity)
+                    yield _QUANTITIES[quantity], _shown(term), f"of {_size(limit)}" if limit else ""
+                continue
             yield _QUANTITIES[quantity], _shown(term), term.text
             for name, part in term.parts.items():
                 if name not in shown:

@@ -478,6 +478,7 @@ class _Plan(GroupedCommand):
         metavar="B",
         help="Bytes of an id: 4 for dense integers, 8 for other integers, 8 + length for strings.",
     ),
+    click.option("--details", is_flag=True, help="Show all quantities, with their formulas."),
     click.option("--all-rows", is_flag=True, help="Count vertices in all rows of IN, even in more than 268 million."),
     shared.vertex_options,
     click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it."),
@@ -485,9 +486,9 @@ class _Plan(GroupedCommand):
     cls=_Plan,
 )
 def plan(job: Job) -> None:
-    """Predict memory, disk, traffic and CPU time of a forest on a cluster, or of a stream, and show the formulas.
+    """Say whether a forest fits a cluster or a stream, and predict peak memory, disk and CPU time.
 
-    A quantity that passes its limit comes first.
+    A quantity that passes its limit comes first. --details shows all quantities with their formulas.
 
     The size comes from --n-vertices, --n-edges and --partitions, or from the footers of Parquet files. The exit status
     is 1 if it does not fit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -100,7 +101,7 @@ class Cells(HTMLParser):
 
 
 def test_the_tables() -> None:
-    plan = dfmst.plan(**GRAPH, gpus=3, gpu_memory_limit="4GB", id_bytes=8, strategy="shuffle")
+    plan = dfmst.plan(**GRAPH, gpus=3, gpu_memory_limit="4GB", id_bytes=8, strategy="shuffle", details=True)
     lines = repr(plan).splitlines()
     assert lines[0] == "shuffle, in 8 slices: fits (as asked)"
     assert "each with a GPU of 4 GB" in lines[2]
@@ -116,12 +117,13 @@ def test_a_plan_below_the_limit_does_not_fit_without_memory_for_its_tasks() -> N
     plan = dfmst.plan(**GRAPH, memory_limit="2100MB", strategy="merge")
     assert plan.usable_memory < plan.peak_memory < plan.memory_limit
     assert "merge: does not fit (as asked)" in repr(plan)
-    assert "2.1 GB  1.82 GB for tasks" in repr(plan)
+    assert "  2.01 GB  of 1.82 GB\n" in repr(plan)
+    assert "2.1 GB  1.82 GB for tasks" in repr(replace(plan, details=True))
     assert dfmst.plan(**GRAPH, memory_limit="2100MB", strategy="stream").usable_memory == 2_100_000_000
 
 
 def test_the_page_of_a_notebook_is_escaped() -> None:
-    plan = dfmst.Plan(1, 1, 1, 1, 1, "<b>", "a & b", 1, 0, True, 1, 0, {"peak_memory": Term(1, "<i>")})
+    plan = dfmst.Plan(1, 1, 1, 1, 1, "<b>", "a & b", 1, 0, True, 1, 0, {"peak_memory": Term(1, "<i>")}, details=True)
     page = plan._repr_html_()
     assert "&lt;b&gt;" in page
     assert "a &amp; b" in page
