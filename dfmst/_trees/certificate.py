@@ -47,7 +47,7 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import Total, constant_weights, forest_weights, stacked_weights, total_weight, weight_column
 from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.contract import component_labels
-from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, used_vertices
+from dfmst._engines.primitives.edges import Edges, end_words, gather_edges, gather_keys, used_vertices
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst._engines.primitives.kruskal_tree import (
     KruskalTree,
@@ -199,20 +199,49 @@ def match_rows(match: ForestMatch) -> Array | Violation:
     return replace(rows, message=rows.message + unlike_types(match.edges, match.forest))
 
 
+def match_in_order(match: ForestMatch, weight: Array | None) -> Array | None:
+    """Match the rows of a forest frame that has the order of the table; ``None`` if they are not found in one pass.
+
+    Equal rows may be earlier in the table. If so, these rows are not the forest, as a certificate finds.
+    """
+    table, weights, key = match.input.table, None, None
+    if match.groups or not match.engine.on_host or not len(match.forest) or not len(table):
+        return None
+    if weight is not None:
+        if weight.dtype != table.weight.dtype:
+            return None
+        weights, key = (np.ascontiguousarray(column).view(np.uint32) for column in (table.weight, weight))
+    ends = _ends(match)
+    if isinstance(ends, Violation):
+        return None
+    rows, matched = np.empty(len(match.forest), np.int64), np.zeros(1, np.uint64)
+    columns = (*end_words(table.source, table.target), weights, 0 if weight is None else weight.dtype.itemsize // 4)
+    match.engine.launch_alone("match_in_order", *columns, len(table), *ends, key, len(rows), rows, matched)
+    return rows if int(matched[0]) == len(rows) and disagreement(match, ends, rows) is None else None
+
+
+def _ends(match: ForestMatch) -> Ends | Violation:
+    """Return the forest's ends as vertices of the table."""
+    source, target = (_vertices(match, name) for name in match.names[:2])
+    unknown = (source < 0) | (target < 0)
+    if unknown.any():
+        return not_a_row(int(unknown.argmax()))
+    return Ends(source.astype(np.uint32), target.astype(np.uint32))
+
+
 def _match_rows(match: ForestMatch) -> Array | Violation:
     if not len(match.forest):
         return match.engine.xp.zeros(0, np.int64)  # type: ignore[no-any-return]
     if not len(match.input.table):
         return not_a_row(0)
-    source, target = (_vertices(match, name) for name in match.names[:2])
-    unknown = (source < 0) | (target < 0)
-    if unknown.any():
-        return not_a_row(int(unknown.argmax()))
-    ends = Ends(source.astype(np.uint32), target.astype(np.uint32))
+    ends = _ends(match)
+    if isinstance(ends, Violation):
+        return ends
     if match.groups:
         match, ends = _grouped(match, ends)
-    if (source == target).any():
-        return self_loop(match, ends, int((source == target).argmax()))
+    loops = ends.source == ends.target
+    if loops.any():
+        return self_loop(match, ends, int(loops.argmax()))
     candidates = _candidates(match.engine, match.input, ends)
     matched = _join(match, ends, candidates)
     if (matched == _NO_ROW).any():
@@ -489,23 +518,27 @@ def _verified(
     conditions: Conditions,
 ) -> Certificate:
     """Match the forest's rows to rows of the table, and certify these."""
-    reader, weight, weights = view.engine(runner), columns.weight, None
+    reader, weight, weights, key = view.engine(runner), columns.weight, None, None
     if weight is not None:
         weights = claimed.column(weight)
         weights = weights if view.on_device else forest_weights(weight, weights, view.column(weight))
         if len(claimed):  # refuses types without an order
-            claimed.readers.weights(weight, weights)
+            key = claimed.readers.weights(weight, weights).values
     input = read_table(reader, view, columns)
     describe = _describer_of_view(reader, view, input, columns)
     match = ForestMatch(reader, view, input, claimed, columns.names, describe, conditions.columns)
-    rows = match_rows(match)
-    if conditions:
-        input = apply_conditions(reader, view, conditions, input)
-    if isinstance(rows, Violation):
-        violation: Violation | None = rows
-    else:
+
+    def certified(rows: Array) -> Violation | None:
         moved = replace(input, table=move_table(runner, input.table))
-        violation = _certified(runner, moved, runner.from_host(rows), describe)
+        return _certified(runner.in_scratch(), moved, runner.from_host(rows), describe)
+
+    rows: Array | Violation | None = None if conditions else match_in_order(match, key)
+    violation = None if rows is None else certified(rows)
+    if rows is None or violation:  # the earliest rows, and the first fault of these
+        rows = match_rows(match)
+        if conditions:
+            input = apply_conditions(reader, view, conditions, input)
+        violation = rows if isinstance(rows, Violation) else certified(rows)
     if violation is not None and violation.kind != "not-a-row":
         violation = replace(violation, row=input.frame_row(reader, violation.row))
     unsummed = weight is None or columns.has_joint_weight

@@ -40,3 +40,19 @@ KERNEL_OF(K, match_edges, (const u64* code, const u32* order, u64 length, u64 fo
       return;
     }
 } END
+
+// The rows that the edges of a forest stand for if they have the order of the table: for each edge the next row with its
+// ends, in this direction, and the bits of its weight. An id is `stride` words, the lowest first, a weight `words`.
+HOST_KERNEL(match_in_order, (const u32* source, const u32* target, u32 stride, const u32* weight, u32 words, u64 edges,
+                             const u32* first, const u32* second, const u32* key, u64 length, i64* row, u64* matched)) {
+  if (i) return;
+  u64 found = 0;
+  for (u64 j = 0; j < edges && found < length; ++j) {
+    if (STOPPED_AT(j)) return;
+    if (source[j * stride] != first[found] || target[j * stride] != second[found]) continue;
+    u32 equal = 0;
+    while (equal < words && weight[j * words + equal] == key[found * words + equal]) ++equal;
+    if (equal == words) row[found++] = (i64)j;
+  }
+  *matched = found;
+} END

@@ -17,6 +17,12 @@ template <typename K> void match(const Graph& graph, const std::vector<K>& weigh
                      graph.size(), both.data(), matched.data());
   for (u64 i = 0; i < matched.size(); ++i)
     CHECK(matched[i] == ~1u || (matched[i] <= i && code[matched[i]] == code[i] && weight[matched[i]] == weight[i]));
+  std::vector<i64> row(graph.size());
+  u64 found = 0;
+  const u32* const words = (const u32*)weight.data();
+  launch_match_in_order(1, graph.source.data(), graph.target.data(), 1, words, sizeof(K) / 4, graph.size(),
+                        graph.source.data(), graph.target.data(), words, graph.size(), row.data(), &found);
+  CHECK(found == graph.size() && std::is_sorted(row.begin(), row.end()) && row.back() + 1 == (i64)found);
 }
 
 template <typename K> void certificate(const Graph& graph) {

@@ -75,7 +75,7 @@ OF_K(rank_edges) PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_le
 PLAIN(count_ends) OF_K(lightest_of_roots) PLAIN(append) PLAIN(find_tops) PLAIN(compress_paths) PLAIN(stand)
 PLAIN(elect) PLAIN(unite_neighbors) OF_K(lightest_in_lists) PLAIN(find_across) PLAIN(append_across)
 PLAIN(compress_looking) PLAIN(add_sizes)
-OF_V(mark_pairs) OF_V(flag_marked_pairs) OF_K(match_edges)
+OF_V(mark_pairs) OF_V(flag_marked_pairs) OF_K(match_edges) PLAIN(match_in_order)
 OF_K(grow_subtrees) OF_K(grow_apart) PLAIN(hook_unvisited) OF_K(hook_lightest) PLAIN(break_cycles) PLAIN(flag_taken)
 OF_K(grow_trees) OF_K(least_of_groups) OF_K(join_lightest) OF_K(relax_neighbors) OF_K(reduce_rounds)
 OF_V(unite) PLAIN(flag_joined) PLAIN(count_members) PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks)
