@@ -67,10 +67,11 @@ def minimum_spanning_forest(
         A column, or a list of columns: every group of rows that agree in it has a forest of its own, all of them found
         at once. A null is a group like any other.
     keep
-        A boolean column (or one of 0 and 1, or of the words true and false): these rows are in the forest, whatever
-        they weigh, and the others join the components that these rows form.
+        A boolean column (or one of 0 and 1, or of the words true and false), its name, or a list or an array with an
+        entry for each row: these rows are in the forest, whatever they weigh, and the others join the components that
+        these rows form. Of streams and Dask frames, the name of a column.
     drop
-        A boolean column: these rows are not in the forest. Their ends are vertices all the same.
+        As `keep`: these rows are not in the forest. Their ends are vertices all the same.
     algorithm
         A name (``"auto"``, ``"boruvka"``, ``"filter-kruskal"``, ...) or an object of :mod:`dfmst.algorithms`.
     engine

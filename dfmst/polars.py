@@ -43,10 +43,13 @@ def _step(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def method(self: _LazyForestAccessor, *values: Any, **named: Any) -> Any:
+        from dfmst._common.arguments import is_several  # it loads NumPy
+
         given = known.bind(self._frame, *values, **named).arguments
         if given.get("return_trace"):
             return function(self._frame, *values, **named)
-        checked = {argument: value for argument, value in given.items() if argument in _CHECKED}
+        flags = [argument for argument in ("keep", "drop") if is_several(given.get(argument))]
+        checked = {argument: given[argument] for argument in _CHECKED if argument in given and argument not in flags}
         checked = checked if "weight" in known.parameters else {**checked, "weight": None}
         dfmst.minimum_spanning_forest(pl.DataFrame(schema=self._frame.collect_schema()), **checked)
         return self._frame.map_batches(lambda rows: function(rows, *values, **named), **_ALL_ROWS)

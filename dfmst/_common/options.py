@@ -14,7 +14,7 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
-from dfmst._common.arguments import real_number, whole_number, yes_or_no
+from dfmst._common.arguments import is_several, real_number, whole_number, yes_or_no
 from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError, UnsupportedFrameError, meant_option
 
 _Check: TypeAlias = Callable[[str, Any], object]
@@ -243,6 +243,10 @@ class Decorator:
                 raise _unknown(world, function.__name__, next(name for name in named if name not in known), shown)
             for name in checks.keys() & named if named else ():
                 named[name] = checks[name](name, named[name])
+            if world in ("stream", "dask") and "drop" in known:
+                for name in ("keep", "drop"):
+                    if is_several(named.get(name)) and not isinstance(named[name], tuple):
+                        raise TypeError(f"{name} must be the name of a column for a {WORLDS[world]}, not a column")
             for at, name in places:
                 if at < len(values):
                     values = (*values[:at], checks[name](name, values[at]), *values[at + 1 :])

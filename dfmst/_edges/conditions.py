@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.arguments import is_several, plural
+from dfmst._common.deferred import nw, pc
 from dfmst._common.types import VERTEX_LIMIT, Array, Column, ColumnName
-from dfmst._edges.arrow_values import arrow_column, no_groups, numbers_of_arrow, plain_ids
+from dfmst._edges.arrow_values import arrow_column, listed_values, no_groups, numbers_of_arrow, plain_ids
 from dfmst._edges.device_frame import device_flags
 from dfmst._edges.edge_table import ColumnOf, EdgeTable, Input
 from dfmst._edges.unify import common_id_type, wide_integers
@@ -26,6 +27,37 @@ from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst.errors import InvalidEdgesError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flags:
+    """A column of booleans that a call has in place of the name of one."""
+
+    argument: str
+    values: Any
+
+    def __repr__(self) -> str:
+        return f"{self.argument}="
+
+    def column(self, view: View) -> Any:
+        """Return the column, of the rows of a view."""
+        values = self.values
+        labels: Any = getattr(view.native, "index", None)
+        index = getattr(values, "index", None)
+        labelled = hasattr(labels, "equals") and hasattr(index, "equals")
+        if labelled and not view.on_device and not labels.equals(index):
+            message = f"{self.argument}= has other labels of rows than the table"
+            raise InvalidEdgesError(message, f"pass a column of the table, or an array: {self.argument}.to_numpy()")
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        if isinstance(series, nw.Series):
+            values = series.to_arrow()
+        elif not isinstance(values, (pa.Array, pa.ChunkedArray)):
+            values = listed_values(self.argument, values)
+        if getattr(values, "ndim", 1) != 1 or len(values) != len(view):
+            entries, rows = plural(len(values), "entry", "entries"), plural(len(view), "row")
+            message = f"{self.argument}= has {entries}, and the table has {rows}"
+            raise InvalidEdgesError(message, "pass one entry a row, or the name of a column")
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +75,25 @@ class Conditions:
     def of(cls, by: Any, keep: ColumnName | None, drop: ColumnName | None) -> Conditions:
         """Make conditions of a call's arguments; `by` is a name or a list of names."""
         names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
-        return cls(names, keep, drop)
+        flags = {"keep": keep, "drop": drop}
+        for argument, given in flags.items():
+            if is_several(given) and not isinstance(given, tuple):  # which may name a column of pandas
+                flags[argument] = Flags(argument, given)
+        return cls(names, **flags)
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        return (*self.by, *(name for name in (self.keep, self.drop) if name is not None))
+        return (*self.by, *(name for name in (self.keep, self.drop) if name is not None and type(name) is not Flags))
 
     @property
     def words(self) -> list[str]:
         by = self.by[0] if len(self.by) == 1 else list(self.by)
         named = {"by": by if self.by else None, "keep": self.keep, "drop": self.drop}
-        return [f"{name}={value!r}" for name, value in named.items() if value is not None]
+        return [
+            str(value) if type(value) is Flags else f"{name}={value!r}"
+            for name, value in named.items()
+            if value is not None
+        ]
 
 
 NO_CONDITIONS = Conditions()
@@ -71,7 +111,8 @@ def apply_conditions(engine: Engine, view: View, conditions: Conditions, input: 
     if conditions.keep is None and conditions.drop is None:
         return input
     table, none = input.table, xp.zeros(0, bool)
-    keep, drop = condition_masks(conditions, view.column, input.kept)
+    keep, drop = condition_masks(conditions, column_or_flags(view), input.kept)
+    keep, drop = (mask if mask is None else xp.asarray(mask) for mask in (keep, drop))
     source, target = table.source, table.target if drop is None else xp.where(drop, table.source, table.target)
     forced = xp.flatnonzero(none if keep is None else keep)
     if len(forced):
@@ -79,6 +120,11 @@ def apply_conditions(engine: Engine, view: View, conditions: Conditions, input: 
         source, target = label[source], label[target]
     table = replace(table, source=source, target=target)
     return replace(input, table=table, forced=forced, barred=xp.flatnonzero(none if drop is None else drop))
+
+
+def column_or_flags(view: View) -> ColumnOf:
+    """Return a function that returns columns of a view by their names, and those that a call has itself."""
+    return lambda name: name.column(view) if isinstance(name, Flags) else view.column(name)
 
 
 def condition_masks(conditions: Conditions, column: ColumnOf, kept: Array | None) -> tuple[Array | None, Array | None]:
@@ -95,7 +141,7 @@ def condition_masks(conditions: Conditions, column: ColumnOf, kept: Array | None
     return keep, drop
 
 
-def _mask(name: ColumnName, values: Column) -> Array:
+def _mask(name: Any, values: Column) -> Array:
     if isinstance(values, (np.ndarray, pa.Array, pa.ChunkedArray)):
         column = plain_ids(arrow_column(name, values))
         column = _booleans(name, column) if len(column) else column

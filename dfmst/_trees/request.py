@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args
 from dfmst._common.arguments import check_strategy, whole_number
 from dfmst._common.machine import Tell
 from dfmst._common.options import Decorator, driver_of
-from dfmst._common.types import ColumnName, Columns, Invalid, PathName
+from dfmst._common.types import Column, ColumnName, Columns, Invalid, PathName
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
@@ -57,8 +57,8 @@ class Options(Solving, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
     by: Columns | None
-    keep: ColumnName | None
-    drop: ColumnName | None
+    keep: ColumnName | Column | None
+    drop: ColumnName | Column | None
 
 
 class Streaming(Located, Running, total=False):
@@ -88,8 +88,8 @@ class ClusterOptions(Planned, total=False):
     """Options of a forest on a cluster."""
 
     by: Columns | None
-    keep: ColumnName | None
-    drop: ColumnName | None
+    keep: ColumnName | Column | None
+    drop: ColumnName | Column | None
     algorithm: str | Algorithm
     split_every: int
     n_vertices: int | None
@@ -164,8 +164,8 @@ class Request:
         *,
         maximum: bool = False,
         by: Columns | None = None,
-        keep: ColumnName | None = None,
-        drop: ColumnName | None = None,
+        keep: ColumnName | Column | None = None,
+        drop: ColumnName | Column | None = None,
         algorithm: str | Algorithm = "auto",
         engine: str = "auto",
         invalid: Invalid = "raise",

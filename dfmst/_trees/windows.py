@@ -32,7 +32,7 @@ from dfmst._common.arguments import check_column_name, real_number, whole_number
 from dfmst._common.types import Array, ColumnName, Columns, FrameT, Scalar
 from dfmst._edges.arrow_values import ticks
 from dfmst._edges.composite import compose
-from dfmst._edges.conditions import Conditions, condition_masks, cycles_of_kept
+from dfmst._edges.conditions import Conditions, column_or_flags, condition_masks, cycles_of_kept
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns, names_missing_columns, read_table
 from dfmst._edges.view import View
@@ -291,7 +291,7 @@ def _read(engine: Engine, view: View, columns: EdgeColumns, times: _Moments, alg
     if missing is not None and columns.invalid == "raise":
         times.raise_missing()
     reader = view.engine(engine)
-    forced, barred = condition_masks(conditions, view.column, kept)
+    forced, barred = condition_masks(conditions, column_or_flags(view), kept)
     forced = None if forced is None else engine.from_host(forced)
     edges = key_edges(engine, table.edges(), table.flip)
     at = times.values if kept is None else times.values[kept]

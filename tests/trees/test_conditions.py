@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from decimal import Decimal
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import dfmst
+import dfmst.polars
 from dfmst.algorithms import REGISTRY
 from tests.support.forked import Forked
 from tests.support.lanes import examples
@@ -161,6 +163,48 @@ def test_columns_that_read_as_booleans(built):
     assert dfmst.minimum_spanning_forest(ROADS.assign(built=built), keep="built").index.tolist() == expected
     expected = dfmst.minimum_spanning_forest(ROADS, drop="built").index.tolist()
     assert dfmst.minimum_spanning_forest(ROADS.assign(built=built), drop="built").index.tolist() == expected
+
+
+def test_columns_in_place_of_names():
+    frame = pd.DataFrame({"source": [0, 1, 0, 3], "target": [1, 2, 2, 4], "weight": [3.0, 1.0, 2.0, 5.0], "at": 0})
+    frame = frame.assign(built=[True, False, False, False], closed=[False, False, False, True], t=range(4))
+    frame.index = pd.Index(list("abcd"))
+    makers: list[Any] = [list, np.array, pa.array, pl.Series, lambda values: pd.Series(values, frame.index)]
+    for make, kind in itertools.product(makers, (pd.DataFrame, pl.from_pandas, pa.table)):
+        edges, flags = kind(frame), {name: make(frame[name].tolist()) for name in ("built", "closed")}
+        columns: dict[str, Any] = {"keep": flags["built"], "drop": flags["closed"]}
+        names: dict[str, Any] = {"keep": "built", "drop": "closed"}
+        for find in (dfmst.minimum_spanning_forest, dfmst.in_forest):
+            assert str(find(edges, **columns)) == str(find(edges, **names))
+        forest = dfmst.maximum_spanning_forest(edges, **columns)
+        assert dfmst.verify(edges, forest, maximum=True, **columns)
+        windows = (dfmst.windows(edges, time="t", width=2, step=1, **each) for each in (columns, names))
+        for one, other in zip(*windows, strict=True):
+            assert str(one) == str(other)
+    lazy = dfmst.polars.mst(pl.from_pandas(frame).lazy()).minimum(keep=frame.built.tolist()).collect()
+    assert lazy.equals(dfmst.minimum_spanning_forest(pl.from_pandas(frame), keep="built"))
+    with_null = frame.assign(weight=[np.nan, 1, 2, 3])
+    assert dfmst.minimum_spanning_forest(with_null, drop=with_null.closed, invalid="drop").index.tolist() == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([True], "keep= has 1 entry, and the table has 3 rows"),
+        (np.ones((3, 3), bool), "keep= has 3 entries"),
+        ([0.5, 1, 0], "column keep= holds double values"),
+        ([True, None, False], "column keep= has 1 nulls, the first in row 1"),
+        (pd.Series([True, False, False], [2, 1, 0]), "keep= has other labels of rows than the table"),
+        ([True, True, True], "(column keep=) form cycles"),
+    ],
+)
+def test_wrong_columns_in_place_of_names(flags, message):
+    frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    with pytest.raises(dfmst.InvalidEdgesError) as caught:
+        dfmst.minimum_spanning_forest(frame, keep=flags)
+    assert message in str(caught.value)
+    with pytest.raises(TypeError, match="keep must be the name of a column for a stream"):
+        dfmst.stream.minimum_spanning_forest([frame], keep=flags)
 
 
 def test_missing_columns():
