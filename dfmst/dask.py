@@ -77,7 +77,7 @@ def _forest_frame(edges: Frame, request: Request, return_trace: bool = False, *,
     """Return the forest of a Dask frame as a Dask frame, and the trace if wanted; or a series of marks of its rows."""
     _require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
     parts, columns = _partitions(edges, request)
-    graph, rows, trace, _ = forest_tasks(parts, replace(request, columns=columns))
+    graph, rows, trace, *_ = forest_tasks(parts, replace(request, columns=columns))
     keys = []
     for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):

@@ -7,14 +7,16 @@ it must not import `dask.dataframe`, which takes 0.4 CPU-seconds a worker.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -54,10 +56,13 @@ from dfmst._fold.budget import format_size, parse_memory
 from dfmst._fold.checkpoint import private_directory
 from dfmst._trees.request import Request
 from dfmst.algorithms.solve import resolve
-from dfmst.errors import CapacityError, ClusterError, DeviceError, EngineUnavailableError
+from dfmst.errors import CapacityError, ClusterError, DeviceError, DfmstError, EngineUnavailableError
 from dfmst.formats.columnar import TableSize
 
 _UNKNOWN_MEMORY = 4 << 30
+#: Some seconds after a worker's end, Dask stops starting it again if it happens to be absent. A worker that ends twice
+#: within these seconds may be, and the cluster has none then.
+LASTING = {"distributed.deploy.lost-worker-timeout": "24h"}
 
 
 @contextmanager
@@ -78,6 +83,7 @@ def cluster_client(
             if client is None:
                 with _delayed_interrupts():
                     stack.enter_context(_quiet())
+                    stack.enter_context(dask.config.set(LASTING))
                     if scheduler is None:
                         cluster = _local_gpus(workers, gpu_memory) if gpus else LocalCluster(**_local_options(workers))
                         client = Client(stack.enter_context(cluster))
@@ -99,20 +105,16 @@ def computed(*collections: Any) -> tuple[Any, ...]:
     if client is None:
         return tuple(dask.compute(*collections))
     with _clear_errors(client.scheduler.address):
-        return tuple(dask.compute(*collections))
+        return tuple(Watch(client).results(client.compute(list(collections))))
 
 
 @contextmanager
 def _clear_errors(address: str) -> Iterator[None]:
     """Context manager: turn Dask's errors for a lost cluster into ClusterError."""
-    from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
     try:
         yield
-    except KilledWorker as error:
-        message = "the workers ended several times during one task"
-        raise ClusterError(message, "they may lack memory: use larger workers, or more and smaller files") from error
     except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
         if _is_restart(error):
             raise ClusterError("the workers were restarted, and their results are lost", _AGAIN) from error
@@ -120,9 +122,12 @@ def _clear_errors(address: str) -> Iterator[None]:
 
 
 _AGAIN = "run again: checkpoints are used"
+_LARGER = "use larger workers, or more and smaller files"
 _RESTARTS = 3  # of all workers, after which a run ends
-_LOOK = 1.0  # seconds between two looks at the workers
-_RELEASE, _STUCK = 4, 12  # looks without progress after which paused workers are to release memory, and a run ends
+_LOOK, _ANSWER = 1.0, 10.0  # seconds between two looks at the workers, and for an answer of the scheduler
+_LESS = 0.8  # of a budget, after workers were killed for lack of memory
+_PROGRESS = 0.99  # of the memory of paused workers: if they use less, they write results to disk
+_KILLS = "worker-restart-memory"  # the topic of Dask's events about workers that were killed for lack of memory
 
 
 def _is_restart(error: BaseException) -> bool:
@@ -131,86 +136,231 @@ def _is_restart(error: BaseException) -> bool:
 
 
 def results(
-    client: Any,
-    graph: Mapping[Hashable, Any],
-    keys: Sequence[Hashable],
-    about: Callable[[Hashable], str],
-    tell: Tell | None = None,
+    watch: Watch, graph: Mapping[Hashable, Any], keys: Sequence[Hashable], tell: Tell | None = None
 ) -> list[Any]:
-    """Return the results of some tasks of a graph; `about` describes a task by its key.
-
-    Tasks that are lost in a restart of the workers run again. If workers that Dask has paused do not go on, it raises
-    CapacityError: Dask would wait for them without end.
-    """
+    """Return the results of some tasks of a graph; tasks that are lost in a restart of the workers run again."""
+    watch.keys = graph.keys()
     for restarts in range(1, _RESTARTS + 1):
-        futures = client.get(dict(graph), list(keys), sync=False)
+        futures = watch.client.get(dict(graph), list(keys), sync=False)
         if tell is not None:
-            show_progress(client, futures, tell)
-        done, faults = threading.Event(), list[CapacityError]()
-        threading.Thread(target=_watch, args=(client, futures, about, done, faults), daemon=True).start()
+            show_progress(watch.client, futures, tell)
         try:
-            return list(client.gather(futures))
+            return watch.results(futures)
         except CancelledError as error:
-            if faults:
-                raise faults[0] from None
             if not _is_restart(error) or restarts == _RESTARTS:
                 raise
             warnings.warn("the workers were restarted during the run: lost tasks run again", stacklevel=5)
-        finally:
-            done.set()
-            for future in futures:
-                future.release()
     raise AssertionError
 
 
-def _watch(
-    client: Any,
-    futures: list[Any],
-    about: Callable[[Hashable], str],
-    done: threading.Event,
-    faults: list[CapacityError],
-) -> None:
-    """Let paused workers release memory if all tasks wait for them; cancel the futures if that does not help."""
-    looks, least = 0, math.inf
-    with suppress(Exception):  # the run itself reports a lost cluster
-        while not done.wait(_LOOK):
-            paused = _paused_workers(client)
-            used = sum(worker["metrics"]["memory"] for worker in paused.values())
-            if not paused or used < _PROGRESS * least:
-                looks, least = 0, used or math.inf
-            looks += bool(paused)
-            if looks == _RELEASE:
-                client.run(trim_memory, workers=list(paused), on_error="ignore")
-            elif looks == _STUCK:
-                faults.append(_too_full(paused, client.processing(), about))
-                client.cancel(futures, force=True)
-                return
+class Look(NamedTuple):
+    """The workers of a cluster and the tasks that each is given, by address; ``None``: the scheduler is silent."""
+
+    workers: Mapping[str, Any] | None
+    tasks: Mapping[str, Sequence[Hashable]]
+
+    @property
+    def paused(self) -> dict[str, Any]:
+        """Workers that Dask has paused for lack of memory; none if some worker has work."""
+        workers = self.workers or {}
+        paused = {address: worker for address, worker in workers.items() if worker["status"] == "paused"}
+        for address, worker in workers.items():
+            counts = worker["metrics"].get("task_counts", {})
+            if counts.get("executing") if address in paused else self.tasks.get(address):
+                return {}
+        return paused
 
 
-_PROGRESS = 0.99  # of the memory of paused workers: if they use less, they write results to disk
+class Watch:
+    """A watch of the tasks of one run, which raises if they stand still.
+
+    `about` describes a task by its key. Tasks of a worker are planned to use `planned` bytes. If the caller `adapts`
+    to less memory, it is an error that all workers were killed for lack of memory, even if others come.
+    """
+
+    def __init__(
+        self, client: Any, about: Callable[[Hashable], str] = str, planned: int = 0, *, adapts: bool = False
+    ) -> None:
+        self.client, self._about, self._planned, self.adapts = client, about, planned, adapts
+        self.keys: Collection[Hashable] = ()  # of all tasks; empty: not known
+        self.ended = False  # whether workers ended, and the run with them
+        self._wanted: list[Hashable] = []  # keys of the results
+        self._kills: list[int] = []  # bytes of workers that were killed for lack of memory
+        self._used: dict[str, int] = {}  # most bytes seen of each worker, by address
+        self._most = 0  # workers at a time
+        self._limit = 0  # bytes of the smallest worker
+        self._all_lost = False  # whether there was no worker, after some
+        self._least = math.inf  # bytes of paused workers
+        self._since: dict[str, float] = {}  # state -> when it began
+        self._helped: set[str] = set()  # states whose remedy was tried
+
+    def results(self, futures: list[Any]) -> list[Any]:
+        """Return the results of futures, which are released; other values are returned as they are."""
+        own = [future for future in futures if hasattr(future, "release")]
+        self._wanted = [future.key for future in own]
+        return list(self.client.sync(self._gathered, futures, own))
+
+    def wait_for_workers(self) -> None:
+        """Wait some seconds until there are as many workers as there were."""
+        with suppress(TimeoutError):
+            self.client.wait_for_workers(max(1, self._most), timeout=_ANSWER)
+
+    def less_than(self, memory: int) -> int | None:
+        """Return the memory to plan with if workers were killed for lack of it; ``None`` if none was."""
+        share = self._planned / max(self._kills, default=1)
+        return int(memory * min(_LESS, max(share, _LESS**2))) if self._kills else None
+
+    async def _gathered(self, futures: list[Any], own: list[Any]) -> Any:
+        from distributed.scheduler import KilledWorker, NoValidWorkerError, NoWorkerError
+
+        gathering = asyncio.ensure_future(self.client.gather(futures, asynchronous=True))
+        try:
+            while True:
+                await self._compare(await self._look())
+                if (await asyncio.wait([gathering], timeout=_LOOK))[0]:
+                    return gathering.result()
+        except KilledWorker as error:
+            self.ended = True
+            message = f"workers ended {error.allowed_failures + 1} times during one task, {self._about(error.task)}"
+            raise ClusterError(f"{message}: {await self._deaths()}", f"they may lack memory: {_LARGER}") from error
+        except NoWorkerError as error:  # the scheduler may have limits of its own
+            raise await self._no_worker(Look({}, {}), error.timeout) from error
+        except NoValidWorkerError as error:
+            raise self._no_suitable(error.task) from error
+        finally:
+            for future in own:  # ends the client's waits, whose errors are logged otherwise
+                future.release()
+            await asyncio.wait([gathering], timeout=_LOOK)
+            if not gathering.cancel():
+                gathering.exception()
+
+    async def _look(self) -> Look:
+        scheduler = self.client.scheduler
+        try:
+            async with asyncio.timeout(_ANSWER):
+                workers = (await scheduler.identity(n_workers=-1))["workers"]
+                tasks = await scheduler.processing(workers=None)
+        except Exception:  # the client may be closed; the results themselves report a lost cluster
+            return Look(None, {})
+        for address, worker in workers.items():
+            self._used[address] = max(self._used.get(address, 0), worker["metrics"].get("memory", 0))
+        self._limit = min((worker["memory_limit"] for worker in workers.values()), default=self._limit)
+        self._most = max(self._most, len(workers))
+        self._all_lost |= bool(self._used) and not workers
+        return Look(workers, tasks)
+
+    async def _compare(self, look: Look) -> None:
+        """Raise if the cluster has been in one state of the table for too long."""
+        for name, state in STANDSTILLS.items():
+            if not state.seen(self, look):
+                self._since.pop(name, None)
+                self._helped.discard(name)
+                continue
+            waited = time.monotonic() - self._since.setdefault(name, time.monotonic())
+            if state.remedy is not None and name not in self._helped and 3 * waited >= state.patience:
+                self._helped.add(name)
+                await state.remedy(self, look)
+            if waited >= state.patience:
+                if (error := await state.error(self, look, waited)) is not None:
+                    raise error
+                del self._since[name]
+
+    async def _deaths(self) -> str:
+        """Describe what ended the workers, with the bytes that were seen and planned."""
+        events: Sequence[tuple[float, dict[str, Any]]] = ()
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_ANSWER):
+                events = await self.client.get_events(_KILLS)
+        self._kills = [event["rss"] for _, event in events if event["worker"] in self._used]
+        seen, limit = max(self._kills or self._used.values(), default=0), self._limit or None
+        sizes = f"they used up to {format_size(seen, limit)}"
+        sizes += f" of {format_size(limit)}" if limit else ""
+        sizes += f", and {format_size(self._planned, limit)} were planned" if self._planned else ""
+        if self._kills:
+            return f"Dask killed {len(self._kills)} for lack of memory: {sizes}"
+        return f"they were lost: {sizes}" if self._used else "none has joined it"
+
+    async def _no_worker(self, look: Look, seconds: float) -> ClusterError:
+        message = f"the cluster has had no worker for {seconds:,.0f} seconds; {await self._deaths()}"
+        return ClusterError(message, f"start {'larger workers' if self._kills else 'workers'}, and {_AGAIN}")
+
+    def _came_back(self, look: Look) -> bool:
+        """Whether there are workers again, and all results were lost."""
+        return self.adapts and self._all_lost and bool(look.workers)
+
+    async def _killed(self, look: Look, seconds: float) -> ClusterError | None:
+        deaths, self._all_lost = await self._deaths(), False
+        self.ended = bool(self._kills)
+        return ClusterError(f"all workers ended; {deaths}", _LARGER) if self._kills else None
+
+    async def _silent(self, look: Look, seconds: float) -> ClusterError:
+        message = f"the scheduler at {self.client.scheduler.address} has not answered for {seconds:,.0f} seconds"
+        return ClusterError(message, f"end it, start it again, and {_AGAIN}")
+
+    def _is_paused(self, look: Look) -> bool:
+        """Whether all tasks wait for paused workers, and these do not write results to disk."""
+        used = sum(worker["metrics"].get("memory", 0) for worker in look.paused.values())
+        if not used or used < _PROGRESS * self._least:
+            self._least = used or math.inf
+            return False
+        return True
+
+    async def _release(self, look: Look) -> None:
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_ANSWER):
+                await self.client.run(trim_memory, workers=list(look.paused), on_error="ignore")
+
+    async def _paused(self, look: Look, seconds: float) -> CapacityError:
+        """Make the error about the worker for which most tasks wait."""
+        paused = look.paused
+        address = max(paused, key=lambda each: len(look.tasks.get(each, ())))
+        keys, limit = look.tasks.get(address, ()), paused[address]["memory_limit"]
+        first = f"tasks wait for it ({len(keys):,}), the first for {self._about(keys[0])}" if keys else "all tasks wait"
+        used = format_size(paused[address]["metrics"]["memory"], limit)
+        message = f"worker {address} stands still: Dask has paused it at {used} of {format_size(limit)}, and {first}"
+        return CapacityError(message, "use larger workers, end what else fills their memory, or write smaller files")
+
+    def _is_idle(self, look: Look) -> bool:
+        """Whether no worker has a task of the run."""
+        given = itertools.chain.from_iterable(look.tasks.values())
+        return bool(look.workers) and not look.paused and not any(not self.keys or key in self.keys for key in given)
+
+    async def _idle(self, look: Look, seconds: float) -> ClusterError | None:
+        """Make the error if the scheduler has found no worker that may run a task."""
+        keys, states = list(self.keys or self._wanted), dict[Hashable, str | None]()
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_ANSWER):
+                states = await self.client.scheduler.get_task_status(keys=keys)
+        unsuitable = next((key for key in keys if states.get(key) == "no-worker"), None)
+        waits = "waiting" in states.values() and not any(look.tasks.values())
+        return self._no_suitable(unsuitable) if unsuitable is not None or waits else None
+
+    def _no_suitable(self, key: Hashable | None) -> ClusterError:
+        task = "the tasks that are left" if key is None else self._about(key)
+        message = f"no worker may run {task}: none has the name or the resources that dask.annotate asks for"
+        return ClusterError(message, "start such workers, or call without dask.annotate")
 
 
-def _paused_workers(client: Any) -> dict[str, Any]:
-    """Return the workers that Dask has paused for lack of memory, by address; none if some worker has work."""
-    workers, waiting = client.scheduler_info(n_workers=-1)["workers"], client.processing()
-    paused = {address: worker for address, worker in workers.items() if worker["status"] == "paused"}
-    for address, worker in workers.items():
-        runs = worker["metrics"]["task_counts"].get("executing") if address in paused else waiting.get(address)
-        if runs:
-            return {}
-    return paused
+class Standstill(NamedTuple):
+    """A state in which tasks wait without end, and the seconds after which it is an error.
+
+    `remedy` is tried once, after a third of them. `error` returns ``None`` if a closer look shows another state.
+    """
+
+    seen: Callable[[Watch, Look], bool]
+    patience: float
+    error: Callable[[Watch, Look, float], Awaitable[DfmstError | None]]
+    remedy: Callable[[Watch, Look], Awaitable[None]] | None = None
 
 
-def _too_full(
-    paused: dict[str, Any], waiting: Mapping[str, Sequence[Hashable]], about: Callable[[Hashable], str]
-) -> CapacityError:
-    """Make the error for workers that stay paused, about the one for which most tasks wait."""
-    address = max(paused, key=lambda each: len(waiting.get(each, ())))
-    keys, limit = waiting.get(address, ()), paused[address]["memory_limit"]
-    first = f"tasks wait for it ({len(keys):,}), the first for {about(keys[0])}" if keys else "all tasks wait"
-    used = format_size(paused[address]["metrics"]["memory"], limit)
-    message = f"worker {address} stands still: Dask has paused it at {used} of {format_size(limit)}, and {first}"
-    return CapacityError(message, "use larger workers, end what else fills their memory, or write smaller files")
+#: Workers that end again and again during one task, and a scheduler that is gone, are errors of Dask.
+STANDSTILLS = {
+    "silent scheduler": Standstill(lambda watch, look: look.workers is None, 300, Watch._silent),
+    "no worker": Standstill(lambda watch, look: look.workers == {}, 60, Watch._no_worker),
+    "killed workers": Standstill(Watch._came_back, 0, Watch._killed),
+    "paused workers": Standstill(Watch._is_paused, 12, Watch._paused, Watch._release),
+    "no suitable worker": Standstill(Watch._is_idle, 60, Watch._idle),
+}
 
 
 @contextmanager
@@ -414,19 +564,20 @@ def check_request(request: Request) -> None:
 
 
 class ForestGraph(NamedTuple):
-    """A graph, the rows of its partitions, the reference to the trace, and the strategy."""
+    """A graph, the rows of its partitions, the reference to the trace, and the plan behind it."""
 
     graph: TaskGraph
     rows: list[Portion]
     trace: Any
     strategy: str
+    planned: int  # bytes of a worker at its peak; 0: not known
 
 
 def forest_tasks(parts: FrameParts, request: Request) -> ForestGraph:
     """Build the graph that finds a forest."""
     check_request(request)
     cluster, columns, n_vertices = workers_for(request), request.columns, request.cluster.n_vertices
-    strategy, size, sliced = _strategy(parts, request, cluster)
+    strategy, size, sliced, planned = _strategy(parts, request, cluster)
     reduction = Reduction(request.cluster.split_every, request.solver.algorithm)
     work = (parts.token, columns, strategy, reduction, n_vertices)
     folder, keys = request.limits.checkpoint, PROCESS_KEYS
@@ -453,7 +604,7 @@ def forest_tasks(parts: FrameParts, request: Request) -> ForestGraph:
         located = graph.add("locate", 0, rows_of_parts, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
-    return ForestGraph(graph, rows, trace, strategy)
+    return ForestGraph(graph, rows, trace, strategy, planned)
 
 
 def workers_for(request: Request) -> Resources:
@@ -462,15 +613,15 @@ def workers_for(request: Request) -> Resources:
     return replace(cluster, memory=parse_memory(request.limits.memory or cluster.memory, auto=False))
 
 
-def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[str, TableSize | None, Work | None]:
-    """Return the strategy, the size of the table if it was read, and the work of a merge in slices."""
+def _strategy(
+    parts: FrameParts, request: Request, cluster: Resources
+) -> tuple[str, TableSize | None, Work | None, int]:
+    """Return the strategy, the size of the table if it was read, the work of a merge in slices, and a worker's peak."""
     options, columns = request.cluster, request.columns
     size = size_of_parts(parts.edges, columns.plain_ends)
-    if options.strategy == "shuffle":
-        return "shuffle", size, None
     if size is None:
-        fits = options.strategy == "merge" or (options.n_vertices or 0) <= fitting_vertices(cluster.memory)
-        return "merge" if fits else "shuffle", None, None
+        fits = options.strategy == "auto" and (options.n_vertices or 0) <= fitting_vertices(cluster.memory)
+        return "merge" if fits or options.strategy == "merge" else "shuffle", None, None, 0
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
     vertices = options.n_vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, columns, dense)
@@ -479,8 +630,13 @@ def _strategy(parts: FrameParts, request: Request, cluster: Resources) -> tuple[
         vertices = min(vertices, count_vertices(files, columns)[0])
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
     work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device, largest=size.largest)
-    plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work)
-    return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
+    if options.strategy == "auto":
+        plan = fitting_plan(work)
+    else:
+        fitting_plan(replace(work, memory_limit=max(cluster.memory, resources().memory)), options.strategy)
+        plan = plan_of(work, options.strategy)
+    sliced = work if plan.strategy == "merge" and plan.rounds else None
+    return plan.strategy, size, sliced, plan.peak_memory
 
 
 def _shuffle_sizes(

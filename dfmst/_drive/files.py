@@ -24,6 +24,7 @@ from dfmst._common.types import Columns, PathName
 from dfmst._drive.certificates import claim, compare, conclude, join_claims, total_of_source
 from dfmst._drive.cluster import (
     ForestGraph,
+    Watch,
     check_request,
     cluster_client,
     forest_tasks,
@@ -41,7 +42,7 @@ from dfmst._drive.tables import FrameParts, size_of_parts
 from dfmst._drive.tasks import Group, PartRows, about_task, gather, group_parts
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
-from dfmst._fold.budget import parse_memory
+from dfmst._fold.budget import format_size, parse_memory
 from dfmst._fold.checkpoint import CheckpointLayout, private_directory
 from dfmst._trees.certificate import Certificate, Violation
 from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
@@ -59,6 +60,7 @@ _DIGEST = CheckpointLayout(
     lambda record, _: record["digest"],
 )
 _PIECE = 1 << 17  # rows read at a time
+_TRIES = 3  # of strategy "auto"
 _CLAIMS = 4  # groups of files for each worker whose rows are searched
 
 Connect: TypeAlias = Callable[[], AbstractContextManager[Any]]  # makes a client
@@ -143,7 +145,7 @@ def _certify(
         for group in group_parts(places, cluster.workers)
     ]
     verdict = graph.add("verdict", 0, on_worker, conclude, forest, compared)
-    ((found, components),) = results(client, graph, [verdict.key], partial(about_task, graph), tell)
+    ((found, components),) = results(Watch(client, partial(about_task, graph)), graph, [verdict.key], tell)
     violation = found.violation
     if violation is None and found.rows != rows:
         message = f"the table has {found.rows:,} rows; when the forest was found, it had {rows:,}"
@@ -172,24 +174,19 @@ def write_forest(
     verify: bool = False,
 ) -> Forest:
     """Write the forest of Parquet files into a directory that appears whole or not at all."""
-    from distributed import KilledWorker
-
     files, columns = _files(inputs), request.columns
     parts = _parts(files, inputs, columns)
-    forest = forest_tasks(parts, request)
-    graphs, strategy = [forest.graph], forest.strategy
-    arguments = (client, inputs, parts, output, request, tell, verify)
-    try:
-        written = _write_forest(forest, *arguments)
-    except (KilledWorker, CapacityError) as error:
-        if request.cluster.strategy != "auto" or strategy == "shuffle":
-            raise
-        reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
-        warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
-        request = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
-        forest, strategy = forest_tasks(parts, request), "shuffle"
+    forest, graphs, written = forest_tasks(parts, request), list[TaskGraph](), None
+    adapts = request.cluster.strategy == "auto"
+    while written is None:
         graphs.append(forest.graph)
-        written = _write_forest(forest, *arguments)
+        watch = Watch(client, partial(about_task, forest.graph), forest.planned, adapts=adapts and len(graphs) < _TRIES)
+        try:
+            written = _write_forest(forest, watch, inputs, parts, output, request, tell, verify)
+        except (ClusterError, CapacityError) as error:
+            if not watch.adapts or not (watch.ended or isinstance(error, CapacityError)):
+                raise
+            forest, request = _smaller(forest, watch, parts, request, error)
     for graph in graphs:
         graph.remove_checkpoints()
     size = size_of_parts(parts.edges, columns.plain_ends)
@@ -203,16 +200,36 @@ def write_forest(
         rows=rows,
         source_rows=source_rows,
         dropped=None if columns.invalid == "drop" else 0,
-        algorithm=strategy,
+        algorithm=forest.strategy,
         bytes_moved=moved,
         path=output,
         files=len(files),
     )
 
 
+def _smaller(
+    forest: ForestGraph, watch: Watch, parts: FrameParts, request: Request, error: ClusterError | CapacityError
+) -> tuple[ForestGraph, Request]:
+    """Return a shuffle in place of a forest that failed, with less memory if workers were killed for lack of it."""
+    watch.wait_for_workers()
+    memory = watch.less_than(workers_for(request).memory)
+    if memory is None and forest.strategy == "shuffle":
+        raise error
+    if memory is not None:
+        request = replace(request, limits=replace(request.limits, memory=memory))
+    request = replace(request, cluster=replace(request.cluster, strategy="shuffle"))
+    try:
+        smaller = forest_tasks(parts, request)
+    except CapacityError:
+        raise error from None
+    less = "" if memory is None else f" with {format_size(memory)}"
+    warnings.warn(f"strategy {forest.strategy!r} failed ({error.message}): trying 'shuffle'{less}", stacklevel=5)
+    return smaller, request
+
+
 def _write_forest(
     forest: ForestGraph,
-    client: Any,
+    watch: Watch,
     inputs: Sequence[Path],
     parts: FrameParts,
     output: Path,
@@ -237,9 +254,9 @@ def _write_forest(
             targets = [(folder / names[number], forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
             counts.append(forest.graph.add("write", (run, first), write, group, located, request.columns, targets))
-        before = usage(client)
-        rows = results(client, forest.graph, [count.key for count in counts], partial(about_task, forest.graph), tell)
-        moved, peak = usage_since(client, before)
+        before = usage(watch.client)
+        rows = results(watch, forest.graph, [count.key for count in counts], tell)
+        moved, peak = usage_since(watch.client, before)
         # Workers of a killed run may have unfinished files in the directory.
         wanted = {folder / name for name in names}
         there = folder.iterdir() if isinstance(folder, Address) else filter(Path.is_file, list(folder.rglob("*")))
@@ -248,7 +265,7 @@ def _write_forest(
         if verify:
             places, size = [path.resolve() for path in inputs], size_of_parts(parts.edges, ())
             assert size is not None
-            found = _certify(client, places, _written(inputs, folder.resolve()), request, tell, size.rows)
+            found = _certify(watch.client, places, _written(inputs, folder.resolve()), request, tell, size.rows)
             if found.first_violation is not None:
                 raise ClusterError(f"the forest is wrong: {found.first_violation.message}", "run again")
     return sum(rows), moved, peak

@@ -622,17 +622,19 @@ PLANS: dict[str, Callable[[Work], Plan]] = {
 }
 
 
-def fitting_plan(work: Work) -> Plan:
-    """Return the plan of ``"auto"``, or raise if no strategy fits."""
-    plan = automatic_plan(work)
+def fitting_plan(work: Work, strategy: str = "auto") -> Plan:
+    """Return the plan of a strategy, or raise if it does not fit; ``"auto"``: if no strategy fits."""
+    chosen = strategy != "auto"
+    plan = plan_of(work, strategy) if chosen else automatic_plan(work)
     if plan.fits:
         return plan
-    needed = math.ceil(plan_of(work, "shuffle").peak_memory / 1e6 * 1.2)
+    needed = math.ceil(plan_of(work, strategy if chosen else "shuffle").peak_memory / 1e6 * 1.2)
     message = (
         f"{work.n_vertices:,} vertices in partitions of {math.ceil(work.n_edges / work.partitions):,} rows do not fit "
-        f"workers of {work.memory_limit // 1_000_000:,} MB, by any strategy"
+        f"workers of {work.memory_limit // 1_000_000:,} MB, by {f'strategy {strategy!r}' if chosen else 'any strategy'}"
     )
-    hint = f"use workers of {needed:,} MB, or more and smaller partitions; dfmst forest --spill-dir needs one machine"
+    other = "strategy 'auto' may fit" if chosen else "dfmst forest --spill-dir needs one machine"
+    hint = f"use workers of {needed:,} MB, or more and smaller partitions; {other}"
     raise CapacityError(message, hint)
 
 

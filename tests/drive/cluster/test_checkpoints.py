@@ -211,7 +211,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, ids, files, sliced):
     monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(1, 3 << 30))
     if sliced:
         work = Work(300, 800, 12, 2, 1 << 40, 8)
-        monkeypatch.setattr("dfmst._drive.cluster._strategy", lambda *_: ("merge", None, work))
+        monkeypatch.setattr("dfmst._drive.cluster._strategy", lambda *_: ("merge", None, work, 0))
     frame, kept = random_frame(64, rows=800, ids=ids).reset_index(drop=True), tmp_path / "kept"
     parts = in_files(frame, tmp_path / "edges", 12) if files else dd.from_pandas(frame, npartitions=12, sort=False)
     tables, read, stop_at = Group.tables, list[int](), 8

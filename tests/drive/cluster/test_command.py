@@ -27,7 +27,7 @@ from click.testing import CliRunner
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import results
+from dfmst._drive.cluster import STANDSTILLS
 from dfmst.cli import main
 from dfmst.formats.atomic import atomic_directory
 from tests.support.dask_frames import random_frame
@@ -133,23 +133,26 @@ def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkp
 def test_auto_tries_a_shuffle_when_workers_end(folder, client, monkeypatch, strategy):
     from distributed import KilledWorker
 
-    attempts = []
+    attempts, gather = [], type(client).gather
 
-    def ended_once(*arguments: Any) -> Any:
+    async def ended() -> None:
+        raise KilledWorker("dfmst-merge-0", None, 3)
+
+    def ended_once(*arguments: Any, **options: Any) -> Any:
         attempts.append(arguments)
-        if len(attempts) == 1:
-            raise KilledWorker("dfmst-merge-0", None, 3)
-        return results(*arguments)
+        return ended() if len(attempts) == 1 else gather(*arguments, **options)
 
-    monkeypatch.setattr("dfmst._drive.files.results", ended_once)
+    monkeypatch.setattr("distributed.Client.gather", ended_once)
     command = ("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", client.scheduler.address)
     options = ("--strategy", strategy, "--checkpoint", "kept")
     result = run(*command, *options, code=0 if strategy == "auto" else 1)
     if strategy == "merge":
-        assert "the workers ended several times during one task" in result.stderr
+        assert re.search(
+            r"workers ended 4 times during one task, the task dfmst-merge-0: they .* planned", result.stderr
+        )
         return
     assert result.stderr.count("trying 'shuffle'") == 1
-    assert "strategy 'merge' failed (workers ended, perhaps for lack of memory): trying 'shuffle'" in result.stderr
+    assert "strategy 'merge' failed (workers ended 4 times during one task, " in result.stderr
     assert read("out").equals(dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w"))
     assert not list(Path("kept").iterdir())
 
@@ -350,7 +353,17 @@ def test_wrong_commands(folder, arguments, code, words):
 
 
 @pytest.mark.slow
-def test_scheduler_that_is_lost(folder):
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGKILL, "lost the scheduler at {}"),
+        (signal.SIGSTOP, "the scheduler at {} has not answered for 2 seconds"),
+    ],
+)
+def test_scheduler_that_is_lost(folder, monkeypatch, number, words):
+    patient = STANDSTILLS["silent scheduler"]._replace(patience=2)
+    monkeypatch.setitem(STANDSTILLS, "silent scheduler", patient)
+    monkeypatch.setattr("dfmst._drive.cluster._ANSWER", 1.0)
     scheduler = subprocess.Popen(
         [sys.executable, "-m", "dask", "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", "where.json"],
         stdout=subprocess.DEVNULL,
@@ -363,7 +376,7 @@ def test_scheduler_that_is_lost(folder):
             time.sleep(0.05)
         address = json.loads(Path("where.json").read_text())["address"]
         # No worker ever comes, so that the run waits.
-        killer = threading.Timer(2, scheduler.kill)
+        killer = threading.Timer(2, scheduler.send_signal, (number,))
         killer.start()
         with dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
             result = run("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", address, code=1)
@@ -371,7 +384,7 @@ def test_scheduler_that_is_lost(folder):
     finally:
         scheduler.kill()
         scheduler.wait(60)
-    assert f"Error: lost the scheduler at {address}" in result.stderr
+    assert f"Error: {words.format(address)}" in result.stderr
     assert sorted(path.name for path in folder.iterdir() if path.name != "where.json") == ["edges"]
 
 

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -33,7 +34,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst._drive.cluster import Resources
+from dfmst._drive.cluster import LASTING, STANDSTILLS, Resources
 from dfmst._drive.graph import checkpointed, first_run
 from dfmst._drive.tables import EDGE_TABLE, empty_table
 from tests.support.dask_frames import STRATEGIES, forest_of, in_files, random_frame
@@ -154,7 +155,9 @@ class Faulty:
         try:
             with ThreadPool(1) as pool:
                 columns = inputs, output, "a", "b", "w"
-                pool.apply_async(dfmst.dask.forest_of_files, columns, chosen).get(DEADLINE)
+                # Annotations of Dask are those of a context.
+                run = partial(copy_context().run, dfmst.dask.forest_of_files)
+                pool.apply_async(run, columns, chosen).get(DEADLINE)
         finally:
             self.cluster.scheduler.remove_plugin("phases")
         expected = dfmst.minimum_spanning_forest(pyarrow.parquet.read_table(inputs), "a", "b", "w")
@@ -214,7 +217,10 @@ def test_results_that_are_lost_are_made_again(strategy, fault, faulty):
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("kill", "the workers ended several times during one task\nHint: they may lack memory"),
+        (
+            "kill",
+            r"workers ended 3 times during one task, partition \d .*: they were lost: they .*\nHint: they may lack",
+        ),
         ("restart", "the workers were restarted, and their results are lost\nHint: run again"),
     ],
 )
@@ -224,7 +230,7 @@ def test_a_fault_that_comes_again_and_again_is_one_error(fault, words, faulty, m
         faulty.forest("merge", {"fold": "early"}, getattr(faulty, fault), always=True)
     if fault == "kill":
         faulty.have(2, before=SLOWLY)  # a worker dies before its first task ends
-        with pytest.warns(UserWarning, match="strategy 'merge' failed .workers ended, .*: trying 'shuffle'"):
+        with pytest.warns(UserWarning, match="strategy 'merge' failed .workers ended 3 times .*: trying 'shuffle'"):
             faulty.forest("auto", {"fold": "early"}, faulty.kill, always=True)
 
 
@@ -291,7 +297,8 @@ def fill(address: str, client: Any, kept: bool) -> None:
 
 
 @pytest.mark.slow
-def test_workers_that_stay_paused_are_an_error_with_the_partition(cluster):
+def test_workers_that_stay_paused_are_an_error_with_the_partition(cluster, monkeypatch):
+    monkeypatch.setitem(STANDSTILLS, "paused workers", STANDSTILLS["paused workers"]._replace(patience=6))
     cluster.have(1, "--memory-limit", "400MB", before=SLOWLY)
     words = (
         r"worker tcp://\S+ stands still: Dask has paused it at \d+ MB of 400 MB, "
@@ -301,6 +308,67 @@ def test_workers_that_stay_paused_are_an_error_with_the_partition(cluster):
     with pytest.raises(dfmst.CapacityError, match=words):
         cluster.forest("merge", {"write": "early"}, partial(fill, client=cluster.client, kept=True))
     assert time.monotonic() - begin < DEADLINE / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (
+            "none came",
+            "the cluster has had no worker for 2 seconds; none has joined it\nHint: start workers, and run again",
+        ),
+        (
+            "all were lost",
+            r"no worker for 2 seconds; they were lost: they used up to \d+ MiB of 3,072 MiB, and \d+ MiB were",
+        ),
+        ("none has the resource", r"no worker may run partition 0 \(.*\): none has .*\nHint: start such workers"),
+    ],
+)
+def test_a_run_without_a_worker_for_its_tasks_is_an_error(state, words, faulty, monkeypatch):
+    for name in ("no worker", "no suitable worker"):
+        monkeypatch.setitem(STANDSTILLS, name, STANDSTILLS[name]._replace(patience=2))
+    faulty.have(0 if state == "none came" else 2, before=SLOWLY)
+    wanted = {"resources": {"missing": 1}} if state == "none has the resource" else {}
+    moments = {"fold": "early"} if state == "all were lost" else {}
+    with dask.annotate(**wanted), pytest.raises(dfmst.ClusterError, match=words):
+        faulty.forest("merge", moments, lambda _: faulty.have(0))
+    if state == "none came":
+        parts = dd.from_pandas(random_frame(1), npartitions=2)
+        with faulty.client.as_current(), pytest.raises(dfmst.ClusterError, match=words):
+            dfmst.dask.clusters(parts, "a", "b", "w", n_clusters=2)
+
+
+#: Lets a step of a merge take more memory than a worker has.
+HUNGRY = """
+import time
+from dfmst._drive import tasks
+def fold_group(*_):
+    taken = b"0" * 400_000_000
+    time.sleep(60)
+tasks.fold_group = fold_group
+"""
+
+
+@pytest.mark.slow(seconds=30)
+def test_workers_that_are_killed_for_lack_of_memory(tmp_path):
+    in_files(random_frame(30, vertices=400), tmp_path / "edges", 4)
+    options = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "500MB", "preload": HUNGRY}
+    killed = r"Dask killed \d for lack of memory: they used up to \d+ MB of 500 MB, and \d+ MB were planned"
+    with (
+        dask.config.set(LASTING),  # as for workers that dfmst starts
+        LocalCluster(dashboard_address=":0", silence_logs="CRITICAL", **options) as cluster,
+        Client(cluster) as client,
+    ):
+        forest = partial(
+            dfmst.dask.forest_of_files, tmp_path / "edges", source="a", target="b", weight="w", client=client
+        )
+        with pytest.warns(UserWarning, match=rf"'merge' failed \(.*{killed}\): trying 'shuffle' with 3\d\d MB"):
+            assert forest(tmp_path / "out").rows == 399
+        with pytest.raises(
+            dfmst.ClusterError, match=f"workers ended 4 times during one task, partition 0 .*: {killed}"
+        ):
+            forest(tmp_path / "other", strategy="merge")
 
 
 @pytest.mark.slow
@@ -451,10 +519,10 @@ def test_a_call_that_computes_names_what_was_lost(client, monkeypatch, call):
     reported = {
         FutureCancelledError("key", "lost"): f"lost the scheduler at {address}\nHint: start it again",
         FutureCancelledError("key", "scheduler-restart"): "the workers were restarted, and their results are lost",
-        killed: "the workers ended several times during one task\nHint: they may lack memory",
+        killed: "workers ended 4 times during one task, fold: they .*\nHint: they may lack memory",
     }
     parts = dd.from_pandas(random_frame(1), npartitions=2)
     for error, message in reported.items():
-        monkeypatch.setattr("dfmst._drive.cluster.dask.compute", mock.Mock(side_effect=error))
+        monkeypatch.setattr("distributed.Client.gather", mock.AsyncMock(side_effect=error))
         with pytest.raises(dfmst.ClusterError, match=message):
             calls[call](parts)
