@@ -17,7 +17,7 @@ from dfmst._common.types import ColumnName, Columns, Frame, PathName, Scalar, Ve
 from dfmst._drive.certificates import verify
 from dfmst._drive.labels import Labels, label_stream
 from dfmst._drive.linked import linked_rows
-from dfmst._drive.rows import deliver, find_stream, find_stream_rows
+from dfmst._drive.rows import deliver, find_stream, find_stream_rows, find_update, find_update_rows
 from dfmst._drive.sources import fits
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import CheckpointCallback
@@ -27,6 +27,7 @@ from dfmst._trees.request import (
     Request,
     Streaming,
     StreamOptions,
+    StreamUpdating,
     with_options,
 )
 from dfmst._trees.result import Forest
@@ -39,10 +40,12 @@ __all__ = [
     "fold",
     "fold_clusters",
     "fold_components",
+    "fold_update",
     "linked_rows",
     "maximum_spanning_forest",
     "minimum_spanning_forest",
     "parse_memory",
+    "update",
     "verify",
 ]
 
@@ -202,6 +205,94 @@ def fold(
     return find_stream(
         edges, Request.of(source, target, weight, maximum=maximum, on_checkpoint=on_checkpoint, **options)
     )
+
+
+@_of_stream()
+def update(
+    forest: PathName,
+    new_edges: Frame,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    maximum: bool = False,
+    output: PathName | None = None,
+    **options: Unpack[StreamUpdating],
+) -> Any:
+    """Add new rows to a forest in a file, within a limit of memory.
+
+    The rows are those of :func:`dfmst.update`: of :func:`minimum_spanning_forest` on the old rows, followed by the new
+    ones. Ids and weights are read once, and the other columns of the rows that stay are read after that.
+
+    Parameters
+    ----------
+    forest
+        A Parquet file that dfmst has written. It says which columns and order it was made with.
+    new_edges
+        Rows that come after all old ones: Parquet files, as for :func:`minimum_spanning_forest`, or a frame that fits
+        the memory.
+    source, target, weight, maximum
+        As the forest was made.
+    output
+        File for the forest, which may be `forest` itself.
+    memory_limit, gpu_memory_limit, spill_dir, storage_options, filesystem, progress
+        As for :func:`minimum_spanning_forest`.
+    algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`.
+
+    Returns
+    -------
+    forest
+        A ``pyarrow.Table`` with an updated record. With `output`, the path.
+
+    Raises
+    ------
+    InvalidEdgesError
+        The file does not say how it was made, or was made otherwise; columns that differ.
+    CapacityError, ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> monday = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> dfmst.forest.solve(monday).write("forest.parquet")
+    >>> tuesday = pa.table({"source": [0], "target": [1], "weight": [1]})
+    >>> dfmst.stream.update("forest.parquet", tuesday).to_pydict()
+    {'source': [1, 0], 'target': [2, 1], 'weight': [1, 1]}
+    """
+    request = Request.of(source, target, weight, maximum=maximum, **options)
+    return deliver(partial(find_update_rows, forest, new_edges, request), new_edges, output, options)
+
+
+@_of_stream()
+def fold_update(
+    forest: PathName,
+    new_edges: Frame,
+    source: Columns = "source",
+    target: Columns = "target",
+    weight: Columns | None = "weight",
+    *,
+    maximum: bool = False,
+    **options: Unpack[StreamUpdating],
+) -> Forest:
+    """Add new rows to a forest in a file without reading or writing its rows.
+
+    The parameters and errors are those of :func:`update`, and the result is that of :func:`fold`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> monday = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> dfmst.forest.solve(monday).write("forest.parquet")
+    >>> tuesday = pa.table({"source": [0], "target": [1], "weight": [1]})
+    >>> forest = dfmst.stream.fold_update("forest.parquet", tuesday)
+    >>> forest.rows, forest.total_weight
+    (2, 2)
+    """
+    return find_update(forest, new_edges, Request.of(source, target, weight, maximum=maximum, **options))
 
 
 @_of_stream()

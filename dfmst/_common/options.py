@@ -42,6 +42,7 @@ _NO_LIMIT = "a frame in memory is not read in parts: call dfmst.stream"
 _NO_FILE = {"memory dask": "a frame is no file"}
 _NO_TASKS = {"memory stream": "it plans the tasks of a cluster"}
 _ALL_ROWS = "it needs all rows in one process: pass edges.compute()"
+_NO_REMOVAL = "a row may replace a removed one from any layer: read the forest, and call dfmst.update"
 _IN_MEMORY = "conditions need all rows in memory: call dfmst.clusters"
 
 #: Option -> kinds of data, or functions of them, that do not take it -> the reason.
@@ -60,6 +61,7 @@ LACKING: dict[str, dict[str, str]] = {
     "checkpoint": {
         "memory": "a call in memory is not continued: call dfmst.stream or dfmst.dask",
         "stream.verify": "a check is not continued: it reads the rows once",
+        "stream.update stream.fold_update": "new rows may be a frame; the forest is read once",
     },
     "output": {
         "memory": "the frame is returned: write it by dfmst.formats.write_edges",
@@ -92,8 +94,8 @@ LACKING: dict[str, dict[str, str]] = {
         "gpu.clusters": "clusters are compared on the host: pass .to_arrow() of both to dfmst.relabel",
         "stream.clusters": "names are kept in memory: pass both tables to dfmst.relabel",
     },
-    "layers": {"dask.in_forest dask.update": _ALL_ROWS},
-    **{option: {"dask.update": _ALL_ROWS} for option in ("removed", "edges")},
+    "layers": {"dask.in_forest dask.update": _ALL_ROWS, "stream.update": _NO_REMOVAL},
+    **{option: {"dask.update": _ALL_ROWS, "stream.update": _NO_REMOVAL} for option in ("removed", "edges")},
     **{option: {"dask.hdbscan": _ALL_ROWS} for option in ("columns", "ids", "box", "min_samples")},
     "metric": {"dask.hdbscan": _ALL_ROWS, "memory.euclidean_forest": "it is euclidean: call dfmst.points_forest"},
 }

@@ -6,13 +6,14 @@ A result is read or written whole at the end.
 from __future__ import annotations
 
 import os
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +21,11 @@ import pyarrow as pa
 from dfmst._common.deferred import cached_property
 from dfmst._common.directories import SpillDirectory
 from dfmst._common.machine import showing
-from dfmst._common.types import Array, ColumnName, Frame
+from dfmst._common.types import Array, ColumnName, Frame, PathName
 from dfmst._drive.certificates import Certifier, Piece, RefutedError, forest_total
 from dfmst._drive.parts import Batch, Locators, TypeLedger, read_batch
 from dfmst._drive.passes import FoldedForest, StreamJob, fold_source, opened_job
-from dfmst._drive.sources import EdgeSource, find_files, input_names, other_rows
+from dfmst._drive.sources import EdgeSource, ParquetSource, find_files, input_names, other_rows
 from dfmst._edges.arrow_values import arrow_numbers, large_types
 from dfmst._edges.frames import open_frame
 from dfmst._edges.unify import cast_exactly
@@ -36,10 +37,11 @@ from dfmst._fold.rows import Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.request import Request
 from dfmst._trees.result import File, Forest, ForestRows, Progress
+from dfmst._trees.update import stacked, updated_locators
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import check_file
-from dfmst.formats.provenance import Provenance, with_provenance
+from dfmst.formats.provenance import Provenance, no_record, read_provenance, with_provenance
 from dfmst.formats.stores import Access, Located, located
 from dfmst.formats.write import check_format, write_table
 
@@ -50,6 +52,7 @@ class Delivered(ABC):
     inputs: Sequence[Path] = ()  # files that are not written over
     checkpoint: Checkpoint | None = None
     spill: SpillDirectory | None = None
+    held: ExitStack | None = None  # files of this run, next to those in `spill`
     ascending: ClassVar[str | None] = None  # column of which Parquet stores the differences
 
     @abstractmethod
@@ -108,6 +111,8 @@ class Delivered(ABC):
             self.checkpoint.hold.release()
         if self.spill is not None:
             self.spill.remove()
+        if self.held is not None:
+            self.held.close()
 
 
 def deliver(
@@ -133,16 +138,34 @@ def deliver(
 _PIECE = 1 << 17  # rows of a forest that are read at a time
 
 
+class Update(NamedTuple):
+    """A forest in a file that is read before new rows; its record is read when it is used, as it may be long."""
+
+    schema: pa.Schema
+    rows: int
+
+    @property
+    def record(self) -> Provenance | None:
+        return read_provenance(self.schema, self.rows)
+
+
 def gather_rows(
-    source: EdgeSource, forest: FoldedForest, job: StreamJob, certifier: Certifier | None = None
+    source: EdgeSource, forest: FoldedForest, job: StreamJob, certifier: Certifier | None, update: Update | None
 ) -> pa.RecordBatchReader:
     """Yield the forest's rows, with the record of how it was made; ids and plain weights come from the fold."""
-    columns = job.columns
+    columns, earlier = job.columns, None if update is None else update.record
     assert source.schema is not None
     record = Provenance(columns.given, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
-    schema = with_provenance(
-        source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
-    )
+
+    def locators() -> Iterator[Any]:
+        for rows in read_pieces(forest.rows):
+            yield rows.arrays[3] if earlier is None else updated_locators(earlier, old, rows.arrays[3])
+
+    old, numbered = 0, True
+    if earlier is not None and update is not None:
+        old, numbered = update.rows, earlier.locator is not None
+        record = replace(record, rows=earlier.rows + forest.source_rows - old)
+    schema = with_provenance(source.schema, record, len(forest.rows), locators if numbered else None)
     folded = _folded(forest, job, schema)
     missing = [name for name in schema.names if name not in folded]
     pieces = _read(source, forest, missing) if certifier is None or not missing else iter(())
@@ -204,9 +227,10 @@ def _joined(
 class StreamRows(Delivered, ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
-    def __init__(self, source: EdgeSource, job: StreamJob, folded: FoldedForest) -> None:
+    def __init__(self, source: EdgeSource, job: StreamJob, folded: FoldedForest, update: Update | None = None) -> None:
         self.source, self.job, self.folded, self.vertices = source, job, folded, folded.vertices
-        self.checkpoint, self.spill, self.inputs = job.checkpoint, job.spill, source.paths
+        self.checkpoint, self.spill, self.update = job.checkpoint, job.spill, update
+        self.inputs = source.paths[update is not None :]  # an updated forest may be written in place of its file
 
     @cached_property
     def positions(self) -> Array:
@@ -221,7 +245,7 @@ class StreamRows(Delivered, ForestRows):
         if self.source.schema is None:
             return super().write_certified(path, format, progress)
         with self._certifier(progress) as certifier, suppress(RefutedError), self.finished():
-            self.write_rows(gather_rows(self.source, self.folded, self.job, certifier), path, format)
+            self.write_rows(gather_rows(self.source, self.folded, self.job, certifier, self.update), path, format)
         return certifier.certificate(self.total_weight)
 
     def certify(self, progress: Progress) -> Certificate:
@@ -237,7 +261,7 @@ class StreamRows(Delivered, ForestRows):
 
     def _rows(self) -> Any:
         frame = self.source.gather(Locators(self.folded.rows), self._checker())
-        return gather_rows(self.source, self.folded, self.job) if frame is None else frame
+        return gather_rows(self.source, self.folded, self.job, None, self.update) if frame is None else frame
 
     def _checker(self) -> Callable[[View], None]:
         """Return a check of rows of the second pass, frame by frame; a query without an order may give others."""
@@ -262,9 +286,40 @@ def find_stream_rows(edges: Frame, request: Request) -> StreamRows:
         return StreamRows(source, job, fold_source(source, job))
 
 
+def find_update_rows(forest: PathName, new_edges: Frame, request: Request) -> StreamRows:
+    """Find the forest of a forest in a file and new rows: that of all rows that the file was made of, and these."""
+    path, columns = (request.limits.access or Access()).path(forest), request.columns
+    file = ParquetSource([path])
+    update = Update(file.schema, file.rows)
+    if update.record is None:
+        raise no_record(path)
+    update.record.require(str(path), columns.given, columns.maximum, columns.conditions.words)
+    with ExitStack() as stack:  # of the file with rows of a frame
+        new = input_names(new_edges, request.limits.access)
+        if not new:
+            folder = SpillDirectory(request.limits.spill_dir or tempfile.gettempdir())
+            stack.callback(folder.remove)
+            new = [folder.path / "new.parquet"]
+            rows = open_frame(open_frame(new_edges, "new_edges").to_arrow(), "new_edges")
+            added = stacked(open_frame(file.schema.empty_table(), "forest"), rows).native
+            write_table(added.cast(file.schema.remove_metadata()), new[0])  # large_string as string
+        with opened_job([path, *new], request, "folding") as (source, job):
+            found = StreamRows(source, job, fold_source(source, job), update)
+        found.held = stack.pop_all()
+    return found
+
+
 def find_stream(edges: Frame, request: Request) -> Forest:
     """Find the forest of a stream, with its counts."""
-    found = find_stream_rows(edges, request)
+    return _with_counts(find_stream_rows(edges, request), request)
+
+
+def find_update(forest: PathName, new_edges: Frame, request: Request) -> Forest:
+    """Find the forest of a forest in a file and new rows, with its counts."""
+    return _with_counts(find_update_rows(forest, new_edges, request), request)
+
+
+def _with_counts(found: StreamRows, request: Request) -> Forest:
     job, folded = found.job, found.folded
     return Forest(
         found,

@@ -71,6 +71,10 @@ class Streaming(Located, Running, total=False):
     progress: bool | Tell | None
 
 
+class StreamUpdating(Solving, Streaming, total=False):
+    """Options of a forest that gets new rows."""
+
+
 class StreamOptions(Options, Streaming, total=False):
     """Options of a stream's forest."""
 

@@ -298,7 +298,7 @@ def update(
     if record is not None:
         record.require("the forest", columns.given, columns.maximum)
     with runner.guard():
-        view = compose(runner, old if new is None else _stacked(old, new), columns)
+        view = compose(runner, old if new is None else stacked(old, new), columns)
         if removed is not None:
             gone = _in_memory_of(old, removed, "removed")
             rows = rows_after_removal(runner, view, len(old), gone, columns, algorithm, layers=layers)
@@ -314,7 +314,7 @@ def update(
         updated = view.take(runner, rows)
     if record is None:
         return updated  # type: ignore[no-any-return]
-    later = Provenance(columns.given, columns.maximum, record.rows + len(new), _locators(record, len(old), rows))
+    later = Provenance(columns.given, columns.maximum, record.rows + len(new), updated_locators(record, len(old), rows))
     return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)  # type: ignore[no-any-return]
 
 
@@ -331,7 +331,7 @@ def _anew(
     old = _in_memory_of(forest, edges, "edges")
     check_stackable(("forest", forest), ("edges", old))
     view = forest.of(old.frame)
-    view = compose(engine, view if new is None else _stacked(view, new), columns)
+    view = compose(engine, view if new is None else stacked(view, new), columns)
     rows: Any = rows_after_removal(engine, view, len(old), gone, columns, algorithm, certain=True)
     return view.take(engine, rows)
 
@@ -343,14 +343,15 @@ def _in_memory_of(forest: View, frame: Frame, argument: str) -> View:
     return in_memory_of(forest, open_frame(frame, argument))
 
 
-def _stacked(old: View, new: View) -> View:
+def stacked(old: View, new: View) -> View:
+    """Return old rows and new ones, in the columns and types of the old ones."""
     new = in_types_of(old, new)
     check_stackable(("forest", old), ("new_edges", new))
     return old.of(stack_frames([("forest", old), ("new_edges", new.select(old.names))]))
 
 
-def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
-    """Return the positions of the rows among all old and new rows."""
+def updated_locators(record: Provenance, old: int, rows: Array) -> Array | None:
+    """Return the positions of the rows among all old and new rows; the first `old` rows are those of the forest."""
     if record.locator is None:
         return None
     kept = rows[rows < old]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -397,13 +397,16 @@ def _use_record(job: Job, record: Provenance, given: dict[str, Any]) -> None:
     shared.algorithm_option,
     shared.engine_options,
     shared.invalid_option,
+    shared.memory_option,
+    shared.spill_option,
     shared.json_option,
 )
 def update(job: Job) -> None:
     """Write the forest of all rows, old and new, from FOREST and the rows of NEW alone.
 
     FOREST is a Parquet or Arrow file that dfmst has written. It says which columns it was made with, whether it is a
-    minimum or a maximum spanning forest, and which rows it holds; the new rows come after all of them.
+    minimum or a maximum spanning forest, and which rows it holds; the new rows come after all of them. A Parquet file
+    that exceeds the limit of memory is read in batches; the new rows must fit.
 
     \b
       dfmst forest monday.parquet -w km -o forest.parquet
@@ -415,27 +418,40 @@ def update(job: Job) -> None:
         from dfmst.forest import total_weight
         from dfmst.formats import check_same_columns, read_provenance
 
+        # In memory, its rows are copied next to the new ones.
+        batches = in_batches(Job(**{**vars(job), "inputs": (forest, forest), "format": None}))
         with run.step("read"):
-            old = job.read({}, run.progress, other=forest)
-            record = read_provenance(old.schema, old.num_rows)
+            old: Any = job.open({}, run.progress, other=forest)
+            old = old if batches else job.read({}, run.progress, other=forest)
+            record = read_provenance(old.schema, None)
             if record is None:
                 message = f"{forest} does not say how it was made"
                 raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
             columns = dict(zip(("source", "target", "weight"), record.names, strict=True))
             new = _with_texts(job.read(_roles(columns, old.schema), run.progress), old.schema)
-            if {*old.column_names} != {*new.column_names}:
+            if {*old.schema.names} != {*new.column_names}:
                 check_same_columns(forest, old.schema, inputs[0], new.schema)
-        run.progress.show(f"adding {counted(new.num_rows, 'row')} to {counted(old.num_rows, 'row')}")
+        run.progress.show(f"adding {counted(new.num_rows, 'row')} to {forest}")
+        given = columns | {"maximum": record.maximum}
         with run.step("solve"):
-            given = columns | {"forest": old, "new_edges": new, "maximum": record.maximum}
-            rows = dfmst.update(**{**job.arguments(dfmst.update), **given})
-        run.write(job, rows)
-        total = None if not isinstance(record.names[2], str) else total_weight(rows[record.names[2]])
+            if batches is None:
+                rows: Any = dfmst.update(**{**job.arguments(dfmst.update), **given, "forest": old, "new_edges": new})
+                weights = rows[record.names[2]] if isinstance(record.names[2], str) else None
+                sizes, total = (old.num_rows, rows.num_rows), None if weights is None else total_weight(weights)
+            else:
+                update_file = partial(dfmst.stream.fold_update, forest)
+                rows = replace(batches, edges=new).run(update_file, job, run, **given)
+                sizes, total = (rows.source_rows - new.num_rows, rows.rows), rows.total_weight
+        run.write(job, rows, _write_found if batches else None)
         order, all_rows = "maximum" if record.maximum else "minimum", record.rows + new.num_rows
-        counts = {"old_rows": old.num_rows, "new_rows": new.num_rows, "rows": rows.num_rows, "all_rows": all_rows}
+        counts = {"old_rows": sizes[0], "new_rows": new.num_rows, "rows": sizes[1], "all_rows": all_rows}
         run.figures = {"order": order, **counts, "total_weight": total}
-        run.text = f"{order} spanning forest: {counted(rows.num_rows, 'row')} of {all_rows:,}"
+        run.text = f"{order} spanning forest: {counted(sizes[1], 'row')} of {all_rows:,}"
         run.text += "" if total is None else f", total weight {figure(total)}"
+
+
+def _write_found(found: Forest, path: Path | None, format: str | None) -> None:
+    found.write(path or standard_output(), format or (None if path else "csv"))
 
 
 _STREAMS = ("stream", "spill", "components", "clusters")

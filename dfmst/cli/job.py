@@ -311,7 +311,8 @@ def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
 
 def named_after(inputs: Sequence[Path]) -> str:
     """Name files on a page, without the directories of this machine."""
-    more = "" if len(inputs) == 1 else f" and {counted(len(inputs) - 1, 'file')} more"
+    others = len({*inputs}) - 1
+    more = f" and {counted(others, 'file')} more" if others else ""
     return f"{inputs[0].name}{more}"
 
 

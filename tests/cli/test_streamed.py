@@ -203,13 +203,14 @@ def test_verify_refuses_within_a_limit(dfmst, parts):
     assert "which has 200,000 rows" in result.stderr
 
 
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "700kB"]])
 @pytest.mark.parametrize("order", [[], ["--maximum"]])
-def test_update(dfmst, parts, order):
+def test_update(dfmst, parts, order, limit):
     columns = FILES[3:]
     dfmst("forest", FILES[0], *columns, *order, "-o", "out.parquet")
     dfmst("update", "out.parquet", FILES[1], "-o", "out.parquet")
-    summary = json.loads(dfmst("update", "out.parquet", FILES[2], "-o", "again.parquet", "--json").stdout)
-    unwritten = json.loads(dfmst("update", "out.parquet", FILES[2], "--json").stdout)
+    summary = json.loads(dfmst("update", "out.parquet", FILES[2], "-o", "again.parquet", "--json", *limit).stdout)
+    unwritten = json.loads(dfmst("update", "out.parquet", FILES[2], "--json", *limit).stdout)
     assert {**unwritten, "output": summary["output"], "seconds": summary["seconds"]} == summary
     dfmst("forest", *FILES, *order, "-o", "whole.parquet")
     one, other = (pyarrow.parquet.read_table(name) for name in ("whole.parquet", "again.parquet"))

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import dfmst
@@ -164,3 +165,36 @@ def test_a_stream_is_taken_up(tmp_path):
     forest = dfmst.update(streamed, table.slice(300))
     assert read_provenance(forest.schema, forest.num_rows).locator.tolist() == forest["payload"].to_pylist()
     assert forest.equals(dfmst.minimum_spanning_forest(table))
+
+
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("new", ["files", "frame"])
+def test_a_file_is_updated_in_place_within_a_limit(tmp_path, new, maximum):
+    table, path = edges(50, 400, ties=5, name=str), tmp_path / "forest.parquet"
+    old, whole = (dfmst.forest.solve(part, maximum=maximum) for part in (table.slice(0, 300), table))
+    old.write(path)
+    for begin in (300, 350):
+        rows = table.slice(begin, 50)
+        added = rows.to_pandas() if new == "frame" else write_parts(tmp_path / f"new-{begin}", rows, 2, 20)
+        options: Any = {"maximum": maximum, "memory_limit": "330MiB"}
+        assert dfmst.stream.update(path, added, **options, output=path) == path
+    found = pyarrow.parquet.read_table(path)
+    assert found.equals(whole.frame)
+    made = read_provenance(found.schema, found.num_rows)
+    assert (made.rows, made.maximum, made.locator.tolist()) == (400, maximum, whole.positions.tolist())
+
+
+def test_a_file_without_a_record_or_of_another_forest(tmp_path):
+    table, path = edges(50, 400), tmp_path / "forest.parquet"
+    pyarrow.parquet.write_table(table, path)
+    with pytest.raises(InvalidEdgesError, match="does not say how it was made"):
+        dfmst.stream.update(path, table)
+    dfmst.forest.solve(table).write(path)
+    with pytest.raises(InvalidEdgesError, match="is a minimum spanning forest, not a maximum one"):
+        dfmst.stream.fold_update(path, table, maximum=True)
+    with pytest.raises(InvalidEdgesError, match="column 'weight' is Float64 in forest and String in new_edges"):
+        dfmst.stream.update(path, table.set_column(2, "weight", table["weight"].cast(pa.string())))
+    with pytest.raises(
+        TypeError, match="takes no removed= for a stream: a row may replace a removed one from any layer"
+    ):
+        dfmst.stream.update(path, table, removed=table)
