@@ -1,13 +1,17 @@
-"""All tests and benchmarks that need a GPU: one command, under ten minutes, and one file to send back.
+"""All tests and benchmarks that need a GPU: one command, repeated until all is done, and one file to send back.
 
     python -m venv .venv && .venv/bin/pip install '.[cu13,test]'    # cu12 for a driver of CUDA 12
     .venv/bin/python bench/gpu_session.py
 
 It first checks the machine (GPU, driver, CUDA, CuPy, cuDF, memory), and names the part that is missing if dfmst cannot
-use a GPU. Then it prints the steps with the most time that each may take, and runs them: the tests marked ``gpu``, rows
-against the CPU's on graphs with new weights, the benchmark next to ECL-MST, ``compute-sanitizer`` (memcheck, initcheck
-and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream next to a bare
-scan, cuGraph, workers of dask-cuda (one for each card), and the counters of ``ncu`` in Filter-Borůvka's kernels.
+use a GPU. Then it prints the steps with the most time that each may take, and runs them: the tests marked ``gpu``,
+those of ``tests/cuda`` on the real packages in place of the stand-ins, rows against the CPU's on graphs with new
+weights, the benchmark next to ECL-MST, ``compute-sanitizer`` (memcheck, initcheck and synccheck; racecheck sees shared
+memory only, and no kernel has any), the cuDF pipeline, a stream next to a bare scan, cuGraph, workers of dask-cuda (one
+for each card), and the counters of ``ncu`` in Filter-Borůvka's kernels.
+
+A step takes less than eight minutes, and a call begins those that fit into its ten minutes (``--seconds``). The same
+command, run again, goes on after the steps that ended, also if it was killed.
 
 A step that fails or passes its time does not stop the next, and one whose library or tool is missing is left out. Each
 says in its last line how far it came. Nothing is installed, downloaded or sent. FOLDER (default: ``gpu-session``) gets
@@ -36,6 +40,7 @@ from typing import Any
 BENCH = Path(__file__).resolve().parent
 #: Exit codes of a script whose library is not installed, and of one whose time was too short for some of its work.
 LEFT_OUT, IN_PART = 77, 75
+NOT_BEGUN = "not begun"
 
 TESTS = BENCH.parent / "tests"
 MARKED = "mark.gpu"  # in the text of each file with tests that need a GPU: others are not collected
@@ -64,7 +69,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: ``ok``, ``in part``, ``failed``, ``out of time`` or ``left out``; its last line says more."""
+    """How a step ended: ``ok``, ``in part``, ``failed``, ``out of time`` or ``left out``; its last line says more.
+
+    ``not begun``: it did not fit into the time of the call.
+    """
 
     name: str
     status: str
@@ -93,6 +101,7 @@ def steps(options: argparse.Namespace) -> list[Step]:
     return [
         Step("facts", 25, script("gpu/facts", "-o", results)),
         Step("tests", 80, [*python, *PYTEST, *(options.tests or marked_tests())]),
+        Step("packages", 470, [*python, *PYTEST, *(options.tests or tests_of_packages())]),
         Step("rows", 85, script("gpu/rows", *shrink, "--seconds", "75", "-o", results)),
         Step("benchmark", 110, script("gpu/speed", *shrink, *ecl, "--seconds", "85", "-o", results)),
         sanitized("memcheck", 60),
@@ -110,6 +119,12 @@ def marked_tests() -> list[str]:
     """The files with tests marked ``gpu``: to collect all others takes longer than to run these."""
     files = sorted(TESTS.rglob("test_*.py"))
     return [str(file.relative_to(BENCH.parent)) for file in files if MARKED in file.read_text(encoding="utf-8")]
+
+
+def tests_of_packages() -> list[str]:
+    """The other files of ``tests/cuda``, whose tests run on the stand-ins and on the real packages."""
+    files = (str(file.relative_to(BENCH.parent)) for file in sorted((TESTS / "cuda").glob("test_*.py")))
+    return sorted({*files} - {*marked_tests()})
 
 
 def run(step: Step, log: Path, seconds: float) -> Outcome:
@@ -160,6 +175,21 @@ def summary(outcomes: list[Outcome], steps: int) -> str:
     return f"{headline}\nAll steps:\n{table(outcomes, 400)}\n"
 
 
+def write(folder: Path, outcomes: list[Outcome], steps: int) -> Path:
+    """Write how the steps ended, and pack the folder."""
+    records = [asdict(outcome) for outcome in outcomes]
+    (folder / "session.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    (folder / "summary.txt").write_text(summary(outcomes, steps), encoding="utf-8")
+    return pack(folder)
+
+
+def ended(folder: Path) -> dict[str, Outcome]:
+    """The steps that ended in earlier calls, by name."""
+    file = folder / "session.json"
+    records = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    return {record["name"]: Outcome(**record) for record in records if record["status"] != NOT_BEGUN}
+
+
 def pack(folder: Path) -> Path:
     """Pack the folder's files, the summary first."""
     files = sorted(filter(Path.is_file, folder.rglob("*")), key=lambda file: (file.name != "summary.txt", file))
@@ -171,7 +201,8 @@ def pack(folder: Path) -> Path:
 
 def plan(todo: list[Step], seconds: float) -> str:
     """The steps and their time limits, one a line."""
-    lines = [f"{len(todo)} steps, at most {min(seconds, sum(step.seconds for step in todo)) / 60:.1f} minutes:"]
+    whole = sum(step.seconds for step in todo) / 60
+    lines = [f"{len(todo)} steps, at most {whole:.1f} minutes, in calls of {seconds / 60:.1f}:"]
     for step in todo:
         missing = step.tool is not None and shutil.which(step.tool) is None
         note = f"  left out: {step.tool} is not installed" if missing else ""
@@ -184,7 +215,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("gpu-session"), help="of logs and results")
     parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours, see bench/gpu/speed.py")
-    parser.add_argument("--seconds", type=float, default=590, help="for all steps together")
+    parser.add_argument("--seconds", type=float, default=590, help="for one call")
     parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
     parser.add_argument("--tests", nargs="*", help="arguments of pytest (default: the files with tests marked gpu)")
     parser.add_argument("--python", default=shlex.quote(sys.executable), help="the command that runs Python")
@@ -196,23 +227,30 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def run_all(todo: list[Step], options: argparse.Namespace) -> list[Outcome]:
-    """Run the steps in order, and write how each ended; without a GPU that works, only the first."""
+    """Run the steps in order, and write how each ended; without a GPU that works, only the first.
+
+    The first is run by each call, the others once.
+    """
     begin, logs, outcomes = time.monotonic(), options.folder / "logs", list[Outcome]()
+    before = ended(options.folder)
     logs.mkdir(parents=True, exist_ok=True)
     for step in todo:
         log, left = logs / f"{step.name}.log", options.seconds - (time.monotonic() - begin) - GRACE
-        if left <= 0:
-            outcomes.append(Outcome(step.name, "out of time", 0.0, "not begun"))
+        if step is not todo[0] and step.name in before:
+            outcomes.append(before[step.name])
             continue
-        outcomes.append(run(step, log, min(step.seconds, left)))
+        if left < step.seconds:
+            outcomes.append(Outcome(step.name, NOT_BEGUN, 0.0, "run the same command again"))
+            continue
+        outcomes.append(run(step, log, step.seconds))
         if step is todo[0]:
             print(log.read_text(encoding="utf-8", errors="replace"), flush=True)
         print(table(outcomes[-1:]), flush=True)
-        records = [asdict(outcome) for outcome in outcomes]
-        (options.folder / "session.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+        later = [before[each.name] for each in todo[len(outcomes) :] if each.name in before]
+        write(options.folder, [*outcomes, *later], len(todo))
         if step is todo[0] and outcomes[0].status == "failed (1)":
             print("No other step can run. Mend this, and run the command again.")
-            break
+            return [*outcomes, *later]
     return outcomes
 
 
@@ -223,8 +261,7 @@ def main(words: list[str] | None = None) -> int:
     if options.plan:
         return 0
     outcomes = run_all(todo, options)
-    (options.folder / "summary.txt").write_text(summary(outcomes, len(todo)), encoding="utf-8")
-    packed = pack(options.folder)
+    packed = write(options.folder, outcomes, len(todo))
     print(f"\n{summary(outcomes, len(todo))}{time.monotonic() - begin:.0f} s in all. Send this file back: {packed}")
     return int(any(outcome.status not in ("ok", "in part", "left out") for outcome in outcomes))
 

@@ -7,12 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Generator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.support.lanes import FAST_LANE, in_fast_lane, use_fast_lane
+from tests.support.lanes import FAST_LANE, in_fast_lane, missing_gpu, use_fast_lane
 from tests.support.shared_data import SHARED
 
 ROOT = str(Path(__file__).resolve().parents[1])
@@ -58,20 +57,6 @@ def signals_of_a_terminal() -> None:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
-
-
-@cache
-def missing_gpu() -> str | None:
-    """Why there is no GPU to test on; None where there is one."""
-    try:
-        import cupy
-    except ImportError as error:
-        return f"needs CuPy: {error}"
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except Exception as error:  # a missing driver, an old one, a device that is gone: CuPy has many ways to say it
-        return f"needs a CUDA device: {error}"
-    return None if count else "needs a CUDA device: none found"
 
 
 def pytest_configure(config: pytest.Config) -> None:

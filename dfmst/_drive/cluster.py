@@ -508,8 +508,7 @@ def _check_pool(size: int | None, workers: int | None) -> None:
             message = f"GPU {device} has {free:,} of {total:,} bytes free, and the pool of its worker takes {pool:,}"
             most = f"{free >> 20}MiB"
             hint = f"end other programs on the GPU (nvidia-smi lists them), or use gpu_memory_limit={most!r} or less"
-            option = f"gpu_memory_limit={most!r}", f"--gpu-memory-limit {most}"
-            raise CapacityError(message, hint, option=option)
+            raise CapacityError(message, hint, option=(f"gpu_memory_limit={most!r}", f"--gpu-memory-limit {most}"))
 
 
 def has_ucx() -> bool:

@@ -30,7 +30,8 @@ from dfmst._common.directories import SpillDirectory
 from dfmst._common.types import Array, Column, DType, Frame
 from dfmst._drive.graph import worker_of_process
 from dfmst._drive.strategies import DEVICE_SHARE, LEAST_ROWS
-from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, rmm_pool, select_engine
+from dfmst._engines import CpuEngine, Engine, free_pool_bytes, host_engine, select_engine
+from dfmst._engines.scratch import rmm_pool
 from dfmst._fold.checkpoint import read_column
 from dfmst._fold.rows import Order, Rows, Run, StoredColumn
 from dfmst.errors import CapacityError, EngineUnavailableError
@@ -303,12 +304,11 @@ def _pool_limit(worker: Any) -> int:
 def _free_bytes(engine: Engine) -> int:
     """Bytes of these that are free: in the driver's memory, or in pools that wait for the next column."""
     xp: Any = engine.xp
-    pool, rmm = xp.get_default_memory_pool(), rmm_pool()
-    # A task that is out of memory, as RMM does not count what is used, runs again with fewer rows.
-    rmm_used = min(rmm.reserved, result_bytes() if rmm.used is None else rmm.used)
-    waiting = int(pool.free_bytes()) + free_pool_bytes() + rmm.reserved - rmm_used
-    used = int(pool.used_bytes()) + max(rmm_used, 0)
-    return min(device_bytes(engine) - used, int(xp.cuda.runtime.memGetInfo()[0]) + waiting)
+    pool, (reserved, counted) = xp.get_default_memory_pool(), rmm_pool()
+    # If RMM does not count, a task may be out of memory: it runs again with fewer rows.
+    used = max(0, min(reserved, result_bytes() if counted is None else counted))
+    waiting = int(pool.free_bytes()) + free_pool_bytes() + reserved - used
+    return min(device_bytes(engine) - int(pool.used_bytes()) - used, int(xp.cuda.runtime.memGetInfo()[0]) + waiting)
 
 
 def worker_device_bytes(dask_worker: Any) -> int:

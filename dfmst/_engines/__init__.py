@@ -11,29 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._common.types import Array
 from dfmst._engines.cpu import CpuEngine, processors
-from dfmst._engines.scratch import (
-    free_pool_bytes,
-    release_scratch,
-    rmm_pool,
-    trim_device_scratch,
-    upload,
-    with_freed_scratch,
-)
+from dfmst._engines.scratch import free_pool_bytes, release_scratch, trim_device_scratch, upload, with_freed_scratch
 
 if TYPE_CHECKING:
     from dfmst._engines.cuda import CudaEngine, current_place
 
 # Names of other modules; those of CUDA are loaded for the first GPU only.
-__all__ = [
-    "CpuEngine",
-    "CudaEngine",
-    "current_place",
-    "free_pool_bytes",
-    "processors",
-    "rmm_pool",
-    "upload",
-    "with_freed_scratch",
-]
+__all__ = ["CpuEngine", "CudaEngine", "current_place", "free_pool_bytes", "processors", "upload", "with_freed_scratch"]
 
 
 class Engine(Protocol):

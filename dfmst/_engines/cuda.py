@@ -31,7 +31,6 @@ BLOCK = 256  # threads a block
 _WAVES = 16  # blocks of a launch, as a multiple of those that run at once: more blocks balance the load
 #: The missing amount, as CuPy and RMM name it.
 _AMOUNT = re.compile(r"allocat\w* ([\d,.]+) (bytes|[KMGT]?i?B)\b")
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 #: The runtime's and the driver's names of a lack of memory: CuPy raises no MemoryError if an allocation does not pass
 #: through a pool, as those of pinned memory and of a kernel's code.
 _NO_MEMORY = re.compile(r"cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY")
@@ -382,14 +381,14 @@ class CudaEngine:
             error.__traceback__ = error.__traceback__.tb_next
             clear_frames(error.__traceback__)
         free, total = self.xp.cuda.runtime.memGetInfo()
-        pool, rmm = self.xp.get_default_memory_pool(), rmm_pool()
-        free += pool.free_bytes() + free_pool_bytes() + (0 if rmm.used is None else rmm.reserved - rmm.used)
+        pool, (reserved, used) = self.xp.get_default_memory_pool(), rmm_pool()
+        free += pool.free_bytes() + free_pool_bytes() + (0 if used is None else reserved - used)
         free = min(free, (pool.get_limit() or total) - pool.used_bytes())
         found = _AMOUNT.search(str(error))
         scale = 1 << 10 * "BKMGT".index(found[2][0].upper()) if found else 0
         needed = f"{round(scale * float(found[1].replace(',', ''))):,} more bytes" if found else "more bytes"
         message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
-        if rmm.used is None and rmm.reserved:
-            message += f", next to RMM's pool of {rmm.reserved:,} bytes"
+        if used is None and reserved:
+            message += f", next to RMM's pool of {reserved:,} bytes"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
         return CapacityError(message, hint, option=USE_CPU)

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import accumulate, cycle
 from math import prod
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -211,15 +211,11 @@ def free_pool_bytes() -> int:
     return 0 if _shared is None else int(_shared.pool.free_bytes())
 
 
-class RmmPool(NamedTuple):
-    """Bytes of RMM's pool, 0 without one, and those that columns use, if an adaptor of RMM counts them."""
+def rmm_pool() -> tuple[int, int | None]:
+    """Return the bytes of RMM's pool, 0 without one, and the used ones, if an adaptor of RMM counts them.
 
-    reserved: int
-    used: int | None  # dask-cuda counts with ``rmm_track_allocations=True``
-
-
-def rmm_pool() -> RmmPool:
-    """Return the size of RMM's pool on the current device."""
+    dask-cuda counts with ``rmm_track_allocations=True``.
+    """
     rmm = sys.modules.get("rmm")
     resource = None if rmm is None else rmm.mr.get_current_device_resource()
     reserved, used = 0, None
@@ -229,7 +225,7 @@ def rmm_pool() -> RmmPool:
         used = int(counted()) if callable(counted) else used
         reserved = int(size()) if callable(size) else reserved
         resource = getattr(resource, "upstream_mr", None)
-    return RmmPool(reserved, used)
+    return reserved, used
 
 
 def with_freed_scratch(call: Callable[[], _T]) -> _T:

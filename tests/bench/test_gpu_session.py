@@ -92,9 +92,9 @@ def test_the_whole_session(tools, tmp_path):
     with zipfile.ZipFile(tmp_path / "out.zip") as packed:
         assert {"session.json", "logs/rows.log", "results/standin-1/rows.json"} <= {*packed.namelist()}
         assert packed.namelist()[0] == "summary.txt"
-        assert packed.read("summary.txt").startswith(b"10 of 12 steps measured all. The others:\n")
+        assert packed.read("summary.txt").startswith(b"11 of 13 steps measured all. The others:\n")
     checks = {"memcheck", "initcheck", "synccheck"}
-    assert set(reported) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
+    assert set(reported) == {"facts", "tests", "packages", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
     assert set(reported.values()) == {"ok"}
     (sanitized,) = {re.sub(r"--seconds \d+", "", logs[check].splitlines()[0]) for check in checks}
     assert "gpu/rows --shrink 12 --no-pool" in sanitized
@@ -163,7 +163,30 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
 def test_no_time_left(bench, tmp_path, capsys):
     session = bench("gpu_session")
     assert session.main([str(tmp_path), "--seconds", "1"]) == 1
-    assert capsys.readouterr().out.count("not begun") == 2 * 12  # all are among those that lack something
+    assert capsys.readouterr().out.count("not begun") == 2 * 13  # all are among those that lack something
+
+
+def test_a_session_goes_on_where_it_was_cut(bench, tmp_path):
+    """A step that ended is not run again, whatever came after it: no time, or a signal that killed the session."""
+    session, options = bench("gpu_session"), SimpleNamespace(folder=tmp_path, seconds=100.0)
+    command = [sys.executable, "-c", "import sys; open(sys.argv[1], 'a').write('.'); sys.exit(int(sys.argv[2]))"]
+    codes = {"first": 0, "fails": 3, "long": 0, "last": 0}
+    todo = [
+        session.Step(name, 400.0 if name == "long" else 20.0, [*command, str(tmp_path / name), str(code)])
+        for name, code in codes.items()
+    ]
+    killed = [*todo[:2], session.Step("long", 20.0, [str(tmp_path / "no such program")])]
+    with pytest.raises(FileNotFoundError):
+        session.run_all(killed, options)
+    written = [one["name"] for one in json.loads((tmp_path / "session.json").read_text(encoding="utf-8"))]
+    assert written == ["first", "fails"]
+    assert zipfile.is_zipfile(f"{tmp_path}.zip")
+    for seconds, long, runs in ((100.0, "not begun", 0), (600.0, "ok", 1)):
+        options.seconds = seconds
+        outcomes = session.run_all(todo, options)
+        assert [one.status for one in outcomes] == ["ok", "failed (3)", long, "ok"]
+        assert len((tmp_path / "last").read_text()) == len((tmp_path / "fails").read_text()) == 1
+        assert (tmp_path / "long").exists() == bool(runs)
 
 
 def test_without_a_gpu_the_session_names_what_is_missing_and_stops(tmp_path):
@@ -184,15 +207,17 @@ def test_without_a_gpu_the_session_names_what_is_missing_and_stops(tmp_path):
 
 def test_the_plan_runs_nothing(bench, tmp_path, capsys):
     assert bench("gpu_session").main([str(tmp_path / "out"), "--plan"]) == 0
-    assert "12 steps, at most 9.7 minutes" in capsys.readouterr().out
+    assert "13 steps, at most 17.5 minutes, in calls of 9.8:" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
 
 
 def test_only_files_with_tests_for_a_gpu_are_collected(bench):
-    """Without Hypothesis, which the tests of a stranger's first run do not need."""
-    found = bench("gpu_session").marked_tests()
+    """Without Hypothesis, which the first tests of a stranger's run do not need."""
+    session = bench("gpu_session")
+    found = session.marked_tests()
     assert "tests/cuda/test_device.py" in found
-    words = [*found, "-q", "--co", "-m", "gpu", "-p", "no:hypothesispytest"]
+    assert "tests/cuda/test_frames.py" in session.tests_of_packages()
+    words = [*found, "-q", "--co", "-m", "", "-p", "no:hypothesispytest"]
     hide = "class Hide:\n def find_spec(self, name, *_):\n  if name.startswith('hypothesis.'): raise ImportError(name)"
     code = f"import sys, pytest\n{hide}\nsys.meta_path.insert(0, Hide())\nsys.exit(pytest.main({words!r}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -270,10 +295,10 @@ def test_a_step_that_is_asked_to_end_says_how_far_it_came(bench):
     assert list(gpu.in_time(iter([1, 2]), 0)) == []
 
 
-def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
+def test_each_step_takes_less_than_eight_minutes(bench, tmp_path):
     session = bench("gpu_session")
     steps = session.steps(session.arguments([str(tmp_path), "--ecl-mst", "solver"]))
-    assert sum(step.seconds for step in steps) <= 590
+    assert max(step.seconds for step in steps) < 480
     scripts = [word for step in steps for word in step.command if word.startswith("gpu/")]
     assert all((BENCH / word).with_suffix(".py").exists() for word in scripts)
     assert len(scripts) == 11

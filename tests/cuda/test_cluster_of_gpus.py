@@ -19,7 +19,7 @@ import pytest
 
 import dfmst
 from tests.support.gpu import standin
-from tests.support.gpu.standin import cupy
+from tests.support.gpu.packages import cudf, cupy
 from tests.support.gpu.tasks import purposes, run_on_gpu
 
 pytest.importorskip("distributed")
@@ -71,6 +71,7 @@ def files(tmp_path_factory):
     return folder, dfmst.minimum_spanning_forest(frame, "a", "b", "w").reset_index(drop=True)
 
 
+@pytest.mark.simulated
 def test_which_workers_have_a_gpu(device, monkeypatch):
     assert devices.device_engine(a_worker()) is None
     assert isinstance(devices.device_engine(a_worker(GPU=1)), CudaEngine)
@@ -84,6 +85,7 @@ def test_which_workers_have_a_gpu(device, monkeypatch):
     assert devices.worker_engine().on_host  # no worker's process
 
 
+@pytest.mark.simulated
 def test_the_limit_of_a_pool_is_its_maximum(device):
     """A pool that begins small grows: dask-cuda knows up to which size, RMM only what it has by now."""
     pool = standin.rmm.mr.PoolMemoryResource(standin.rmm.mr.CudaMemoryResource(), 1 << 20)
@@ -96,6 +98,7 @@ def test_the_limit_of_a_pool_is_its_maximum(device):
         assert devices.worker_device_bytes(worker) == expected
 
 
+@pytest.mark.simulated
 def test_what_rmm_keeps_for_the_next_column_is_free(device):
     engine = CudaEngine()
     free = devices._free_bytes(engine)
@@ -115,6 +118,7 @@ def test_what_rmm_keeps_for_the_next_column_is_free(device):
         cupy.driver_memory.give(8 << 30)
 
 
+@pytest.mark.simulated
 def test_tasks_solve_in_the_scratch(device):
     """Next to cuDF, CuPy asks the driver for each column, unless temporary ones come out of a pool."""
     cupy.cuda.set_allocator(standin.rmm.allocators.cupy.rmm_cupy_allocator)
@@ -316,8 +320,8 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
         decoded.append((path, columns))
         return standin_read(path, columns, row_groups)
 
-    standin_read = standin.cudf.read_parquet
-    monkeypatch.setattr(standin.cudf, "read_parquet", read_parquet)
+    standin_read = cudf.read_parquet
+    monkeypatch.setattr("cudf.read_parquet", read_parquet)
     run_on_gpu(monkeypatch, "tables")
     parts: list[Any] = [FileRows(Path(path), ["a", "b", "w"]) for path in paths]
     request = Request.of("a", "b", "w", strategy=strategy, n_vertices=900, memory_limit=BASE + 80_000_000)
@@ -335,6 +339,7 @@ def test_cudf_decodes_files_on_workers_that_have_it(on_gpu, monkeypatch, tmp_pat
     assert len(decoded) == sum(pyarrow.parquet.ParquetFile(path).num_row_groups for path in paths)
 
 
+@pytest.mark.usefixtures("with_cudf")
 @pytest.mark.parametrize("wrong", ["null", "nan"])
 def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, tmp_path, wrong):
     run_on_gpu(monkeypatch, "tables")
@@ -348,10 +353,11 @@ def test_a_row_that_cudf_has_decoded_is_named_in_its_file(on_gpu, monkeypatch, t
         list(read_partition(CpuEngine(1), FileRows(Path(path), ["a", "b", "w"]), 0, EdgeColumns("a", "b", "w")))
 
 
+@pytest.mark.usefixtures("with_cudf")
 @pytest.mark.parametrize("kind", ["texts", "decimals", "too large"])
 def test_other_files_are_decoded_on_the_host(on_gpu, monkeypatch, tmp_path, kind):
     run_on_gpu(monkeypatch, "tables")
-    monkeypatch.delattr(standin.cudf, "read_parquet")
+    monkeypatch.delattr("cudf.read_parquet")
     ids: Any = [str(number) for number in range(2000)] if kind == "texts" else list(range(2000))
     weight: Any = pa.array([1] * 2000, pa.decimal128(9, 2)) if kind == "decimals" else [1] * 2000
     (path,) = write_edges(tmp_path, pa.table({"a": ids, "b": ids[::-1], "w": weight}), 1)

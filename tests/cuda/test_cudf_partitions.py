@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from tests.support.gpu.standin import cudf, cupy
+from tests.support.gpu.packages import cudf, cupy
 from tests.support.gpu.tasks import Partition, purposes, run_on_gpu
 
 pytest.importorskip("dask")

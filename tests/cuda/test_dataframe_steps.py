@@ -10,7 +10,7 @@ import pytest
 
 import dfmst
 from dfmst.algorithms import Dataframe
-from tests.support.gpu.standin import cudf, cupy
+from tests.support.gpu.packages import cudf, cupy
 from tests.support.gpu.standin.cudf import steps
 
 pytestmark = pytest.mark.usefixtures("shared_device")

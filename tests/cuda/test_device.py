@@ -1,11 +1,8 @@
-"""The same checks on the stand-in for CuPy and, marked `gpu`, on a real device: nothing here runs first on a GPU.
-
-Only NumPy, PyArrow and pytest are needed beside dfmst, and cuDF where it is there.
-"""
+"""Rows, steps and frames on a device. Only NumPy, PyArrow and pytest are needed next to dfmst, and cuDF for frames."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,28 +21,20 @@ from dfmst.algorithms import EPMST, Dataframe, Prim
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
 from tests.support.cases import ALGORITHMS, GENERATED, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
-from tests.support.gpu import standin
+from tests.support.gpu import packages
 from tests.support.oracle import kruskal_rows
 from tests.support.solving import check_table_of_ids
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 VERTICES = ("uint32", "uint64")
 FEW = 10_000
-KINDS = ["standin", pytest.param("gpu", marks=pytest.mark.gpu)]
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def device(request):
-    """CuPy, the engine over it, cuDF (or none), and whether all of it is real."""
-    if request.param == "gpu":
-        try:
-            cudf = import_module("cudf")
-        except ImportError:
-            cudf = None
-        yield SimpleNamespace(cupy=import_module("cupy"), engine=CudaEngine(), cudf=cudf, real=True)
-        return
-    with standin.installed():
-        yield SimpleNamespace(cupy=standin.cupy, engine=CudaEngine(), cudf=standin.cudf, real=False)
+@pytest.fixture(scope="module")
+def device(shared_device):
+    """CuPy, the engine over it, cuDF, and whether all of it is real."""
+    engine, real = CudaEngine(), packages.are_real()
+    return SimpleNamespace(cupy=engine.xp, engine=engine, cudf=packages.cudf, real=real)
 
 
 def expected_rows(source, target, weight, maximum=False):
@@ -64,7 +53,7 @@ def rows_of(engine, algorithm, source, target, weight, vertices, maximum=False):
 
 
 def needs_cudf(device, algorithm):
-    if isinstance(algorithm, Dataframe) and device.cudf is None:
+    if isinstance(algorithm, Dataframe) and device.real and find_spec("cudf") is None:
         pytest.skip("needs cuDF")
 
 
@@ -209,8 +198,6 @@ IDS = {
 
 
 def frame_of(device, ids, **columns):
-    if device.cudf is None:
-        pytest.skip("needs cuDF")
     table = {**TABLE, "u": IDS[ids](TABLE["u"]), "v": IDS[ids](TABLE["v"]), **columns}
     return device.cudf.DataFrame.from_arrow(pa.table(table))
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from tests.support.gpu.standin import cupy
+from tests.support.gpu.packages import cupy
 from tests.support.gpu.tasks import Partition, run_on_gpu
 
 pytest.importorskip("dask")

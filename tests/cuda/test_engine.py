@@ -20,6 +20,8 @@ from dfmst._engines.kernels import bind
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
 from tests.support.gpu.standin import cupy
 
+pytestmark = pytest.mark.simulated
+
 
 @pytest.fixture
 def fresh():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,21 +12,17 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._engines import CpuEngine, CudaEngine, select_engine
+from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._engines.cuda import attributes_of
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
 from dfmst.algorithms.base import Trace
 from tests.support.cases import LARGE, large, ordered_weights
-from tests.support.gpu.standin import cupy
+from tests.support.gpu.packages import are_real, cupy
 from tests.support.oracle import kruskal_rows
 from tests.support.solving import forest_of
 
 # No Hypothesis here: a machine with a GPU may lack it.
-on_both = pytest.mark.parametrize("where", ["standin", pytest.param("gpu", marks=pytest.mark.gpu)])
-
-
-def engine_at(where):
-    return CudaEngine(cupy) if where == "standin" else select_engine("cuda")
+pytestmark = pytest.mark.usefixtures("device")
 
 
 def path(order, dtype="float32", length=1 << 12):
@@ -48,43 +45,40 @@ def drawn(case):
 
 
 @pytest.mark.sampled(4)
-@on_both
 @pytest.mark.parametrize("light", [None, 0.05, math.inf])
 @pytest.mark.parametrize("case", LARGE, ids=repr)
-def test_large_multigraphs(where, light, case):
-    engine = engine_at(where)
+def test_large_multigraphs(light, case):
+    engine: Any = CudaEngine()
     columns, vertices, expected = drawn(case)
     table = EdgeTable(*map(engine.from_host, columns), vertices, case.maximum)
-    for _ in range(1 if where == "standin" else 5):
+    for _ in range(5 if are_real() else 1):
         rows = FilterBoruvka(light).run(engine, table, Trace())
         assert isinstance(rows, engine.xp.ndarray)
         assert engine.to_host(rows).tolist() == expected
 
 
-@on_both
 @pytest.mark.parametrize("maximum", [False, True])
 @pytest.mark.parametrize("width", [100, 1 << 40])
-def test_keys_outside_of_the_sample(where, width, maximum):
+def test_keys_outside_of_the_sample(width, maximum):
     """Records hold 32 bits of a key, as a distance in a sample's span, which lacks the least and the greatest keys."""
     rng, rows, vertices = np.random.default_rng(2), 3000, 400
     source, target = rng.integers(0, vertices, (2, rows), np.uint32)
     weight = rng.integers(0, 10, rows) * (width // 2)
     span = [(3 * width + offset) ^ 1 << 63 for offset in (0, width)]  # keys of int64
-    engine = engine_at(where)
+    engine = CudaEngine()
     columns = [engine.from_host(column) for column in (source, target, weight)]
     table = EdgeTable(columns[0], columns[1], columns[2], vertices, maximum, None, (span[0], span[1]))
     rows_found = engine.to_host(FilterBoruvka().run(engine, table, Trace()))
     assert rows_found.tolist() == sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
 
 
-@on_both
 @pytest.mark.parametrize(
     ("light", "vertices", "group"),
     [(0.05, 10_000, 10_000), (2.0, 1500, 1500), (6.0, 1504, 8)],
     ids=["longer", "shorter", "several rounds"],
 )
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_single_rounds_of_two_lists(where, dtype, light, vertices, group, monkeypatch):
+def test_single_rounds_of_two_lists(dtype, light, vertices, group, monkeypatch):
     """Launches are prepared for the lists and the side: of int64, only the lighter side has a narrow span.
 
     Light edges join groups of 8 vertices, so that the second list has room in the first one's and takes several rounds.
@@ -97,7 +91,7 @@ def test_single_rounds_of_two_lists(where, dtype, light, vertices, group, monkey
     target = np.where(heavy & (rng.random(rows) < 0.1), target, source // group * group + target % group)
     weight = weight.astype(dtype)
     expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
-    found = forest_of(engine_at(where), FilterBoruvka(light), source, target, weight, vertices)
+    found = forest_of(CudaEngine(), FilterBoruvka(light), source, target, weight, vertices)
     assert found.tolist() == expected
 
 
@@ -116,11 +110,11 @@ def boruvka_rounds(source, target, weight, vertices):
     return rounds
 
 
-@on_both
 @pytest.mark.parametrize("edges", [1500, 4000])
-def test_rounds_are_boruvkas(where, edges):
+def test_rounds_are_boruvkas(edges):
     """Minima that are not cleared take more rounds for the same rows; few edges clear those of their ends only."""
-    rng, vertices, engine = np.random.default_rng(3), 1 << 14, engine_at(where)
+    rng, vertices = np.random.default_rng(3), 1 << 14
+    engine: Any = CudaEngine()
     source, target = rng.integers(0, 1200, (2, edges), np.uint32)
     weight, trace = rng.random(edges, np.float32), Trace()
     table = EdgeTable(*map(engine.from_host, (source, target, weight)), vertices)
@@ -128,10 +122,9 @@ def test_rounds_are_boruvkas(where, edges):
     assert [record["rounds"] for record in trace.records] == [boruvka_rounds(source, target, weight, vertices)]
 
 
-@on_both
-def test_more_rows_than_one_sum_of_flags_holds(where):
+def test_more_rows_than_one_sum_of_flags_holds():
     """The counts of 4,194,304 rows' flags are one sum of the highest level: see ``compact_flags``."""
-    engine, rows, vertices = engine_at(where), 4_300_000, 1 << 18
+    engine, rows, vertices = CudaEngine(), 4_300_000, 1 << 18
     rng = np.random.default_rng(0)
     source, target = rng.integers(0, vertices, (2, rows), np.uint32)
     weight = rng.random(rows, np.float32)
@@ -142,16 +135,15 @@ def test_more_rows_than_one_sum_of_flags_holds(where):
     np.testing.assert_array_equal(forest_of(engine, FilterBoruvka(), source, target, weight, vertices), expected)
 
 
-@on_both
 @pytest.mark.parametrize("order", ["ascending", "descending", "equal", "ruler"])
-def test_long_paths(where, order):
+def test_long_paths(order):
     length = 1 << 16
-    rows = forest_of(engine_at(where), FilterBoruvka(), *path(order, length=length), length + 1)
+    rows = forest_of(CudaEngine(), FilterBoruvka(), *path(order, length=length), length + 1)
     np.testing.assert_array_equal(rows, np.arange(length))
 
 
 def _copies(order, dtype):
-    engine, trace = CudaEngine(cupy), Trace()
+    engine, trace = CudaEngine(), Trace()
     source, target, weight = map(engine.from_host, path(order, dtype))
     table = EdgeTable(source, target, weight, len(weight) + 1)
     cupy.reset()
@@ -180,7 +172,7 @@ def test_a_device_without_cooperative_launches_runs_single_rounds(order):
     cupy.cuda.cooperative[0] = False
     attributes_of.cache_clear()
     try:
-        engine, trace = CudaEngine(cupy), Trace()
+        engine, trace = CudaEngine(), Trace()
         source, target, weight = map(engine.from_host, path(order))
         table = EdgeTable(source, target, weight, (1 << 12) + 1)
         cupy.cuda.launches.clear()

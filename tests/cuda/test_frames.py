@@ -15,7 +15,7 @@ import dfmst
 from dfmst.algorithms import REGISTRY
 from dfmst.errors import CapacityError, ColumnNotFoundError, DfmstError, InvalidEdgesError, UnsupportedFrameError
 from tests.support.arrow_types import FAMILIES, ids
-from tests.support.gpu.standin import cudf, cupy
+from tests.support.gpu.packages import cudf, cupy, labelled
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, edge_tables, rows_of
@@ -30,7 +30,7 @@ def expected(table: Table, maximum: bool = False) -> list[int]:
 
 
 def on_device(table: Table) -> cudf.DataFrame:
-    frame = cudf.DataFrame.from_arrow(table.arrow(), index=[3 * row + 1 for row in range(len(table.source))])
+    frame = labelled(table.arrow(), [3 * row + 1 for row in range(len(table.source))])
     cupy.traffic.reset()
     return frame
 
@@ -465,8 +465,8 @@ def test_proxies_that_do_not_fit_the_device(monkeypatch):
 
 
 def test_accessor():
-    import_module("dfmst.cudf")
     frame: Any = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
+    import_module("dfmst.cudf")
     assert payload(frame.mst.minimum("u", "v", "w")) == [1, 2]
     assert payload(frame.mst.maximum("u", "v", "w")) == [0, 2]
     assert frame.mst.components("u", "v")["component"].to_arrow().to_pylist() == [0, 0, 0]
@@ -512,10 +512,7 @@ def test_update_on_the_device():
 @pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
 def test_frames_on_the_device_are_updated_there(kind):
     table = large(2000, IDS[kind])
-    old, new = (
-        cudf.DataFrame.from_arrow(table.slice(begin, 1000), index=list(range(begin, begin + 1000)))
-        for begin in (0, 1000)
-    )
+    old, new = (labelled(table.slice(begin, 1000), range(begin, begin + 1000)) for begin in (0, 1000))
     forest = dfmst.minimum_spanning_forest(old, "u", "v", "w")
     reordered = new[["w", "payload", "v", "u"]]
     cupy.traffic.reset()

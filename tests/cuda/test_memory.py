@@ -18,6 +18,8 @@ from dfmst.errors import CapacityError
 from tests.support.gpu import standin
 from tests.support.gpu.standin import cupy
 
+pytestmark = pytest.mark.simulated
+
 RMM = standin.rmm.allocators.cupy.rmm_cupy_allocator
 
 

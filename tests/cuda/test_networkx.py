@@ -10,7 +10,7 @@ import pytest
 nx: Any = pytest.importorskip("networkx")
 
 from dfmst.interop.networkx.info import backend_info  # noqa: E402
-from tests.support.gpu.standin import cupy  # noqa: E402
+from tests.support.gpu.packages import cupy  # noqa: E402
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ ROADS = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]}
 
 
 @pytest.fixture
-def library(device):
+def library(with_cudf):
     return import_module("dfmst.cudf")
 
 

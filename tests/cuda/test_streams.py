@@ -16,14 +16,13 @@ import dfmst.stream
 from dfmst._engines import CudaEngine, upload
 from dfmst._fold.rows import Rows
 from dfmst.errors import UnsupportedFrameError
-from tests.support.gpu import standin
-from tests.support.gpu.standin import cupy
+from tests.support.gpu.packages import cudf, cupy
 
 EDGES = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
 
 
 def frame():
-    return standin.cudf.DataFrame.from_arrow(pa.table(EDGES))
+    return cudf.DataFrame.from_arrow(pa.table(EDGES))
 
 
 # ---- the caller's stream ------------------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ def test_tables_without_a_valid_row(device, tmp_path, rows):
     table = pa.table({name: pa.array(values[:rows], pa.float64()) for name, values in EDGES.items()})
     table = pa.table({"source": [1] * rows, "target": [2] * rows, "weight": pa.array([None] * rows, pa.float64())})
     table = table.cast(pa.schema([("source", pa.int64()), ("target", pa.int64()), ("weight", pa.float64())]))
-    edges = standin.cudf.DataFrame.from_arrow(table)
+    edges = cudf.DataFrame.from_arrow(table)
     assert len(dfmst.minimum_spanning_forest(edges, invalid="drop")) == 0
     assert len(dfmst.minimum_spanning_forest(table, invalid="drop", engine="cuda")) == 0
     assert len(dfmst.connected_components(edges.take(cupy.arange(0)))) == 0
@@ -173,10 +172,10 @@ def test_columns_on_another_device_are_refused(device, name, kind):
                 interface = array.__cuda_array_interface__
                 columns[column] = SimpleNamespace(array=array, __cuda_array_interface__=interface)
             if kind == "cuDF's texts" and column != "weight":
-                columns[column] = standin.cudf.Series.from_arrow(pa.array(list("abcde")))
+                columns[column] = cudf.Series.from_arrow(pa.array(list("abcde")))
             elif kind.startswith("cuDF"):
-                columns[column] = standin.cudf.Series.from_arrow(pa.array(range(5)))
-    frame = standin.cudf.DataFrame(columns) if kind.startswith("cuDF") else None
+                columns[column] = cudf.Series.from_arrow(pa.array(range(5)))
+    frame = cudf.DataFrame(columns) if kind.startswith("cuDF") else None
     with pytest.raises(UnsupportedFrameError, match=f"column '{name}' is on GPU 1, and GPU 0 is the current") as caught:
         dfmst.arrays.forest_rows(**columns) if frame is None else dfmst.minimum_spanning_forest(frame)
     assert "with cupy.cuda.Device(1)" in caught.value.hint

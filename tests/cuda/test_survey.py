@@ -1,4 +1,4 @@
-"""A cuDF frame is checked by one kernel and one read, and refused in the same words as on the host."""
+"""How often a call launches, reads and allocates; one kernel checks a frame of cuDF, in the words of the host."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import dfmst
+from dfmst._engines import CudaEngine
+from dfmst.algorithms import FilterBoruvka
 from dfmst.errors import InvalidEdgesError
-from dfmst.generate import road_grid
-from tests.support.gpu.standin import cudf, cupy
+from dfmst.generate import rmat, road_grid
+from tests.support.gpu.packages import cudf, cupy
+from tests.support.solving import forest_of
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -68,3 +71,30 @@ def test_dropped_rows_count_for_nothing():
     forest = dfmst.minimum_spanning_forest(on_device(columns), "a", "b", "w", invalid="drop")
     assert "unique" not in cupy.traffic.array_calls
     assert 1 << 30 not in forest["a"].to_arrow().to_pylist()
+
+
+# ---- a table of arrays --------------------------------------------------------------------------------------------
+
+#: Launches, array calls of CuPy, reads to the host: whatever the graph, since all rounds are one launch.
+BUDGET = (4, 0, 1)
+
+
+def graph(name):
+    if name == "star":
+        return np.zeros(4000, np.uint32), np.arange(1, 4001, dtype=np.uint32), 4001
+    table, vertices = (road_grid(300, 300, 0.7), 90_000) if name == "grid" else (rmat(12, 8), 1 << 12)
+    return *(table[end].to_numpy().astype(np.uint32) for end in ("source", "target")), vertices
+
+
+@pytest.mark.parametrize("name", ["grid", "rmat", "star"])
+def test_budgets(name):
+    source, target, vertices = graph(name)
+    weight = np.random.default_rng(0).random(len(source), np.float32)
+    engine = CudaEngine()
+    cupy.reset()
+    forest_of(engine, FilterBoruvka(), source, target, weight, vertices)
+    reads = len(cupy.traffic.to_host) - 1  # the forest's rows are the test's own
+    spent = len(cupy.cuda.launches), len(cupy.traffic.array_calls), reads
+    assert all(one <= most for one, most in zip(spent, BUDGET, strict=True)), spent
+    # Minima, two lists, parents, flags, counters; then sums and the rows.
+    assert len(cupy.driver_memory.mallocs) - 3 <= 8

@@ -16,7 +16,7 @@ from dfmst._drive.tasks import merge
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.rows import Rows
 from dfmst.errors import InvalidEdgesError
-from tests.support.gpu.standin import cupy
+from tests.support.gpu.packages import cupy
 from tests.support.gpu.tasks import run_on_gpu
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -10,7 +10,7 @@ import pytest
 
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from tests.support.gpu.standin import cudf
+from tests.support.gpu.packages import cudf
 
 pytestmark = pytest.mark.usefixtures("device")
 

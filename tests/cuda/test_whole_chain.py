@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 import dfmst
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from tests.support.conditions import CALLS, frame
-from tests.support.gpu.standin import cudf, cupy
+from tests.support.gpu.packages import are_real, cudf, cupy, labelled
 from tests.support.lanes import examples
 from tests.support.tables import edge_tables
 
@@ -33,7 +33,7 @@ def crossing(*places: str) -> Iterator[None]:
     cupy.traffic.reset()
     yield
     found = {crossing.calls[0] for crossing in cupy.traffic.crossings if crossing.size >= COLUMN}
-    assert found == set(places)
+    assert found == set(places) or are_real()  # nobody counts there
 
 
 def edges(kind: str, rows: int = ROWS) -> pa.Table:
@@ -55,7 +55,7 @@ def edges(kind: str, rows: int = ROWS) -> pa.Table:
 
 
 def moved(table: pa.Table) -> cudf.DataFrame:
-    return cudf.DataFrame.from_arrow(table, index=[2 * row for row in range(len(table))])
+    return labelled(table, range(0, 2 * len(table), 2))
 
 
 def values(result: Any) -> Any:
@@ -72,7 +72,7 @@ def values(result: Any) -> Any:
 def test_conditions(name):
     call = {"source": "a", "target": "b", **CALLS[name]}
     host = frame(list(CALLS).index(name), **call | {"keep": "keep" in call})
-    device = cudf.DataFrame.from_arrow(pa.Table.from_pandas(host, preserve_index=False), index=host.index.tolist())
+    device = labelled(pa.Table.from_pandas(host, preserve_index=False), host.index.tolist())
     known = dfmst.forest.solve(host, **call)
     with crossing():
         forest = dfmst.forest.solve(device, **call)
@@ -585,9 +585,7 @@ def test_wrong_forests(table, fault, rng):
     # A total of infinities of both signs is no number, and equal to none.
     assert repr(dfmst.verify(host, forest, "u", "v", weight, engine="cuda")) == repr(known)
     frames: Any = [
-        cudf.DataFrame.from_arrow(
-            pa.Table.from_pandas(each, preserve_index=False, schema=table.arrow().schema), index=each.index.tolist()
-        )
+        labelled(pa.Table.from_pandas(each, preserve_index=False, schema=table.arrow().schema), each.index.tolist())
         for each in (host, forest)
     ]
     found = dfmst.verify(frames[0], frames[1], "u", "v", weight)

@@ -1,11 +1,14 @@
 """The fast lane, a plain `pytest`: fewer examples of each property, and a sample of each test's many cases.
 
+Tests that need a GPU are skipped, with the reason, if there is none.
+
 Hypothesis is imported when it is used: tests marked ``gpu`` run on machines without it.
 """
 
 from __future__ import annotations
 
 import zlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,3 +43,17 @@ def in_fast_lane(item: pytest.Item) -> bool:
     """Whether the fast lane runs a test: of those marked ``sampled(n)`` about one in n, always the same ones."""
     marker = item.get_closest_marker("sampled")
     return marker is None or zlib.crc32(item.name.encode()) % marker.args[0] == 0
+
+
+@cache
+def missing_gpu() -> str | None:
+    """Why there is no GPU to test on; None where there is one."""
+    try:
+        import cupy
+    except ImportError as error:
+        return f"needs CuPy: {error}"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # a missing driver, an old one, a device that is gone: CuPy has many ways to say it
+        return f"needs a CUDA device: {error}"
+    return None if count else "needs a CUDA device: none found"

@@ -44,16 +44,16 @@ def _reset() -> None:
 def installed(*names: str) -> Iterator[None]:
     """Let ``import cupy`` and the like (all of them by default) find the stand-ins within the block."""
     chosen = {name: _MODULES[name] for name in names or _MODULES}
-    before = {name: sys.modules.get(name) for name in chosen}
+    # dfmst.cudf registers itself with the cuDF that it finds.
+    before = {name: sys.modules.pop(name, None) for name in (*chosen, "dfmst.cudf")}
     sys.modules.update(chosen)
     _reset()
     try:
         yield
     finally:
         _reset()
-        sys.modules.pop("dfmst.cudf", None)  # it has registered itself with the stand-in
         for name, module in before.items():
             if module is None:
-                del sys.modules[name]
+                sys.modules.pop(name, None)
             else:
                 sys.modules[name] = module
