@@ -532,9 +532,10 @@ def _verified(
         moved = replace(input, table=move_table(runner, input.table))
         return _certified(runner.in_scratch(), moved, runner.from_host(rows), describe)
 
-    rows: Array | Violation | None = None if conditions else match_in_order(match, key)
-    violation = None if rows is None else certified(rows)
-    if rows is None or violation:  # the earliest rows, and the first fault of these
+    ordered = None if conditions else match_in_order(match, key)
+    violation = None if ordered is None else certified(ordered)
+    rows: Array | Violation | None = ordered
+    if ordered is None or violation:  # the earliest rows, and the first fault of these
         rows = match_rows(match)
         if conditions:
             input = apply_conditions(reader, view, conditions, input)
