@@ -95,9 +95,9 @@ def minimum_spanning_forest(
         least 132 bytes a vertex, or `spill_dir`.
     spill_dir
         Directory on a local disk for rows if the vertices do not fit the limit: 288 MiB and 9 bytes a vertex are then
-        enough, and the run is slower, uses the host, and ignores `algorithm`. Ids stay in memory: those that are not
-        dense integers need 64 MiB and 27 bytes a vertex more, texts 31 bytes and 2.3 times their length. At most nine
-        rows a vertex are on disk, 24 bytes each (20 with weights of 32 bits). They are removed at the end.
+        enough, and the run is slower, uses the host, and ignores `algorithm`. Ids stay in memory: integers that are
+        not numbered from 0 need 64 MiB and 27 bytes a vertex more, texts 31 bytes and 2.3 times their length. At most
+        nine rows a vertex are on disk, 24 bytes each (20 with weights of 32 bits). They are removed at the end.
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress
@@ -320,14 +320,14 @@ def connected_components(
         As for :func:`dfmst.connected_components`.
     memory_limit
         Memory of this process: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter, libraries and
-        batches. Dense integers need 5 bytes a vertex more; other ids 64 MiB and 32 bytes a vertex, texts 36 bytes and
+        batches. Ids numbered from 0 need 5 bytes a vertex more; others 64 MiB and 32 bytes a vertex, texts 36 bytes and
         2.3 times their length. `vertices` and a returned table come on top.
     gpu_memory_limit
         Memory of the GPU, for ``engine="cuda"``; ``None``: 2 GiB.
     output, checkpoint, storage_options, filesystem, progress
         As for :func:`minimum_spanning_forest`.
     spill_dir
-        Directory on a local disk for ids that are not dense integers and do not fit the limit: 8 bytes a vertex are
+        Directory on a local disk for ids that are not numbered from 0 and do not fit the limit: 8 bytes a vertex are
         then enough, next to a part of the ids. Not with `checkpoint`. The files are removed at the end.
 
     Returns

@@ -78,7 +78,7 @@ def plan(
     Parameters
     ----------
     n_vertices, n_edges
-        Size of the graph. By default it is read from the footers of `files`. Vertices whose ids are not dense integers
+        Size of the graph. By default it is read from the footers of `files`. Vertices whose ids are not numbered from 0
         are counted, to one in fifty: in a sample, or in all rows if a sample leaves doubt.
     files
         Parquet files, directories of them, or a ``pyarrow.dataset`` of them, that hold the graph.
@@ -97,8 +97,8 @@ def plan(
         one with a ``spill_dir``; ``"components"`` and ``"clusters"`` plan :func:`dfmst.stream.connected_components`
         and :func:`dfmst.stream.clusters`, and with more than one of `workers` the labels of a Dask frame.
     id_bytes
-        Size of one id in bytes: 4 for dense integers (default), 8 for other integers, 8 + length for strings. By
-        default it is read from a sample of `files`.
+        Size of one id in bytes: 4 if they are numbered from 0 (default), 8 for other integers, 8 + length for
+        strings. By default it is read from a sample of `files`.
     all_rows
         Whether vertices are counted in all rows of `files`, however many. By default those of more than 268 million
         rows are counted in some row groups, and the plan says "at least".
@@ -135,23 +135,8 @@ def plan(
     peak memory of a process  654 MB  of 2.77 GB
     CPU time of all workers   13.1 s
 
-    >>> dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory_limit="3GiB", details=True)
-    merge: fits (a forest of all vertices fits one worker)
-    n = 2,000,000 vertices, m = 96,000,000 edges in P = 48 partitions
-    W = 2 workers of M = 3.22 GB
-    rows are read once to find the forest, and once to write it
-    <BLANKLINE>
-    peak memory of a process               654 MB  230 MB + max(folding, merging)
-      folding                              424 MB  max(100 · min(m / P, 2^19) + 24 · b, 40 · b + 52 · n)
-      b                            8,000,000 rows  min(4 · n, m / W)
-      merging                              360 MB  64 · min(2 · n, m) + 52 · n
-      limit                               3.22 GB  2.77 GB for tasks
-    moved between workers                   56 MB  24 · sent + (W - 1) · 4 · n
-      sent                         2,000,000 rows  min(n, m / W)
-    rows solved in turn            4,000,000 rows  merged in turn
-      merged in turn               4,000,000 rows  2 · min(n, m / W)
-    CPU time of all workers                13.1 s  24 · (m + 10 · W · min(n, m / W)) / rate
-      rate                    250,000,000 bytes/s  2.5e+08
+    >>> dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory_limit="3GiB").formulas["bytes_moved"].text
+    '24 · sent + (W - 1) · 4 · n'
     """
     columns, counted = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None)), ""
     paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))

@@ -282,7 +282,7 @@ class StreamRows(Delivered, ForestRows):
 
 def find_stream_rows(edges: Frame, request: Request) -> StreamRows:
     """Find the forest of a stream without reading its rows."""
-    with opened_job(edges, request, "folding") as (source, job):
+    with opened_job(edges, request, "finding the forest") as (source, job):
         return StreamRows(source, job, fold_source(source, job))
 
 

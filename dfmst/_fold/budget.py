@@ -441,7 +441,7 @@ class Budget:
             hint = f"raise the limit: {needed}{self._reading} and {self._vertex} bytes for each vertex"
             raise CapacityError(f"a {self._limit} is below the least, {needed}", hint)
         if vertices > self.most_vertices:
-            ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
+            ids = f" ({self.id_bytes} bytes a vertex are for ids that are not numbered from 0)" if self.id_bytes else ""
             spill = ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
             hint = ids + ("" if self.store == "disk" or self.sets else spill)
             fits = f": {self.most_vertices:,} do"

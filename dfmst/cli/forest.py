@@ -120,8 +120,8 @@ def forest(job: Job) -> None:
     Files that exceed --memory-limit, or --gpu-memory-limit with --engine cuda, are read in batches, twice: first the
     three columns, then the other columns of the forest's rows. A line says so if nobody asked for a limit. With
     --checkpoint, the same command resumes a run that was interrupted. With --spill-dir, rows are spilled to that
-    directory, which should be on a local disk; a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are
-    not dense integers need 64 MiB and 27 bytes a vertex more, and strings their length.
+    directory, which should be on a local disk; a limit of 300 MiB and 10 bytes a vertex is then enough. Integer
+    ids that are not numbered from 0 need 64 MiB and 27 bytes a vertex more, and strings their length.
 
     OUT appears whole or not at all: the rows are written to a hidden directory next to it, .OUT.*.part, and then
     renamed. If a run is killed, that directory may remain; the next run that writes OUT removes it.
@@ -492,7 +492,7 @@ class _Plan(GroupedCommand):
     _count(
         "--id-bytes",
         metavar="B",
-        help="Bytes of an id: 4 for dense integers, 8 for other integers, 8 + length for strings.",
+        help="Bytes of an id: 4 if numbered from 0, 8 for other integers, 8 + length for strings.",
     ),
     click.option("--details", is_flag=True, help="Show all quantities, with their formulas."),
     click.option("--all-rows", is_flag=True, help="Count vertices in all rows of IN, even in more than 268 million."),

@@ -88,14 +88,14 @@ def many(parquet) -> Path:
 def test_a_stream_shows_a_bar_and_then_the_result(start, many):
     columns = ("many.parquet", "-w", "km", "--checkpoint", "saved", "-o", "out.parquet", "--memory-limit", "2GiB")
     narrow = on_a_terminal(start, 60, "forest", *columns)
-    bars = [line for line in narrow if line.startswith("folding ")]
+    bars = [line for line in narrow if line.startswith("finding the forest ")]
     assert bars
     assert all(re.search(r"\d+ % [\d:?]+ left", line) for line in bars)  # not cut off
     assert max(map(len, bars)) <= 60
     assert not [line for line in bars if " 0.0" in line or "0.00" in line]
     assert "minimum spanning forest: many.parquet -> out.parquet" in narrow  # alone on its line
     wide = on_a_terminal(start, 120, "forest", *columns, "--verify")
-    bars = [line for line in wide if line.startswith("folding ")]
+    bars = [line for line in wide if line.startswith("finding the forest ")]
     assert re.search(r"rows/s, [\d,]+ of 2,048 MiB$", bars[-1].rstrip())
     assert any(line.startswith("verifying ") for line in wide)
 
@@ -196,7 +196,7 @@ def test_a_bar_in_python(capsys, monkeypatch):
     table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
     forest = library.stream.minimum_spanning_forest([table], progress=True)
     assert forest.num_rows == 2
-    assert "folding" in capsys.readouterr().err
+    assert "finding the forest" in capsys.readouterr().err
     library.formats.write_edges(table, "edges.csv")
     assert library.read_edges("edges.csv", progress=True).num_rows == 3
     assert "reading edges.csv" in capsys.readouterr().err
