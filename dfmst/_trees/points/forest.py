@@ -56,8 +56,8 @@ def points_forest(
         - ``"cosine"``: 1 - cosine of the angle between two points, from 0 to 2.
         - ``"correlation"``: 1 - Pearson's correlation between the coordinates of two points, from 0 to 2.
     ids
-        Name of a column that names the points, each by a value of its own; ``None``: the number of its row names a
-        point. Of a list of columns the texts, joined by ``", "``, name the points.
+        Name of a column, or of a level of the index, that names the points, each by a value of its own; ``None``: the
+        number of its row names a point. Of a list of columns the texts, joined by ``", "``, name the points.
     k
         Number of nearest neighbors of every point to search first. The tree does not depend on it.
     min_samples

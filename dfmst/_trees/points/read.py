@@ -395,10 +395,13 @@ def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)
     made = array and isinstance(points, pa.Table)  # also of geometries
-    view = FrameView(points, as_user=records_of_table) if made else open_frame(points, "points")
     named = ids if isinstance(ids, list) else [] if ids is None else [ids]
     for name in named:
         check_column_name("ids", name)
+    levels = getattr(getattr(points, "index", None), "names", ())
+    if levels := [name for name in named if name in levels and name not in points.columns]:
+        points = points.reset_index(level=levels)
+    view = FrameView(points, as_user=records_of_table) if made else open_frame(points, "points")
     names = _column_names(view, geometry_name(view.native) if columns is None else columns, named)
     unclear = next((name for name in names if _LIKE_ID(str(name))), None) if columns is None else None
     if unclear is not None:

@@ -295,6 +295,9 @@ def test_ids_of_several_columns(frame):
     named = pd.DataFrame({end: np.asarray(tree[end]) for end in ("source", "target")})
     near = dfmst.points_forest(pd.DataFrame(cities), ["x", "y"], ids=["name", "country"], edges=named)
     assert near.source.tolist() == ["a, 1", "a, 2"]
+    for levels in (["name", "country"], ["country"]):
+        indexed = dfmst.points_forest(pd.DataFrame(cities).set_index(levels), ["x", "y"], ids=["name", "country"])
+        assert indexed.equals(dfmst.points_forest(pd.DataFrame(cities), ["x", "y"], ids=["name", "country"]))
 
 
 @pytest.mark.parametrize("spread", [1e-3, 1e-6, 1e-12])
