@@ -75,7 +75,7 @@ LACKING: dict[str, dict[str, str]] = {
     "strategy": _NO_TASKS,
     "split_every": _NO_TASKS,
     "n_vertices": _NO_TASKS,
-    "labels": {"memory stream.connected_components": "join the components to the edges yourself"},
+    "labels": {"gpu stream.connected_components": "join the components to the edges yourself"},
     "storage_options": _NO_FILE,
     "filesystem": _NO_FILE,
     "engine": {

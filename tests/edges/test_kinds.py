@@ -225,3 +225,6 @@ def test_frames_of_geopandas():
     assert (forest.crs, forest.geometry.name) == (roads.crs, "geometry")
     assert forest.equals(roads.iloc[[1, 2]])
     assert isinstance(dfmst.update(forest, roads), geopandas.GeoDataFrame)
+    labelled = dfmst.connected_components(forest, labels=True)
+    assert (type(labelled), labelled.crs) == (geopandas.GeoDataFrame, roads.crs)
+    assert labelled.drop(columns="component").equals(forest)

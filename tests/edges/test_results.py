@@ -157,6 +157,26 @@ def test_components_keep_the_ids_type() -> None:
     assert arrow.to_pydict() == {"vertex": ["a", "b"], "component": ["a", "a"]}
 
 
+@pytest.mark.parametrize("kind", FRAMES)
+def test_rows_with_their_components(kind: str, triangle: pa.Table) -> None:
+    table = pa.concat_tables([triangle, pa.table({"u": ["z"], "v": ["y"], "w": [0.0], "payload": [3]})])
+    frame = FRAMES[kind](table)
+    labelled = dfmst.connected_components(frame, "u", "v", labels=True)
+    assert type(labelled) is (pa.Table if kind == "duckdb" else type(frame))
+    for name, column in {**table.to_pydict(), "component": ["a", "a", "a", "y"]}.items():
+        assert column_of(labelled, name) == column
+    found = dfmst.connected_components(frame, "u", "v", labels=True, algorithm="bsp")
+    assert column_of(found, "component") == column_of(labelled, "component")
+    with pytest.raises(
+        dfmst.InvalidEdgesError, match="edges has a column 'component', which is the name of the labels"
+    ):
+        dfmst.connected_components(labelled, "u", "v", labels=True)
+    options: list[dict[str, Any]] = [{"vertices": ["a"]}, {"by": "w"}, {"invalid": "drop"}]
+    for option in options:
+        with pytest.raises(ValueError, match="labels=True labels each row of one graph"):
+            dfmst.connected_components(frame, "u", "v", labels=True, **option)
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy"])
 def test_accessors(triangle: pa.Table, kind: str) -> None:
     frame: Any = triangle.to_pandas() if kind == "pandas" else pl.from_arrow(triangle)
