@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+
+import numpy as np
 
 from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.types import Array, Columns, Frame, FrameT
@@ -83,7 +86,8 @@ def points_forest(
     forest
         The same kind of frame (of an array: a structured array), one row an edge: ``source`` and ``target``, the point
         that comes first in `source`, and ``distance``, ``float64``. Rows are in the order of source, then target. Of
-        equal distances the pair whose source comes first counts as nearer, then the one whose target does.
+        equal distances the pair whose source comes first counts as nearer, then the one whose target does. Of
+        geometries in a frame of GeoPandas, ``geometry`` has each edge as a line.
     exact
         Only with ``return_exact=True``.
 
@@ -289,7 +293,15 @@ def engine_for(read: Points, threads: int | None) -> Engine:
 def _edge_frame(engine: Engine, read: Points, measured: Measured, source: Array, target: Array, weight: Array) -> Frame:
     """Return pairs of points and their distances, in the unit of the metric, as a frame of the points' kind."""
     named = read._replace(about=measured.about)
-    return named.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+    frame = named.frame({"source": source, "target": target}, {"distance": measured.unit(engine, weight)})
+    if read.places is None or not hasattr(frame, "attrs"):  # a frame of Narwhals has none
+        return frame
+    ends = np.stack([read.coordinates[:, end].T for end in (source, target)], axis=1)
+    lines = sys.modules["geopandas"].GeoDataFrame(
+        frame, geometry=sys.modules["shapely"].linestrings(ends), crs=read.places.crs
+    )
+    lines.attrs = frame.attrs
+    return lines
 
 
 def default_neighbors(measured: Measured) -> int:

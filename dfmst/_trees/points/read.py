@@ -362,6 +362,7 @@ class Points(NamedTuple):
     kind: str = "point"  # for errors
     geographic: bool | None = None  # whether the geometries' reference system is in degrees; ``None``: not known
     about: Mapping[str, str] = {}  # attributes of results
+    places: Any = None  # the frame of GeoPandas that has the geometries
 
     @property
     def number(self) -> int:
@@ -418,7 +419,8 @@ def read_points(points: Frame, columns: Columns | None, ids: Column) -> Points:
     geometry = geometry_column(view, names[0]) if len(names) == 1 and not view.on_device else None
     if geometry is not None:
         placed, axes = _of_geometry(geometry, names[0])
-        found = Points(placed, view, None, axes, geographic=is_geographic(view.native, names[0]))
+        places = view.native if hasattr(view.native, "active_geometry_name") else None
+        found = Points(placed, view, None, axes, geographic=is_geographic(view.native, names[0]), places=places)
     else:
         placed, axes = (_coordinates(view, names), tuple(names)) if rows is None else (_checked(rows, names), ())
         found = Points(placed, view, None, axes)

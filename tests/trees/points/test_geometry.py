@@ -216,8 +216,17 @@ def test_geopandas():
     geopandas = pytest.importorskip("geopandas")
     towns = geopandas.GeoDataFrame({"town": NAMES}, geometry=geopandas.points_from_xy(*PLACES.T), crs=4326)
     tree = dfmst.euclidean_forest(towns, ids="town")
-    assert isinstance(tree, pd.DataFrame)
     assert tree["distance"].tolist() == EXPECTED["distance"].tolist()
+    assert (type(tree), tree.crs) == (geopandas.GeoDataFrame, towns.crs)
+    place = towns.set_index("town").geometry
+    for find in (dfmst.points_forest, lambda *values, **named: dfmst.knn_edges(*values, k=2, **named)):
+        edges = find(towns.set_index("town"), ids="town")
+        assert edges.attrs == find(pd.DataFrame(towns), "geometry", ids="town").attrs
+        for row in edges.itertuples():
+            assert [*row.geometry.coords] == [*place[row.source].coords, *place[row.target].coords]
+    assert set(find(towns.assign(land=1), ids=["town", "land"]).geom_type) == {"LineString"}
+    plain = dfmst.points_forest(towns.assign(x=range(4)), ["x"])
+    assert plain.columns.tolist() == ["source", "target", "distance"]  # other coordinates than the geometries'
     file = io.BytesIO()
     towns.to_parquet(file)
     stored = pq.read_table(file)
