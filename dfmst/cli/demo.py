@@ -11,7 +11,6 @@ import click
 
 from dfmst.cli.console import Progress, Stopwatch, aligned, print_text
 from dfmst.cli.job import load_libraries
-from dfmst.cli.options import demo_path
 from dfmst.errors import OutputError
 
 if TYPE_CHECKING:
@@ -37,17 +36,14 @@ def demo() -> None:
     The data is installed with dfmst: every city of more than 15,000 people and its nearest neighbors, from
     GeoNames (https://www.geonames.org, CC BY 4.0). The map of the forest is written to cities.html.
     """
-    import pyarrow.parquet as pq
-
     import dfmst
     from dfmst.forest import solve
 
-    path = demo_path("demo:cities")
     load_libraries()
     watch = Stopwatch()
     with Progress() as progress:
         progress.show("reading the cities")
-        links = pq.read_table(path)
+        links = dfmst.datasets.links()
         progress.show("finding the forest")
         solution = solve(links, "source", "target", "km", return_trace=True, step=watch.step)
         with watch.step("gather"):
@@ -91,8 +87,6 @@ def _longest(forest: pa.Table) -> list[tuple[str, str, str]]:
 
 def _draw(solution: Forest, watch: Stopwatch, verified: bool) -> str:
     """Write the page with the map; return its address, or why it was not written."""
-    import pyarrow.parquet as pq
-
     import dfmst
 
     if PAGE.is_file() and 'content="dfmst ' not in PAGE.read_text(encoding="utf-8", errors="replace")[:1000]:
@@ -100,7 +94,7 @@ def _draw(solution: Forest, watch: Stopwatch, verified: bool) -> str:
     run = {"seconds": watch.seconds(), "verified": verified}
     page = dfmst.report(
         solution,
-        points=pq.read_table(demo_path("demo:points")),
+        points=dfmst.datasets.cities(),
         coordinates=("lon", "lat"),
         title="the world's cities",
         note="Made by dfmst demo. Cities: GeoNames (https://www.geonames.org), CC BY 4.0.",
