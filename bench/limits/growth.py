@@ -48,7 +48,7 @@ def run(strategy: str, rows: int, folder: Path) -> dict[str, Any]:
     return {
         "rows": rows,
         "measured": {name: round(measured[name], 2) for name in quantities},
-        "planned": {name: round(value, 2) for name, value in quantities.items()},
+        "planned": {name: None if value is None else round(value, 2) for name, value in quantities.items()},
         "cpu_ns_a_row": round(1e9 * measured["cpu_seconds"] / rows),
         "peak_bytes_a_row": round(1e6 * measured["peak_mb"] / rows, 1),
     }

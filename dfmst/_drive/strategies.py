@@ -120,7 +120,7 @@ class Plan:
     rows_in_turn
         Rows that one task after the other solves, however many workers there are.
     cpu_seconds
-        CPU-seconds of all workers of a cluster without GPUs, at a rate that was measured.
+        CPU-seconds of all workers of a cluster without GPUs, at a rate that was measured; ``None``: not predicted.
     gpu_memory_limit, peak_gpu_memory
         Memory of each worker's GPU (0: no GPU), and the bytes used of it.
     counted
@@ -147,7 +147,7 @@ class Plan:
     peak_disk: int = 0
     disk_limit: int = 0
     rows_in_turn: int = 0
-    cpu_seconds: float = 0
+    cpu_seconds: float | None = None
     gpu_memory_limit: int = 0
     peak_gpu_memory: int = 0
     counted: str = field(default="", compare=False)
@@ -489,7 +489,7 @@ def shuffle_plan(work: Work) -> Plan:
     peak = BASE + most(reading.named("reading"), solving)
     quantities = {"bytes_moved": moved, "peak_memory": peak, **_in_runs(work, kept, numbered, solved)}
     quantities |= {"rows_in_turn": solved.of("rows"), "cpu_seconds": work.cpu(m + SORTED * kept)}
-    fits = solving.value <= slice_memory(work.memory_limit)
+    fits = int(solving.value) <= slice_memory(work.memory_limit)
     return work.plan("shuffle", quantities, rounds=SLICES, fits=fits)
 
 
@@ -535,7 +535,7 @@ def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
         else:
             vertex = budget.RunBudget(work.device, 8, in_memory=True).vertex
             first, fits = vertex * work.group_vertices, _gpu_folds_runs(work)
-        return least(free, most(first, slices)), fits
+        return least(free, most(first, slices)) if fits else most(first, slices), fits
     folds = [buffer * (EDGE + budget.GPU_SOLVE) + budget.VERTEX for buffer in (BUFFER, SMALL_BUFFER)]
     if work.id_bytes == SPARSE_ID:  # if the dictionary does not fit, the host numbers the ids
         folds = [folds[0] + GPU_DICTIONARY, folds[1] + GPU_DICTIONARY, folds[1]]
@@ -543,12 +543,20 @@ def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
     return vertex * n, work.group_vertices.value <= device_vertices(work.device)
 
 
+def _used(work: Work, limits: budget.Budget) -> Term:
+    """Bytes that one process takes; with too low a limit, the least that it needs."""
+    n, m, _ = work.symbols
+    fixed = limits.least(0)
+    needed = fixed + (limits.least(1) - fixed) * n
+    return needed if needed.value > work.memory_limit else limits.used(n, m)
+
+
 def stream_plan(work: Work) -> Plan:
     """One process with its rows in a buffer, or in runs in memory if those fit."""
-    (n, m, _), limits = work.symbols, _limits(work)
+    limits = _limits(work)
     if work.n_vertices > limits.most_vertices:
         limits = _limits(work, "memory")
-    return work.plan("stream", {"peak_memory": limits.used(n, m)}, fits=work.n_vertices <= limits.most_vertices)
+    return work.plan("stream", {"peak_memory": _used(work, limits)}, fits=work.n_vertices <= limits.most_vertices)
 
 
 def spill_plan(work: Work) -> Plan:
@@ -556,14 +564,14 @@ def spill_plan(work: Work) -> Plan:
     (n, m, _), limits = work.symbols, _limits(work, "disk")
     fits, on_disk = work.n_vertices <= limits.most_vertices, limits.runs().on_disk(n, m)
     return work.plan(
-        "spill", {"peak_memory": limits.used(n, m), "bytes_on_disk": on_disk, "peak_disk": on_disk}, fits=fits
+        "spill", {"peak_memory": _used(work, limits), "bytes_on_disk": on_disk, "peak_disk": on_disk}, fits=fits
     )
 
 
 def components_plan(work: Work) -> Plan:
     """One process that unites the ends of the rows."""
-    (n, m, _), limits = work.symbols, _limits(work, sets=True)
-    return work.plan("components", {"peak_memory": limits.used(n, m)}, fits=work.n_vertices <= limits.most_vertices)
+    limits = _limits(work, sets=True)
+    return work.plan("components", {"peak_memory": _used(work, limits)}, fits=work.n_vertices <= limits.most_vertices)
 
 
 def clusters_plan(work: Work) -> Plan:

@@ -235,10 +235,12 @@ def find_places(listed: VertexList, argument: str, ids: Column) -> Array:
         vertex = _entry(engine, column, row)
         place = f" ({count:,} of {len(unknown):,} ids are not, the first in row {row})" if len(unknown) > 2 else ""
         message = f"{argument}: {vertex!r} is not a vertex of the table{place}"
-        hint = "name an end of a row" + (", or list it in vertices=" if argument == "root" else "")
+        listing = ", or list it in vertices=" if argument == "root" else ""
+        hint = f"name an end of a row{listing}"
         near = _similar(known, vertex) if engine.on_host else None
         hint = hint if near is None else f"did you mean {near!r}? Else {hint}"
-        raise InvalidEdgesError(f"{message}: {reason}", hint, row=row if place else None)
+        option = (listing, "") if listing else None  # which the command does not have
+        raise InvalidEdgesError(f"{message}: {reason}", hint, row=row if place else None, option=option)
     return places
 
 

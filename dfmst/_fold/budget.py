@@ -442,8 +442,7 @@ class Budget:
             raise CapacityError(f"a {self._limit} is below the least, {needed}", hint)
         if vertices > self.most_vertices:
             ids = f" ({self.id_bytes} bytes a vertex are for ids that are not numbered from 0)" if self.id_bytes else ""
-            spill = ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
-            hint = ids + ("" if self.store == "disk" or self.sets else spill)
+            hint = ids + ("" if self.store == "disk" or self.sets else ", or let rows go to disk: spill_dir=")
             fits = f": {self.most_vertices:,} do"
             raise self._too_small(f"{vertices:,} vertices do not fit", self.needed(vertices), fits, hint)
 
@@ -471,7 +470,7 @@ class Budget:
 
     def _too_small(self, fault: str, needed: int, fits: str = "", hint: str = "") -> CapacityError:
         hint = f"raise the limit to {format_size(needed, int(self.limit))} or more{self._reading}{hint}"
-        return CapacityError(f"{fault} a {self._limit}{fits}", hint)
+        return CapacityError(f"{fault} a {self._limit}{fits}", hint, option=("spill_dir=", "--spill-dir"))
 
 
 def gpu_budget(limit: int, engine: Engine, *, sets: bool = False) -> Budget:

@@ -246,7 +246,7 @@ class Links:
         return xp.sort(order[begins]).astype(np.int64)  # type: ignore[no-any-return]
 
     def attributes(self, group: Array) -> dict[str, Any]:
-        """Return the number of groups, and of the values that link nothing by key; warn if there are any."""
+        """Return the numbers of rows, groups, and values that link nothing by key; warn if there are any of these."""
         limit = self.options.max_group
         counts, most = {}, 0
         for names, rows in zip(self.options.keys, self._rows, strict=True):
@@ -258,7 +258,7 @@ class Links:
             message = f"values that more than {limit:,} rows have link nothing: {listed}; one is in {most:,} rows"
             warnings.warn(printable(message), UserWarning, stacklevel=4)
         roots = group == self.engine.xp.arange(len(group), dtype=np.uint32)
-        return {"groups": int(roots.sum()), "max_group": limit, "ignored_values": counts}
+        return {"input_rows": len(group), "groups": int(roots.sum()), "max_group": limit, "ignored_values": counts}
 
 
 def order_keys(engine: Engine, name: ColumnName, column: Column, options: LinkOptions) -> tuple[Array, Array | None]:

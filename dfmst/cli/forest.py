@@ -536,5 +536,6 @@ def plan(job: Job) -> None:
     else:
         print_text(repr(prediction))
     if not prediction.fits:
-        note("it does not fit: take more or larger workers")
+        fix = "raise --memory-limit" if job.workers == 1 and streams else "take more or larger workers"
+        note(f"it does not fit: {fix}{', or plan --strategy spill' if job.strategy == 'stream' else ''}")
         click.get_current_context().exit(FAILURE)

@@ -102,6 +102,7 @@ def test_what_cannot_be_streamed(dfmst, parts):
     assert "write '2GiB'" in dfmst("forest", *FILES, "--memory-limit", "4", code=2).stderr
     result = dfmst("forest", *FILES, "--memory-limit", "100kB", code=1)
     assert "5,000 vertices do not fit a memory limit" in result.stderr
+    assert ", or let rows go to disk: --spill-dir\n" in result.stderr
 
 
 @pytest.fixture

@@ -204,7 +204,7 @@ def test_pandas_keeps_its_index_and_attributes():
         linked = dfmst.linked_rows(frame, ["email"], max_group=1)
     pd.testing.assert_frame_equal(frame, before)
     pd.testing.assert_frame_equal(linked.drop(columns="group"), frame)
-    facts = {"groups": 5, "max_group": 1, "ignored_values": {"email": 1}}
+    facts = {"input_rows": 5, "groups": 5, "max_group": 1, "ignored_values": {"email": 1}}
     assert linked.attrs == {"source": "census", "linked_rows": facts}
     assert frame.attrs == {"source": "census"}
     kept = frame.pipe(dfmst.linked_rows, ["email", "phone"], keep="first")

@@ -423,6 +423,12 @@ def test_plan(folder):
     size = ("plan", "--n-vertices", 10**7, "--n-edges", 10**8, "--partitions", 99, "--memory-limit", "1GB")
     text = run(*size, "--strategy", "shuffle", "--disk-limit", "1GB", code=1).stdout
     assert "of disk\n" in text
+    small = ("--n-vertices", 10**8, "--n-edges", 10**9, "--memory-limit", "1GB")
+    for strategy, fix in (
+        ("stream", "raise --memory-limit, or plan --strategy spill"),
+        ("merge", "take more or larger"),
+    ):
+        assert f"it does not fit: {fix}" in run("plan", *small, "--strategy", strategy, code=1).stderr
     assert run(*size, "--strategy", "components").stdout.split("\n")[2] == "1 process of 1 GB"
     for asked in (size, ("forest", "edges", "-o", "out", "--workers", 2)):
         refused = run(*asked, "--strategy", "two-pass", code=2).stderr

@@ -17,7 +17,7 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive import plan as plan_module
-from dfmst._drive.cluster import resources
+from dfmst._drive.cluster import Resources, resources
 from dfmst._drive.strategies import BASE, EDGE, batch_of, fitting_vertices, groups_of, slice_memory
 from dfmst._fold.budget import Budget
 from tests.support.dask_frames import random_frame
@@ -41,6 +41,9 @@ def test_a_stream_in_runs_that_fits_has_a_plan_that_fits(strategy, store):
     least = Budget(0, store=store).needed(10**7)
     plans = [dfmst.plan(10**7, 10**9, memory_limit=size, strategy=strategy) for size in (least, least - (8 << 20))]
     assert [plan.fits for plan in plans] == [True, False]
+    assert plans[1].peak_memory > plans[1].memory_limit
+    assert "peak memory of a process decides" in repr(plans[1])
+    assert plans[1].to_dict()["cpu_seconds"] is None
 
 
 @pytest.mark.parametrize("strategy", ["components", "clusters", "stream"])
@@ -231,7 +234,7 @@ def names(forest) -> set[str]:
     return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
 
 
-def test_auto_follows_the_footers_and_the_memory(tmp_path):
+def test_auto_follows_the_footers_and_the_memory(tmp_path, monkeypatch):
     frame = random_frame(42, vertices=3000, rows=4000)
     frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
     parts, limit = dd.read_parquet(tmp_path), BASE + 600_000
@@ -245,6 +248,11 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
         pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
     with pytest.raises(dfmst.CapacityError, match="vertices in partitions of 4,000 rows do not fit workers of 230 MB"):
         parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188)
+    monkeypatch.setattr("dfmst._drive.cluster.resources", lambda: Resources(2, BASE + 188))
+    for strategy in ("merge", "shuffle"):
+        words = f"rows do not fit workers of 230 MB, by strategy '{strategy}'\nHint: use workers of "
+        with pytest.raises(dfmst.CapacityError, match=words):
+            parts.mst.minimum("a", "b", "w", strategy=strategy)
 
 
 #: Vertices from 0 on at both ends of rows, all of which occur.
