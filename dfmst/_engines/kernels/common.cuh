@@ -185,7 +185,11 @@ DEVICE u32 join_sets(u32* parent, u32 u, u32 v) {
 // Pointer jumping in two steps. The first shortens every path; where two walks meet, a late store may leave a vertex
 // below its root. The second writes only its own vertex and walks the short rest, so that it is exact; it returns the root.
 DEVICE void shorten_path(u32* parent, u64 i, u64 length) {
+#ifdef __CUDACC_RTC__  // CUDA would keep the load of an address that it does not prefetch
+  (void)length;
+#else
   if (i + 16 < length) PREFETCH(&parent[load(&parent[i + 16])]);
+#endif
   // Three levels without a branch: few vertices are deeper, and branches on depths are hard to predict.
   const u32 above = load(&parent[load(&parent[i])]);
   store(&parent[i], load(&parent[above]) == above ? above : root(parent, above));
