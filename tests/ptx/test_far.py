@@ -105,9 +105,48 @@ def taken(card: Card) -> bool:
     return found == dict(zip(rows, [(1, 5), (2, 6), (3, 7), (4, 0)], strict=True))
 
 
-CHECKS = {"codes": codes, "copied": copied, "taken": taken}
+FAR = (1 << 31) + 5  # a row whose id of two words is beyond 2^32 words
+
+
+def far_ends() -> tuple[np.ndarray, np.ndarray]:
+    """Ids of two words, 0 but for one row; its place, cut to 32 bits, has the other end's id."""
+    source, target = (reserved(2 * FAR + 2000, np.uint32) for _ in range(2))
+    source[2 * FAR], target[2 * FAR], target[2 * FAR + 1] = 3, 4, 1
+    source[10], target[10] = 4, 3
+    return source, target
+
+
+def surveyed(card: Card) -> bool:
+    """Whether survey_edges notes the largest id."""
+    source, target = far_ends()
+    edges, notes, text = FAR + 1000, np.zeros(4, np.uint64), translation_units()["columns_f32"]
+    columns = (edges, source, target, 2, reserved(edges, np.float32), edges, 1, notes)
+    launch(card, text, "survey_edges_f32", FAR // BLOCK, edges // BLOCK + 1, *columns)
+    return int(notes[0]) == (1 << 32) + 4
+
+
+def counted(card: Card) -> bool:
+    """Whether count_survivors reads both ends."""
+    edges, text, found = FAR + 1000, translation_units()["filter_boruvka_f32"], np.zeros(1, np.uint32)
+    columns = (*far_ends(), 2, reserved(edges, np.float32), 0, edges, 0, 0, np.arange(8, dtype=np.uint32), 1, found)
+    launch(card, text, "count_survivors_f32", FAR // BLOCK, edges // BLOCK + 1, edges, *columns)
+    return int(found[0]) == 1
+
+
+def beside(card: Card) -> bool:
+    """Whether flag_beside flags the vertices that share a row's parent."""
+    parent, flags = np.array([0, 0, 2, 3, 4, 3], np.uint32), np.zeros(1, np.uint64)
+    launch(card, translation_units()["flags"], "flag_beside", 0, 1, 1, parent, 6, far_ends()[0], 2, FAR, flags)
+    return int(flags[0]) == 0b101000
+
+
+CHECKS = {each.__name__: each for each in (codes, copied, taken, surveyed, counted, beside)}
 SOWN = [(name, *(text.format(**NAMES[name]) for text in texts)) for name in NAMES for texts in FAULTS.values()] + [
     ("taken", "const u64 at = (first + j * TILE) * stride;", "const u32 at = (u32)((first + j * TILE) * stride);"),
+    ("surveyed", "const u64 at = row * stride;", "const u32 at = (u32)(row * stride);"),
+    ("counted", "parent[source[row * stride]] != ", "parent[source[(u32)(row * stride)]] != "),
+    ("counted", "!= parent[target[row * stride]]", "!= parent[target[(u32)(row * stride)]]"),
+    ("beside", "value = parent[source[row * stride]]", "value = parent[source[(u32)(row * stride)]]"),
     ("taken", "const u64 row = first + j * TILE;", "const u32 row = (u32)((int)(first + j * TILE) >> 1 << 1);"),
 ]
 

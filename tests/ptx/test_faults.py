@@ -28,6 +28,11 @@ FAULTS = {
     ),
     "lane 0 leads, present or not": ("leader = __ffs(together) - 1;", "leader = 0;", "float32"),
     "every lane is thought to be present": ("together = __activemask()", "together = ~0u", "float32"),
+    "a vote without one's own lane": (
+        "__ballot_sync(together, wanted)",
+        "__ballot_sync(together & ~(1u << (threadIdx.x & 31)), wanted)",
+        "float32",
+    ),
     "room for the leader alone": (
         "begin = atomicAdd(length, total);",
         "begin = atomicAdd(length, wanted);",

@@ -241,6 +241,38 @@ def test_a_fault_of_a_barrier_is_found(name):
     assert not fenced("finish_records_f32", "filter_boruvka_f32", sown(*FENCE_FAULTS[name]))
 
 
+def plain(name, edit):
+    """Whether a kernel loads, and whether it stores, by instructions that may keep a word of another thread's."""
+    ((variant, unit),) = kernels()[name].variants().items()
+    program = programs(ptx_of(translation_units()[unit], OPTIONS, Card(edit=edit)))[variant]
+    opcodes = [step.instruction.opcode for step in program.code]
+    return [any(op[0] == kind and "global" in op and "volatile" not in op for op in opcodes) for kind in ("ld", "st")]
+
+
+#: Kernels -> whether they load columns that no thread changes; none stores a word that no other thread reads.
+SHARING = {"halve_paths": False, "flatten": False, "break_cycles": False, "hook": True, "unite_neighbors": True}
+VOLATILE_FAULTS = {
+    "a load": ("halve_paths", "return *(const volatile T*)p;", "return *p;"),
+    "a store": ("flatten", "{ *(volatile T*)p = value; }", "{ *p = value; }"),
+    "a load of a root": ("halve_paths", "load_cached(&parent[up]) : load(&parent[up])", "0 : parent[up]"),
+    "a store of a path": ("unite_neighbors", "store(&parent[vertex], above);", "parent[vertex] = above;"),
+    "a store of a hook": ("hook", "store(&parent[root], other);", "parent[root] = other;"),
+    "a load of a parent": ("flatten", "u32 top = load(&parent[i]);", "u32 top = parent[i];"),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_words_that_threads_share_are_volatile(name):
+    """The interpreter's memory has no registers that hold a word, so that only the text shows it."""
+    assert plain(name, str) == [SHARING[name], False]
+
+
+@pytest.mark.parametrize("fault", VOLATILE_FAULTS)
+def test_a_word_that_is_not_volatile_is_found(fault):
+    name, *texts = VOLATILE_FAULTS[fault]
+    assert plain(name, sown(*texts)) != [SHARING[name], False]
+
+
 @pytest.mark.parametrize(
     ("variant", "unit", "expected"),
     [

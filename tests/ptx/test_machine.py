@@ -125,6 +125,7 @@ def test_denormal_floats_are_zeros_in_instructions_that_flush(body, kept, flushe
         ("ld.global.u64 %rd6, [%rd5+4];", "not aligned"),
         ("mov.u64 %rd6, 0; st.global.u32 [%rd6], %r1;", "32 accesses outside"),
         ("mov.u64 %rd8, __local_depot0; ld.local.u64 %rd7, [%rd8+16];", "outside of a thread's stack"),
+        ("setp.eq.u32 %p1, %r1, 3; vote.sync.ballot.b32 %r2, %p1, 6;", "not in its own mask"),
         ("setp.eq.u32 %p1, %r1, 3; @%p1 ret; vote.sync.ballot.b32 %r2, %p1, -1;", "wait for each other forever"),
     ],
 )

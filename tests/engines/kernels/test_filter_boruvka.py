@@ -35,7 +35,7 @@ class Worklist:
         self.length = np.zeros(1, np.uint32)
 
     def take(self, ids, threshold, above, capacity, flat, giant=None):
-        best, records = np.full(self.vertices, NONE), np.full(2 * capacity, NONE)
+        best, records = np.full(self.vertices, NONE), np.full(2 * capacity + 2 * self.edges, NONE)
         key, row = threshold
         stride = np.dtype(ids).itemsize // 4
         ends = (np.ascontiguousarray(column, ids).view(np.uint32) for column in (self.source, self.target))
@@ -44,7 +44,8 @@ class Worklist:
             *ends, stride, self.weight, self.flip, self.edges, key, row, int(above),
             *self.spread, self.parent if flat else None, giant, best, records, capacity, self.length, grain=1,
         )  # fmt: skip
-        return best, records
+        assert (records[2 * capacity :] == NONE).all()  # nothing is written past the buffer
+        return best, records[: 2 * capacity]
 
     def lightest(self, rows):
         """Row of the lightest of some edges at each vertex; none: the number of edges."""

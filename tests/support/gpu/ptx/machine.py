@@ -225,6 +225,8 @@ def _ready(launch: Launch, instruction: Instruction, place: np.ndarray, threads:
         here = np.bincount(launch.block[threads], minlength=len(alive))
         return threads[(here == alive)[launch.block[threads]]]
     mask = reader(instruction.operands[-1], TYPES["u32"])(launch, threads)
+    if not (mask >> launch.lane[threads] & np.uint32(1)).all():
+        raise Fault("a thread that is not in its own mask")
     here = launch.ballot(threads, np.ones(len(threads), bool))
     return threads[np.broadcast_to((mask & ~here) == 0, len(threads))]
 
