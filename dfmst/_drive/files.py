@@ -49,7 +49,7 @@ from dfmst._trees.request import ClusterOptions, Memory, Request, with_options
 from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import CapacityError, ClusterError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
-from dfmst.formats.columnar import parquet_files
+from dfmst.formats.columnar import named_files
 from dfmst.formats.files import existing_path, paths_of
 from dfmst.formats.stores import Access, Address
 
@@ -131,7 +131,7 @@ def _certify(
     client: Any, inputs: Sequence[Path], written: ParquetSource, request: Request, tell: Tell | None, rows: int
 ) -> Certificate:
     """Compare all rows of files with a forest in files on the workers, each of which holds the linked forest."""
-    source = ParquetSource([path for path, _ in _files(inputs)], [path for path in inputs if path.is_dir()])
+    source = ParquetSource([path for path, _ in _files(inputs)], inputs)
     cluster, request = workers_for(request), Request(request.columns)  # the rest need not be sent
     graph, places = TaskGraph(secrets.token_hex(8)), list(range(len(source.files)))
     claims = [
@@ -279,7 +279,7 @@ def _note(output: Path, request: Request) -> Path | None:
 
 def _parts(files: Sequence[tuple[Path, str]], inputs: Sequence[Path], columns: EdgeColumns) -> FrameParts:
     """The files as partitions, with columns of common types; each must have the named ones."""
-    source = ParquetSource([path for path, _ in files], [path for path in inputs if path.is_dir()])
+    source = ParquetSource([path for path, _ in files], inputs)
     source.require(columns.arguments)
     own = {name for file in source.files for name in file.schema.names}
     # Columns that are names of directories are written only if the output has other directories.
@@ -302,10 +302,7 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     """Each file and its name in the output."""
     files = []
     for path in inputs:
-        if path.is_dir():
-            files += [(file, str(file.relative_to(path))) for file in parquet_files(path)]
-        else:
-            files.append((path, path.name))
+        files += [(file, path.name if file == path else str(file.relative_to(path))) for file in named_files(path)]
     if len({name for _, name in files}) < len(files):
         # Several inputs may hold files of one name.
         files = [(path, f"part-{number:05}.parquet") for number, (path, _) in enumerate(files)]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
@@ -20,8 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.deferred import nw, pc
-from dfmst._common.machine import has_threads
-from dfmst._common.types import Array, ColumnName, EndNames
+from dfmst._common.types import Array, ColumnName
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, plain_views, to_arrow
 from dfmst._edges.composite import check_composite
 from dfmst._edges.device_frame import DEVICE
@@ -34,11 +35,11 @@ from dfmst._edges.view import View
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, current_place, host_engine
 from dfmst._fold.rows import Rows, Run
-from dfmst.errors import ClusterError, DfmstError, FormatError, InvalidEdgesError, machine_fault
-from dfmst.formats.columnar import batch_rows, open_buffered, parquet_footer, refuse_unreadable
+from dfmst.errors import FormatError, InvalidEdgesError
+from dfmst.formats.columnar import Ahead, KnownFile, read_footer
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import GraphFile, Roles, existing_path, no_answer, open_native, problem
-from dfmst.formats.stores import Address, file_stamp
+from dfmst.formats.files import GraphFile, Roles, existing_path, open_native
+from dfmst.formats.stores import Address
 
 T = TypeVar("T")
 
@@ -50,6 +51,7 @@ class Batch(NamedTuple):
     first: int  # number of the first row in the source
     place: str  # the file or frame that errors name
     row: int  # number of the first row in that file or frame
+    others: tuple[tuple[int, str, int], ...] = ()  # files that follow: first row in the batch, file, first row there
 
     @property
     def rows(self) -> int:
@@ -62,7 +64,13 @@ class Batch(NamedTuple):
 
     def part(self, begin: int, end: int) -> Batch:
         """Return a span of the rows."""
-        return Batch(self.frame.part(begin, end), self.first + begin, self.place, self.row + begin)
+        known: list[Any] = [(0, self.place, self.row), *self.others]
+        at = max(bisect_right(known, begin, key=itemgetter(0)) - 1, 0)
+        start, place, row = known[at]
+        others = tuple(
+            (first - begin, file, row_of_file) for first, file, row_of_file in known[at + 1 :] if first < end
+        )
+        return Batch(self.frame.part(begin, end), self.first + begin, place, row + begin - start, others)
 
     def on_host(self, names: Sequence[ColumnName]) -> Batch:
         """Return these columns on the host."""
@@ -87,7 +95,13 @@ class Batch(NamedTuple):
         try:
             yield
         except InvalidEdgesError as error:
-            raise error.at(self.place, self.row) from error
+            at = self.part(error.row or 0, self.rows)
+            raise error.at(at.place, at.row - (error.row or 0)) from error
+
+    def by_file(self) -> Iterator[Batch]:
+        """Yield the rows of each file."""
+        begins = [0, *(first for first, *_ in self.others), self.rows]
+        yield from map(self.part, begins, begins[1:])
 
     def parts(self, rows: int) -> Iterator[Batch]:
         """Yield all rows, `rows` at a time."""
@@ -110,6 +124,10 @@ class Locators:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def again(self) -> Locators:
+        """Return all of them, to be taken once more."""
+        return Locators(self._rows)
 
     def any_below(self, end: int) -> bool:
         """Whether the next one is below `end`."""
@@ -191,12 +209,10 @@ _LEAST = 1 << 10  # rows that every batch counts as more
 _READ = 1 << 19  # rows read at a time
 
 
-class FileRows(Part):
+class FileRows(KnownFile, Part):
     """Row groups of a Parquet file, as the file was when the run began, in the types of all files."""
 
     first = 0  # number of the first row
-    as_texts = False  # whether dictionaries of texts are read as texts
-    on_worker = True  # whether a task reads it
 
     # No dataclass: Dask looks for tasks in their fields.
     def __init__(
@@ -209,78 +225,17 @@ class FileRows(Part):
         constants: Mapping[str, object] | None = None,
         written: list[str] | None = None,
     ) -> None:
-        self.path, self.columns, self.groups, self.stamp = path, columns, groups, stamp
+        super().__init__(path, stamp)
+        self.columns, self.groups = columns, groups
         self.common, self.constants = common, constants
         self.written = written  # columns of the output; None: all that are read
         self.name = str(path) if groups is None else f"{path}, row groups {groups}"
 
-    @contextmanager
-    def open(self, columns: int = 0, *, as_texts: bool = False) -> Iterator[pyarrow.parquet.ParquetFile]:
-        """Open the file, to read a number of columns, and check that it has not changed."""
-        self.check()
-        try:
-            far = columns if isinstance(self.path, Address) else 0
-            with (
-                open_native(self.path) as native,
-                open_buffered(native, far, as_texts=as_texts or self.as_texts) as file,
-            ):
-                yield file
-        except DfmstError:
-            raise
-        except (OSError, pa.ArrowException) as error:
-            raise self._fault(error) from (None if isinstance(self.path, Address) else error)
-        self.check()
-
-    def check(self) -> None:
-        """Raise if the file has changed."""
-        try:
-            same = self.stamp is None or self.stamp == file_stamp(self.path)
-        except OSError as error:
-            raise self._lost(error) from error
-        if not same:
-            hint = "run again, and write nothing to the files during a run"
-            raise problem(self.path, "the file has changed since the run began", hint=hint)
-
-    def _fault(self, error: Exception, damage: str = "a damaged Parquet file") -> DfmstError:
-        """Return the error for a file that cannot be read; one that changes may look damaged."""
-        self.check()
-        if (fault := machine_fault(error) or no_answer(self.path, error)) is not None:
-            return fault
-        if isinstance(error, OSError) and error.strerror:
-            return self._lost(error)
-        reason = str(error).partition("\n")[0]
-        return problem(self.path, f"{damage} ({reason})", hint="fetch or write the file again")
-
-    def _lost(self, error: OSError) -> DfmstError:
-        if self.on_worker:
-            reason, hint = error.strerror or "no such file", "every worker must see the files, under the same names"
-            return ClusterError(f"{self.path}: {reason}", hint)
-        if isinstance(error, FileNotFoundError):
-            return problem(self.path, "the file has vanished since the run began", hint="put it back and run again")
-        return problem(self.path, f"cannot be opened ({error.strerror or error})", hint="run again when it can be read")
-
     def row_groups(self) -> list[tuple[int, int]]:
         """Return the number of each row group, and its rows."""
-        with self.open() as file:
-            groups = range(file.num_row_groups) if self.groups is None else self.groups
-            return [(group, file.metadata.row_group(group).num_rows) for group in groups]
-
-    def batches(self, groups: Sequence[int] | None, names: Sequence[Any] | None, rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield columns of row groups (``None``: all) as the file has them, at most `rows` at a time and 16 MiB."""
-        with self.open(len(names or ())) as file:
-            numbers = list(range(file.num_row_groups) if groups is None else groups)
-            columns = None if names is None else list(names)
-            size, done = batch_rows(file.metadata, numbers, rows, columns), 0
-            threads = has_threads() and not self.on_worker
-            try:
-                for batch in file.iter_batches(size, numbers, columns, use_threads=threads):
-                    done += batch.num_rows
-                    yield batch
-            except (pa.ArrowException, OSError) as error:
-                ends = np.cumsum([file.metadata.row_group(group).num_rows for group in numbers])
-                group = numbers[int(np.searchsorted(ends, done, side="right"))]
-                fault = self._fault(error, f"row group {group} cannot be read")
-                raise fault from (None if isinstance(self.path, Address) else error)
+        footer = read_footer(self.last_bytes())
+        groups = range(footer.num_row_groups) if self.groups is None else self.groups
+        return [(group, footer.row_group(group).num_rows) for group in groups]
 
     def fit(self, batch: pa.RecordBatch, names: Sequence[ColumnName] | None) -> pa.RecordBatch:
         """Return a batch in the types of all files."""
@@ -307,18 +262,41 @@ class FileRows(Part):
         """Return the rows as a table."""
         return pa.concat_tables(self.pieces(_READ))
 
-    def take(self, locators: Locators, names: Sequence[ColumnName] | None, rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield columns of rows by their numbers, at most `rows` at a time; only row groups that hold one are read."""
-        first = self.first
+    def groups_of(self, locators: Locators) -> Iterator[int]:
+        """Yield the row groups that hold rows, which are taken."""
+        end = self.first
         for group, length in self.row_groups():
-            end = first + length
+            end += length
             if locators.any_below(end):
-                for batch in self.batches([group], names, rows):
-                    taken = locators.below(first + batch.num_rows)
-                    if len(taken):
-                        yield self.fit(_compact(take_batch(batch, taken - np.uint64(first))), names)
-                    first += batch.num_rows
-            first = end
+                locators.below(end)
+                yield group
+
+    def take(
+        self,
+        locators: Locators,
+        names: Sequence[ColumnName] | None,
+        rows: int,
+        groups: Collection[int] | None = None,
+        ahead: Ahead | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield columns of rows by their numbers, at most `rows` at a time; only row groups that hold one are read.
+
+        These `groups` may be known (``None``: all locators are rows of the file).
+        """
+        chosen = list(self.groups_of(locators.again()) if groups is None else groups)
+        lengths = dict(self.row_groups())
+        begins = dict(zip(lengths, np.cumsum([self.first, *lengths.values()]).tolist(), strict=False))
+        places = iter([(begins[group], begins[group] + lengths[group]) for group in chosen])
+        begin = end = 0
+        for batch in self.batches(chosen, names, rows, ahead) if chosen else ():  # which may hold rows of several
+            done = 0
+            while done < batch.num_rows:
+                begin, end = next(places) if begin == end else (begin, end)
+                length = min(end - begin, batch.num_rows - done)
+                taken = locators.below(begin + length)
+                if len(taken):
+                    yield self.fit(_compact(take_batch(batch, taken - np.uint64(begin) + np.uint64(done))), names)
+                begin, done = begin + length, done + length
 
     def device_pieces(self, cudf: Any) -> Iterator[Any]:
         """Yield the rows of each row group as a frame of cuDF, which reads and decodes it on the GPU."""
@@ -346,35 +324,40 @@ class SourceFile(FileRows):
     stamp: tuple[Any, ...]
     footer: str  # its hash; nothing for an object, whose stamp has a version
     lengths: tuple[int, ...]  # rows of each row group
+    rows: int  # of all
     schema: pa.Schema
 
     @classmethod
     def of_path(cls, path: Path) -> SourceFile:
         """Read a file's state and footer."""
-        file = cls(path, stamp=file_stamp(existing_path(path)))
+        existing_path(path)
+        file = cls(path)
         try:
-            metadata = parquet_footer(path)
+            metadata = file.look()
         except FormatError:
             # Raises if the format has a fix of its own; which separator text has does not matter.
             format_of_file(GraphFile(path, roles=Roles(separator=",")))
             raise
-        file.footer = "" if isinstance(path, Address) else _footer_hash(path)
+        file.footer = "" if isinstance(path, Address) else hashlib.sha256(file.tail[:-8]).hexdigest()
         file.lengths = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        file.schema = metadata.schema.to_arrow_schema()
+        file.rows, file.schema = sum(file.lengths), metadata.schema.to_arrow_schema()
         return file
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(self.lengths)
 
     def row_groups(self) -> list[tuple[int, int]]:
         """Return the number of each row group, and its rows."""
         return list(enumerate(self.lengths))
 
-    def batches(self, groups: Sequence[int] | None, names: Sequence[Any] | None, rows: int) -> Iterator[pa.RecordBatch]:
+    def groups_from(self, start: int) -> tuple[range, int]:
+        """Return the row groups from the one with a row on, and the row with which they begin."""
+        begins = np.cumsum([0, *self.lengths])
+        group = max(0, int(np.searchsorted(begins, start, side="right")) - 1)
+        return range(group, len(self.lengths)), int(begins[group])
+
+    def batches(
+        self, groups: Sequence[int] | None, names: Sequence[Any] | None, rows: int, ahead: Ahead | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield columns of row groups; dictionaries that are read as texts remain texts."""
-        read = super().batches(groups, names, rows)
+        read = super().batches(groups, names, rows, ahead)
         return map(self._typed, read) if self.as_texts else read
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -387,35 +370,7 @@ class SourceFile(FileRows):
         encoded = [name for name in names if name in self.schema.names and is_encoded(self.schema.field(name))]
         if not encoded:
             return 0
-        with self.open(as_texts=True) as file:
-            refuse_unreadable(file, self.path, encoded)
-            return _dictionary_bytes(file.metadata, encoded)
-
-    def largest_id(self, names: EndNames) -> int | None:
-        """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
-        with self.open() as file:
-            metadata = file.metadata
-            refuse_unreadable(file, self.path, names)
-        places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
-        largest = -1
-        for row_group in map(metadata.row_group, range(metadata.num_row_groups)):
-            for place in places:
-                statistics = row_group.column(place).statistics
-                if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
-                    continue
-                if not statistics or not statistics.has_min_max or statistics.min < 0:
-                    return None
-                largest = max(largest, int(statistics.max))
-        return largest
-
-
-def _footer_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(0, end - 8))
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(max(0, end - 8 - length))
-        return hashlib.sha256(file.read(length)).hexdigest()
+        return _dictionary_bytes(self.footer_of(encoded), encoded)
 
 
 def is_encoded(field: pa.Field) -> bool:
@@ -589,7 +544,14 @@ def check_batch(engine: Engine, columns: EdgeColumns, batch: Batch, types: TypeL
 def read_batch(engine: Engine, columns: EdgeColumns, batch: Batch, types: TypeLedger) -> CheckedColumns:
     """Read and check the ids and weights of a batch; errors name its file or frame, and the rows there."""
     with batch.named_errors():
-        return check_batch(engine, columns, batch, types)
+        try:
+            return check_batch(engine, columns, batch, types)
+        except InvalidEdgesError:
+            for part in batch.by_file() if batch.others else ():
+                check = partial(check_batch, engine, columns, part, types)
+                with part.named_errors():
+                    check()
+            raise
 
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # in the words of all libraries

@@ -35,8 +35,8 @@ from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.id_table import COMMON_KEYS
 from dfmst._fold.budget import parse_memory
-from dfmst.formats.columnar import open_buffered, parquet_files, parquet_footer, parquet_size, path_values
-from dfmst.formats.files import existing_path, open_native, paths_of, paths_of_dataset
+from dfmst.formats.columnar import named_files, open_buffered, parquet_footer, parquet_size, path_values
+from dfmst.formats.files import open_native, paths_of, paths_of_dataset
 from dfmst.formats.stores import Access
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -141,8 +141,7 @@ def plan(
     columns, counted = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None)), ""
     paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
     if paths:
-        listed = (parquet_files(path) if path.is_dir() else [path] for path in map(existing_path, paths))
-        groups: RowGroups = [(file, None) for file in chain.from_iterable(listed)]
+        groups: RowGroups = [(file, None) for file in chain.from_iterable(map(named_files, paths))]
         size = size_of_groups(groups, columns, n_vertices, n_edges, all_rows=all_rows)
         n_vertices, n_edges, counted = size.vertices, size.rows, size.counted
         if partitions is None:

@@ -7,12 +7,13 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from importlib import import_module
+from itertools import tee
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -30,25 +31,28 @@ from dfmst._edges.view import View
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_columns
-from dfmst.formats.columnar import common_columns, natural_order, parquet_files
-from dfmst.formats.files import existing_path, paths_of_dataset, problem
+from dfmst.formats.columnar import Ahead, common_columns, named_files, natural_order, reading_ahead
+from dfmst.formats.files import at_once, paths_of_dataset, problem
 from dfmst.formats.read import bytes_to_solve
 from dfmst.formats.stores import Access, Address, path_of
 
-T = TypeVar("T")
 _TEXTS = 4 << 20  # bytes of dictionaries, from which they are read as texts
-_AT_ONCE = 16  # objects of which footers are read
+_KEPT = 32 << 20  # bytes of footers and of short objects that are kept
 _ROWS = 1 << 18  # rows that get another column at a time
+_SHORT = 1 << 14  # rows of a batch that is joined with those of the next files: each batch takes a millisecond
+_JOINED = 4 << 20  # bytes of batches that are joined
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
     files: list[Path] = []
-    for name in names:
-        place = path_of(name)
+    places = list(map(path_of, names))
+    far = [place for place in places if isinstance(place, Address) and place.suffix]
+    plain = [place for place in far if not glob.has_magic(str(place))]
+    list(at_once(Address.is_file, plain, plain))  # the store is asked once
+    for name, place in zip(names, places, strict=True):
         if not glob.has_magic(str(place)) or place.exists():
-            path = existing_path(place)
-            files += parquet_files(path) if path.is_dir() else [path]
+            files += named_files(place)
             continue
         found = place.matches() if isinstance(place, Address) else glob.glob(str(name), recursive=True)
         matches = sorted(map(path_of, found), key=natural_order)
@@ -65,11 +69,15 @@ class ParquetSource:
         self, paths: Sequence[Path], folders: Sequence[Path] = (), given: tuple[pa.Schema, list[Any]] | None = None
     ) -> None:
         self.files: list[SourceFile] = []
-        first = 0
-        for file in _map(SourceFile.of_path, paths, paths):
-            file.first = first
+        #: Number of rows.
+        self.rows, kept = 0, 0
+        for file in at_once(SourceFile.of_path, paths, paths):
+            file.first = self.rows
             self.files.append(file)
-            first += file.rows
+            self.rows += file.rows
+            kept += len(file.tail)
+            if kept > _KEPT:
+                file.tail, file.keeps = b"", False
         sources = [(file.path, file.schema, file.rows) for file in self.files]
         self._types = ""  # those that a dataset gives
         if given is None:
@@ -99,18 +107,14 @@ class ParquetSource:
         kinds = dict(zip(dataset.schema.names, dataset.schema.types, strict=True))
         fields = {(field.type, kinds.get(field.name, field.type)) for file in source.files for field in file.schema}
         exact = all(own == kind or common_type(own, kind) == kind for own, kind in fields)
-        groups = list(_map(attrgetter("num_row_groups"), parts, paths)) if exact else []
+        groups = list(at_once(attrgetter("num_row_groups"), parts, paths)) if exact else []
         return source if groups == [len(file.lengths) for file in source.files] else None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(file.rows for file in self.files)
 
     def part(self, begin: int, end: int) -> Self:
         """Return a range of the files, whose rows keep their numbers and their types."""
         part = copy(self)
         part.files = self.files[begin:end]
+        part.rows = sum(file.rows for file in part.files)
         part.constants = {file.path: self.constants[file.path] for file in part.files}
         part._names = {}
         return part
@@ -170,27 +174,44 @@ class ParquetSource:
 
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
-        for file in self.files:
-            if start >= file.first + file.rows:
-                continue
-            begins = np.cumsum([0, *file.lengths])
-            group = max(0, int(np.searchsorted(begins, start - file.first, side="right")) - 1)
-            row = int(begins[group])
-            skipped = max(0, start - file.first - row)
-            for read in file.batches(range(group, len(file.lengths)), names, rows):
-                batch = self._read.fit(read, file.path, names, file.constants)
-                rest = batch.slice(min(skipped, batch.num_rows))
-                at = row + batch.num_rows - rest.num_rows
-                skipped -= batch.num_rows - rest.num_rows
-                row += batch.num_rows
-                if rest.num_rows:
-                    yield Batch(FrameView(rest), file.first + at, str(file.path), at)
+        batches = self._batches(names, rows, start)
+        return batches if len(self.files) == 1 else _joined(batches, rows)
+
+    def _batches(self, names: Sequence[Any], rows: int, start: int) -> Iterator[Batch]:
+        """Yield the named columns of each file."""
+        wanted = [
+            (file, *file.groups_from(start - file.first)) for file in self.files if start < file.first + file.rows
+        ]
+        with self._ahead(((file, groups) for file, groups, _ in wanted), names) as ahead:
+            for file, groups, row in wanted:
+                skipped = max(0, start - file.first - row)
+                for read in file.batches(groups, names, rows, ahead):
+                    batch = self._read.fit(read, file.path, names, file.constants)
+                    rest = batch.slice(min(skipped, batch.num_rows))
+                    at = row + batch.num_rows - rest.num_rows
+                    skipped -= batch.num_rows - rest.num_rows
+                    row += batch.num_rows
+                    if rest.num_rows:
+                        yield Batch(FrameView(rest), file.first + at, str(file.path), at)
 
     def take(self, locators: Array | Locators, names: Sequence[ColumnName], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
         locators = locators if isinstance(locators, Locators) else Locators(locators)
-        for file in self.files:
-            yield from file.take(locators, names, rows)
+        again = locators.again()
+        chosen = ((file, list(file.groups_of(again))) for file in self.files)
+        wanted, ahead_of = tee((file, groups) for file, groups in chosen if groups)
+        with self._ahead(ahead_of, names) as ahead:
+            for file, groups in wanted:
+                yield from file.take(locators, names, rows, groups, ahead)
+
+    def _ahead(
+        self, wanted: Iterable[tuple[SourceFile, Sequence[int]]], names: Sequence[ColumnName]
+    ) -> AbstractContextManager[Ahead | None]:
+        """Context manager: fetch row groups ahead that objects of stores have."""
+        if not any(isinstance(path, Address) for path in self.paths):
+            return nullcontext()
+        list(at_once(SourceFile.is_far, self.files, self.paths))  # a worker has not looked at them
+        return reading_ahead((one for one in wanted if one[0].is_far()), names)
 
     def gather(self, locators: Locators, check: Callable[[View], None]) -> None:
         """Return ``None``: rows of files are read in pieces."""
@@ -214,13 +235,31 @@ def _without_dictionary(field: pa.Field) -> pa.Field:
     return field.with_type(field.type.value_type) if is_encoded(field) else field
 
 
-def _map(read: Callable[[Any], T], items: Sequence[Any], paths: Sequence[Path]) -> Iterator[T]:
-    """Read footers of files; those of several objects at the same time, as each waits for its store."""
-    if len(paths) == 1 or not isinstance(paths[0], Address):
-        yield from map(read, items)
-        return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(read, items)
+def _joined(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """Join short batches, which follow each other, to some of at most `rows` rows."""
+    short: list[Batch] = []
+    left = space = 0
+    for batch in batches:
+        size = batch.frame.native.nbytes
+        if batch.rows > min(left, _SHORT) or size > space:
+            yield from _join(short)
+            short, left, space = [], rows, _JOINED
+        short.append(batch)
+        left, space = left - batch.rows, space - size
+    yield from _join(short)
+
+
+def _join(batches: list[Batch]) -> Sequence[Batch]:
+    """Return the batches as one, or as they are if Arrow cannot join their types."""
+    if len(batches) < 2:
+        return batches
+    try:
+        (whole,) = pa.Table.from_batches([batch.frame.native for batch in batches]).combine_chunks().to_batches()
+    except (pa.ArrowException, ValueError):
+        return batches
+    first = batches[0]
+    others = tuple((batch.first - first.first, batch.place, batch.row) for batch in batches[1:])
+    return [first._replace(frame=FrameView(whole), others=others)]
 
 
 def open_source(

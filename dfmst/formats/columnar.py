@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
@@ -16,9 +19,21 @@ import pyarrow.parquet
 from dfmst._common.machine import has_threads
 from dfmst._common.types import ColumnName
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import missing_columns
-from dfmst.formats.files import ROWS_IN_A_BATCH, FileName, GraphFile, is_parquet, open_native, problem, refusing_damage
-from dfmst.formats.stores import Address, path_of
+from dfmst.errors import ClusterError, DfmstError, FormatError, machine_fault, missing_columns
+from dfmst.formats.files import (
+    ROWS_IN_A_BATCH,
+    Fetcher,
+    GraphFile,
+    at_once,
+    existing_path,
+    fetching,
+    is_parquet,
+    no_answer,
+    open_native,
+    problem,
+    refusing_damage,
+)
+from dfmst.formats.stores import Address, RangeFile, file_stamp, path_of
 
 SUFFIXES = (".parquet", ".parq", ".pq")
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
@@ -90,7 +105,10 @@ def parquet_files(folder: Path) -> list[Path]:
     suffix, as Hive writes it, is Parquet if it begins so. The folder of a table with a log is refused: files that the
     log does not name hold rows that were deleted.
     """
-    found = [*(folder.files() if isinstance(folder, Address) else _files(folder))]
+    return _chosen(folder, [*(folder.files() if isinstance(folder, Address) else _files(folder))])
+
+
+def _chosen(folder: Path, found: Sequence[tuple[Path, int]]) -> list[Path]:
     _refuse_table(folder, [path for path, _ in found])
     paths = [
         path
@@ -104,6 +122,15 @@ def parquet_files(folder: Path) -> list[Path]:
     if not paths:
         raise problem(folder, "a directory without a Parquet file", hint=f"their names end in {', '.join(SUFFIXES)}")
     return paths
+
+
+def named_files(name: str | os.PathLike[str]) -> list[Path]:
+    """List the files that a path stands for: itself, or the Parquet files under it if it is a directory."""
+    path = path_of(name)
+    if isinstance(path, Address) and not path.suffix and (found := path.files()):
+        return _chosen(path, found)
+    path = existing_path(path)
+    return parquet_files(path) if path.is_dir() else [path]
 
 
 def natural_order(path: Path) -> tuple[list[str | int], str]:
@@ -188,41 +215,346 @@ _BUFFER = 1 << 18  # bytes read at a time; with pre_buffer PyArrow would keep a 
 _FAR = 1 << 25  # bytes read at a time from a store, of all columns: a request takes longer than a read of a disk
 
 
-def open_buffered(file: Any, far_columns: int = 0, *, as_texts: bool = False) -> pyarrow.parquet.ParquetFile:
-    """Open a Parquet file whose columns are read piece by piece; `as_texts` reads dictionaries of texts as texts.
+def _read_last(path: Path) -> tuple[tuple[Any, ...], bytes, pyarrow.parquet.FileMetaData]:
+    """Return the stamp of a file, its last bytes, and the footer in them: all of a short object."""
+    stamp, read = path.look() if isinstance(path, Address) else (file_stamp(path), None)
+    with refusing_damage(path, _KIND, f"{_HINT}; convert other formats with dfmst convert"), ExitStack() as stack:
+        size = stamp[0]
+        if read is None:
+            file = stack.enter_context(open_native(path))
+            read, size = (lambda begin, end: file.read_at(end - begin, begin)), file.size()
+        tail = read(max(0, size - _TAIL), size)
+        length = 8 + int.from_bytes(tail[-8:-4], "little")  # the last bytes are the footer's length, and a sign
+        if len(tail) < length <= size and tail.endswith(_MAGIC):
+            tail = read(size - length, size)
+        footer = read_footer(tail)
+    return stamp, tail if isinstance(path, Address) and len(tail) == size else tail[-length:], footer
 
-    All columns then have Parquet's own types. PyArrow would take seven times the bytes of a dictionary, and twice the
-    time, as each batch gets the whole dictionary of its row group. Of an object `far_columns` are read, in longer
-    pieces.
+
+def read_footer(tail: bytes, *, as_texts: bool = False) -> pyarrow.parquet.FileMetaData:
+    """Read the footer in the last bytes of a file; `as_texts` lets dictionaries of texts be read as texts.
+
+    All columns then have Parquet's own types, as Arrow's have another name, so that PyArrow does not find them. PyArrow
+    would take seven times the bytes of a dictionary, and twice the time, as each batch gets the whole dictionary of its
+    row group.
     """
-    footer = _footer_without_types(file) if as_texts else None
-    size = max(_BUFFER, _FAR // max(8, far_columns)) if far_columns else _BUFFER
-    return pyarrow.parquet.ParquetFile(file, metadata=footer, pre_buffer=False, buffer_size=size)
+    if as_texts:
+        before, name, after = tail.rpartition(_TYPES)
+        tail = before + name.lower() + after
+    return pyarrow.parquet.read_metadata(pa.BufferReader(tail))
 
 
+class _Unread(Exception):
+    """Bytes of a column would have been read."""
+
+
+def _unread(begin: int, end: int) -> bytes:
+    raise _Unread
+
+
+_TAIL = 1 << 16  # bytes of a file that are read first: the footers of most files
 _TYPES = b"ARROW:schema"  # name of Arrow's types in a footer
 _MAGIC = b"PAR1"
 
 
-def _footer_without_types(file: Any) -> pyarrow.parquet.FileMetaData:
-    """Read a footer in which Arrow's types have another name, so that PyArrow does not find them."""
-    end = file.seek(0, os.SEEK_END)
-    file.seek(end - 8)
-    file.seek(end - 8 - int.from_bytes(file.read(4), "little"))
-    before, name, after = file.read().rpartition(_TYPES)
-    return pyarrow.parquet.read_metadata(pa.BufferReader(_MAGIC + before + name.lower() + after))
+def open_buffered(
+    file: Any, metadata: pyarrow.parquet.FileMetaData | None = None, far_columns: int = 0
+) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file whose columns are read piece by piece; of an object `far_columns`, in longer pieces."""
+    size = max(_BUFFER, _FAR // max(8, far_columns)) if far_columns else _BUFFER
+    return pyarrow.parquet.ParquetFile(file, metadata=metadata, pre_buffer=False, buffer_size=size)
 
 
-def refuse_unreadable(file: pyarrow.parquet.ParquetFile, path: FileName, names: Sequence[ColumnName]) -> None:
-    """Raise if PyArrow cannot read a row of columns: it ends the process if the footer is asked about such columns.
+_FEW = 1 << 16  # rows that one thread decodes sooner than several
+_SPAN = 32 << 20  # bytes of a row group that are fetched as a whole
+_JOINED = 4 << 20  # bytes of several row groups that are fetched together
+_GAP = 1 << 20  # bytes between columns that are fetched with them: another request takes longer
 
-    These are encrypted, or have damaged statistics of sizes.
-    """
-    groups = (group for group in range(file.metadata.num_row_groups) if file.metadata.row_group(group).num_rows)
-    with refusing_damage(path, _KIND, _HINT):
-        for group in groups:
-            next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names), use_threads=False), None)
+
+class Span(NamedTuple):
+    """Row groups that are read together, and the ranges of bytes to fetch: none if they are too long to wait."""
+
+    groups: list[int]
+    ranges: list[tuple[int, int]]
+
+    @property
+    def size(self) -> int:
+        """Bytes to fetch."""
+        return sum(end - begin for begin, end in self.ranges)
+
+
+def spans(metadata: Any, groups: Iterable[int], names: Collection[ColumnName] | None) -> list[Span]:
+    """Return how columns of row groups are fetched; the footer must be one that can be asked about these columns."""
+    places = places_of(metadata, names)
+    made: list[Span] = []
+    for group in groups:
+        chunks = [metadata.row_group(group).column(place) for place in places]
+        begins = map(_begin, chunks)
+        ranges = [(begin, begin + chunk.total_compressed_size) for begin, chunk in zip(begins, chunks, strict=True)]
+        span = Span([group], _joined(ranges))
+        if span.size > _SPAN:
+            span.ranges.clear()
+        elif made and made[-1].ranges and made[-1].size + span.size <= _JOINED:
+            span = Span([*made[-1].groups, group], _joined(made.pop().ranges + span.ranges))
+        made.append(span)
+    return made
+
+
+def places_of(metadata: Any, names: Collection[ColumnName] | None) -> list[int]:
+    """Return the places of columns, those in lists and structs too, in a footer (``None``: of all)."""
+    paths = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
+    return [at for at, path in enumerate(paths) if names is None or path in names or path.partition(".")[0] in names]
+
+
+def _begin(chunk: Any) -> int:
+    """Return the place of a column's first page."""
+    first = chunk.dictionary_page_offset
+    return int(chunk.data_page_offset if not first else min(first, chunk.data_page_offset))
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join ranges that are near to each other."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if joined and begin <= joined[-1][1] + _GAP:
+            begin, end = joined[-1][0], max(joined.pop()[1], end)
+        joined.append((begin, end))
+    return joined
+
+
+class Fetched(NamedTuple):
+    """Row groups whose bytes are fetched, and whether they are the last ones that were wanted of the object."""
+
+    file: pyarrow.parquet.ParquetFile
+    groups: list[int]
+    last: bool
+
+
+Ahead: TypeAlias = tuple[Fetcher, Iterator[Fetched]]  # row groups of objects, in the order in which they are used
+
+
+class KnownFile:
+    """A Parquet file; if it has another stamp than when the run began (``None``: unknown), reading it fails."""
+
+    as_texts = False  # whether dictionaries of texts are read as texts
+    on_worker = True  # whether a task reads it
+    tail = b""  # last bytes, as a look at the file has found them
+    keeps = True  # whether it keeps them
+    looked = False  # whether nothing was read since the look
+
+    def __init__(self, path: Path, stamp: tuple[Any, ...] | None = None) -> None:
+        self.path, self.stamp = path, stamp
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("tail", "looked")}
+
+    def look(self) -> pyarrow.parquet.FileMetaData:
+        """Read stamp and footer at once, and return the footer."""
+        stamp, tail, footer = _read_last(self.path)
+        self._compare(stamp)
+        self.stamp, self.tail, self.looked = stamp, tail, True
+        return footer
+
+    @contextmanager
+    def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
+        """Open the file, and check that it has not changed."""
+        self.check()
+        try:
+            footer = read_footer(self.last_bytes(), as_texts=True) if self.as_texts else None
+            with open_native(self.path) as native, open_buffered(native, footer) as file:
+                yield file
+        except DfmstError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise self._fault(error) from (None if isinstance(self.path, Address) else error)
+        self.check()
+
+    def last_bytes(self) -> bytes:
+        """Return the last bytes of the file, the footer among them."""
+        try:
+            with self._not_changed():
+                tail = self.tail or (self.look() and self.tail)
+        except OSError as error:
+            raise self._lost(error) from error
+        if not self.keeps:
+            self.tail = b""
+        return tail
+
+    @contextmanager
+    def _not_changed(self) -> Iterator[None]:
+        """Context manager: say that the file has changed if it looks damaged for that."""
+        try:
+            yield
+        except FormatError:
+            self.check()
+            raise
+
+    def footer_of(self, names: Sequence[ColumnName] | None) -> pyarrow.parquet.FileMetaData:
+        """Return the footer, which may be asked about columns (``None``: all); raise if PyArrow cannot read their rows.
+
+        PyArrow ends the process if another footer is asked: of columns that are encrypted, or have damaged statistics
+        of sizes. Of a long object no byte of the columns is fetched.
+        """
+        metadata = read_footer(tail := self.last_bytes())
+        group = next((group for group in range(metadata.num_row_groups) if metadata.row_group(group).num_rows), None)
+        if group is None:
+            return metadata
+        with self._not_changed(), refusing_damage(self.path, _KIND, _HINT), suppress(_Unread), ExitStack() as stack:
+            if not self.is_far():
+                source = stack.enter_context(open_native(self.path))
+            elif self._is_whole(tail):
+                source = pa.BufferReader(tail)
+            else:
+                source = pa.PythonFile(RangeFile(_unread, 1 << 62), "r")
+            columns = None if names is None else list(names)
+            next(open_buffered(source, metadata).iter_batches(1, [group], columns, use_threads=False), None)
+        return metadata
+
+    def largest_id(self, names: Sequence[ColumnName], groups: Iterable[int] | None = None) -> int | None:
+        """Return the largest id of row groups (``None``: all) by the footer, -1 without ids.
+
+        Without statistics, or with an id that is negative or not an integer, it is ``None``.
+        """
+        footer, largest = self.footer_of(names), -1
+        places = places_of(footer, names)
+        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
+            for found in (group.column(place).statistics for place in places):
+                if not group.num_rows or (found and found.null_count == group.num_rows):
+                    continue
+                if not found or not found.has_min_max or not isinstance(found.min, int) or found.min < 0:
+                    return None
+                largest = max(largest, int(found.max))
+        return largest
+
+    def _is_whole(self, tail: bytes) -> bool:
+        """Whether an object has no other bytes."""
+        return len(tail) == self.path.stat().st_size
+
+    def spans(self, groups: Sequence[int] | None, names: Sequence[ColumnName] | None) -> tuple[bytes, list[Span]]:
+        """Return the last bytes of an object, and how row groups (``None``: all) are fetched."""
+        whole = self._is_whole(tail := self.last_bytes())
+        metadata = read_footer(tail) if whole else self.footer_of(names)
+        numbers = list(range(metadata.num_row_groups) if groups is None else groups)
+        return tail, [Span(numbers, [])] if whole or not numbers else spans(metadata, numbers, names)
+
+    def fetch(self, tail: bytes, part: Span, columns: int, last: bool) -> Fetched:
+        """Fetch the ranges of a span; a span without ranges is read by longer pieces when it is used."""
+        assert isinstance(self.path, Address)
+        (size, _), read = self.path.look()
+        assert read is not None
+        pieces = [(begin, read(begin, end)) for begin, end in part.ranges]
+        whole = len(tail) == size
+        source = pa.BufferReader(tail) if whole else pa.PythonFile(RangeFile(read, size, pieces), "r")
+        metadata = read_footer(tail, as_texts=self.as_texts)
+        return Fetched(open_buffered(source, metadata, 0 if whole or pieces else max(1, columns)), part.groups, last)
+
+    def is_far(self) -> bool:
+        """Whether a store reads ranges of its bytes."""
+        try:
+            return isinstance(self.path, Address) and self.path.look()[1] is not None
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def check(self) -> None:
+        """Raise if the file has changed."""
+        if self.stamp is not None:
+            try:
+                stamp = file_stamp(self.path)
+            except OSError as error:
+                raise self._lost(error) from error
+            self._compare(stamp)
+
+    def _compare(self, stamp: tuple[Any, ...]) -> None:
+        if self.stamp not in (None, stamp):
+            hint = "run again, and write nothing to the files during a run"
+            raise problem(self.path, "the file has changed since the run began", hint=hint)
+
+    def _fault(self, error: Exception, damage: str = "a damaged Parquet file") -> DfmstError:
+        """Return the error for a file that cannot be read; one that changes may look damaged."""
+        self.check()
+        if (fault := machine_fault(error) or no_answer(self.path, error)) is not None:
+            return fault
+        if isinstance(error, OSError) and error.strerror:
+            return self._lost(error)
+        reason = str(error).partition("\n")[0]
+        return problem(self.path, f"{damage} ({reason})", hint="fetch or write the file again")
+
+    def _lost(self, error: OSError) -> DfmstError:
+        if self.on_worker:
+            reason, hint = error.strerror or "no such file", "every worker must see the files, under the same names"
+            return ClusterError(f"{self.path}: {reason}", hint)
+        if isinstance(error, FileNotFoundError):
+            return problem(self.path, "the file has vanished since the run began", hint="put it back and run again")
+        return problem(self.path, f"cannot be opened ({error.strerror or error})", hint="run again when it can be read")
+
+    def batches(
+        self, groups: Sequence[int] | None, names: Sequence[Any] | None, rows: int, ahead: Ahead | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield columns of row groups (``None``: all) as the file has them, at most `rows` at a time and 16 MiB.
+
+        Those of an object may be `ahead`: the next ones that it yields.
+        """
+        columns = None if names is None else list(names)
+        threads = has_threads() and not self.on_worker
+        with closing(self._opened(groups, names, ahead)) as opened:
+            for file, numbers in opened:
+                size, done = batch_rows(file.metadata, numbers, rows, columns), 0
+                lengths = [file.metadata.row_group(group).num_rows for group in numbers]
+                several = threads and sum(lengths) > _FEW
+                try:
+                    for batch in file.iter_batches(size, numbers, columns, use_threads=several):
+                        done += batch.num_rows
+                        yield batch
+                except (pa.ArrowException, OSError) as error:
+                    group = numbers[int(np.searchsorted(np.cumsum(lengths), done, side="right"))]
+                    fault = self._fault(error, f"row group {group} cannot be read")
+                    raise fault from (None if isinstance(self.path, Address) else error)
+
+    def _opened(
+        self, groups: Sequence[int] | None, names: Sequence[Any] | None, ahead: Ahead | None
+    ) -> Generator[tuple[pyarrow.parquet.ParquetFile, list[int]], None, None]:
+        """Yield the file, opened to read row groups: of an object once for those that are fetched together."""
+        if not self.is_far():
+            with self.open() as file:
+                yield file, list(range(file.num_row_groups) if groups is None else groups)
             return
+        if ahead is None:
+            with reading_ahead([(self, groups)], names) as ahead:
+                yield from self._opened(groups, names, ahead)
+            return
+        fetcher, others = ahead
+        try:
+            for fetched in others:
+                yield fetched.file, fetched.groups
+                if fetched.last:
+                    break
+        except DfmstError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            raise self._fault(error) from None
+        if not (self.looked and self._is_whole(self.tail)):  # else one request has read all of it
+            fetcher.check(self.check)
+        self.looked = False
+
+
+@contextmanager
+def reading_ahead(
+    wanted: Iterable[tuple[KnownFile, Sequence[int] | None]], names: Sequence[ColumnName] | None
+) -> Iterator[Ahead]:
+    """Context manager: fetch columns of row groups (``None``: all) of objects ahead, in this order."""
+
+    def calls() -> Iterator[tuple[int, Callable[[], Fetched]]]:
+        looks = ((0 if file.tail else _TAIL, partial(_spans, file, groups, names)) for file, groups in wanted)
+        for file, (tail, parts) in fetcher.in_order(looks):
+            for number, part in enumerate(parts, 1):
+                yield part.size, partial(file.fetch, tail, part, len(names or ()), number == len(parts))
+
+    with fetching() as fetcher:
+        yield fetcher, fetcher.in_order(calls())
+
+
+def _spans(file: KnownFile, *arguments: Any) -> tuple[KnownFile, tuple[bytes, list[Span]]]:
+    return file, file.spans(*arguments)
 
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value
@@ -231,10 +563,9 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBL
 def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[ColumnName] | None = None) -> int:
     """Return how many rows to read at a time, so that a batch has at most 16 MiB.
 
-    With texts and lists, this is by the bytes of all columns: see `refuse_unreadable` for why not by those of each.
+    With texts and lists, this is by the bytes of all columns: see `KnownFile.footer_of` for why not by those of each.
     """
-    columns = [metadata.schema.column(place) for place in range(metadata.num_columns)]
-    named = [each for each in columns if names is None or each.path in names or each.path.partition(".")[0] in names]
+    named = [metadata.schema.column(place) for place in places_of(metadata, names)]
     widths = [None if each.max_repetition_level else _WIDTHS.get(each.physical_type) for each in named]
     width = None if None in widths else sum(filter(None, widths))
     row_groups = [metadata.row_group(group) for group in groups]
@@ -253,34 +584,25 @@ class TableSize(NamedTuple):
 
 def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
     """Read the footer of a Parquet file."""
-    hint = f"{_HINT}; convert other formats with dfmst convert"
-    with refusing_damage(path, _KIND, hint), open_native(path) as file:
-        return pyarrow.parquet.read_metadata(file)
+    return _read_last(existing_path(path))[2]
 
 
 def parquet_size(
     files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[ColumnName, ...]
 ) -> TableSize:
     """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
-    rows, largest, bounded, counts = 0, -1, True, [0]
-    for path, groups in files:
-        footer, before = parquet_footer(path), rows
+    largest, bounded, counts = -1, True, [0]
+    chosen = [(KnownFile(existing_path(path)), groups) for path, groups in files]
+    footers = at_once(KnownFile.look, [file for file, _ in chosen], [file.path for file, _ in chosen])
+    for (file, groups), footer in zip(chosen, footers, strict=True):
         if footer.num_rows:
-            bounded &= _check_ends(path, footer, ends)
-        places = [place for place in range(footer.num_columns) if footer.schema.column(place).path in ends]
-        if places:
-            with open_native(path) as file, open_buffered(file) as parquet:
-                refuse_unreadable(parquet, path, ends)
-        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
-            rows += group.num_rows
-            for column in map(group.column, places):
-                if group.num_rows:
-                    found = column.statistics
-                    known = found is not None and found.has_min_max and isinstance(found.min, int)
-                    bounded &= known and found.min >= 0
-                    largest = max(largest, found.max if known else 0)
-        counts.append(rows - before)
-    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None, max(counts))
+            bounded &= _check_ends(file.path, footer, ends)
+        numbers = list(range(footer.num_row_groups) if groups is None else groups)
+        counts.append(sum(footer.row_group(number).num_rows for number in numbers))
+        found = file.largest_id(ends, numbers) if ends else -1
+        bounded, largest = bounded and found is not None, max(largest, found or 0)
+    rows = sum(counts)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and ends and largest >= 0 else None, max(counts))
 
 
 def _check_ends(path: Any, footer: Any, ends: tuple[ColumnName, ...]) -> bool:

@@ -9,13 +9,15 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any, Self, TypeAlias
+from typing import IO, Any, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +35,8 @@ from dfmst.errors import (
 )
 from dfmst.formats.stores import Access, Address, path_of
 
+S = TypeVar("S")
+T = TypeVar("T")
 FileName: TypeAlias = str | os.PathLike[str]
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
@@ -355,6 +359,62 @@ def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile
     if isinstance(path, Address):
         return path.native()
     return pa.OSFile(os.fsencode(path), mode)
+
+
+_AT_ONCE = 25  # requests at the same time, for which PyArrow has connections
+_WAITING = 16 << 20  # fetched bytes that may wait
+
+
+class Fetcher:
+    """Threads that make requests ahead."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool, self._checks = pool, deque[Future[object]]()
+
+    def in_order(self, calls: Iterable[tuple[int, Callable[[], T]]]) -> Iterator[T]:
+        """Yield the results of calls, given with the bytes that each fetches; those that fetch some are made ahead."""
+        waiting, held = deque[tuple[int, Callable[[], T]]](), 0
+        for size, call in calls:
+            while waiting and (len(waiting) >= _AT_ONCE or held + size > _WAITING):
+                fetched, result = waiting.popleft()
+                held -= fetched
+                yield result()
+            waiting.append((size, self._pool.submit(call).result if size else call))
+            held += size
+        while waiting:
+            yield waiting.popleft()[1]()
+
+    def check(self, call: Callable[[], object]) -> None:
+        """Make a call that may raise; its error is raised at a later one, or by :meth:`finish`."""
+        self._checks.append(self._pool.submit(call))
+        if len(self._checks) > _AT_ONCE:
+            self._checks.popleft().result()
+
+    def finish(self) -> None:
+        """Raise the first error of a check."""
+        while self._checks:
+            self._checks.popleft().result()
+
+
+@contextmanager
+def fetching() -> Iterator[Fetcher]:
+    """Context manager: start threads that make requests, and end with them; calls that wait are left out."""
+    pool = ThreadPoolExecutor(_AT_ONCE, "dfmst-store")
+    try:
+        fetcher = Fetcher(pool)
+        yield fetcher
+        fetcher.finish()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def at_once(call: Callable[[S], T], items: Sequence[S], paths: Iterable[Path]) -> Iterator[T]:
+    """Yield the results of a call for each item; of `paths` in stores, several calls are made at the same time."""
+    if len(items) < 2 or not any(isinstance(path, Address) for path in paths):
+        yield from map(call, items)
+        return
+    with fetching() as fetcher:
+        yield from fetcher.in_order((1, partial(call, item)) for item in items)
 
 
 def check_same_columns(first: FileName, expected: pa.Schema, path: FileName, schema: pa.Schema) -> None:

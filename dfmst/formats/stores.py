@@ -18,13 +18,14 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from copy import copy
 from fnmatch import fnmatchcase
 from functools import partial
 from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 from urllib.error import HTTPError
 from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     _Path = Path  # for type checkers an address is a path; at run time it lacks the methods that nobody calls
 else:
     _Path = object
+
+ReadRange: TypeAlias = Callable[[int, int], bytes]  # of the bytes from one place to another
 
 #: The object that says that a directory is complete.
 COMPLETE = "_SUCCESS"
@@ -57,6 +60,8 @@ _WORDS = "check the address, --storage-option and the network"
 class Address(_Path):
     """A file or a directory of another file system; its text never shows credentials."""
 
+    _looked: tuple[tuple[int, str], ReadRange | None] | None = None
+
     def __init__(self, filesystem: Any, key: str, start: str, secrets: Sequence[str] = (), root: str = "") -> None:
         self.filesystem, self.start, self._root, self._secrets = filesystem, start, root, tuple(secrets)
         self._path = PurePosixPath(key)
@@ -65,6 +70,9 @@ class Address(_Path):
     def key(self) -> str:
         """The name in the file system."""
         return "" if self._path == PurePosixPath() else str(self._path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_looked"}
 
     def __str__(self) -> str:
         return self.start + self.key.removeprefix(self._root)
@@ -136,6 +144,11 @@ class Address(_Path):
 
     def _state(self) -> tuple[str, int]:
         """Return its kind, ``"File"``, ``"Directory"`` or nothing, and its size."""
+        if self.suffix:  # else it may be a directory
+            with suppress(OSError, DfmstError):
+                self.look()
+        if self._looked is not None:
+            return "File", self._looked[0][0]
         with self.reached():
             info = self.filesystem.get_file_info(self.key)
         return ("" if info.type.name == "NotFound" else info.type.name), info.size or 0
@@ -147,16 +160,45 @@ class Address(_Path):
 
     def open(self, *_: Any, **__: Any) -> Any:
         """Open it for reading, with a buffer."""
-        return io.BufferedReader(_Stream(self), _BUFFER)
+        (size, _stamp), read = self.look()
+        return self.native() if read is None else io.BufferedReader(RangeFile(self._named(read), size), _BUFFER)
+
+    def _named(self, read: ReadRange) -> ReadRange:
+        """Let errors of a read name the address."""
+
+        def named(begin: int, end: int) -> bytes:
+            with self.reached():
+                return read(begin, end)
+
+        return named
+
+    def look(self) -> tuple[tuple[int, str], ReadRange | None]:
+        """Return its stamp, and how its ranges are read (``None``: only all of it); the store is asked once."""
+        self._looked = self._looked or self._look()
+        return self._looked
 
     def stamp(self) -> tuple[int, str]:
         """Return size and version (etag); one of them changes if the file is replaced."""
-        with self.native() as file, self.reached():
-            size = file.size()
-            store = of_fsspec(self.filesystem)
-            tag = (file.metadata() or {}).get("ETag", "") if store is None else store.ukey(self.key)
+        return self._look()[0]
+
+    def _look(self) -> tuple[tuple[int, str], ReadRange | None]:
+        store = of_fsspec(self.filesystem)
+        with self.reached():
+            if store is None:
+                file = self.filesystem.open_input_file(self.key)
+                size, tag = file.size(), (file.metadata() or {}).get("ETag", "")
+            else:
+                about, tag = store.info(self.key), store.ukey(self.key)
+                size = about["size"]
+                if about["type"] != "file":
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
             tag = tag.decode() if isinstance(tag, bytes) else str(tag)
-        return size, tag or str(self.filesystem.get_file_info(self.key).mtime_ns)
+            stamp = size or 0, tag or str(self.filesystem.get_file_info(self.key).mtime_ns)
+        if size is None:
+            return stamp, None
+        if store is None:
+            return stamp, lambda begin, end: file.read_at(end - begin, begin)
+        return stamp, lambda begin, end: store.cat_file(self.key, start=begin, end=end)
 
     def files(self) -> list[tuple[Address, int]]:
         """List all files under the directory, with their sizes."""
@@ -181,6 +223,7 @@ class Address(_Path):
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Remove the file."""
+        self._looked = None
         with self.reached():
             self.filesystem.delete_file(self.key)
 
@@ -200,6 +243,7 @@ class Address(_Path):
 
     def upload(self, file: Path) -> None:
         """Copy a local file to it, whole or not at all."""
+        self._looked = None
         store = of_fsspec(self.filesystem)
         try:
             if store is None:
@@ -248,30 +292,6 @@ class Address(_Path):
         return text
 
 
-class _Stream(io.RawIOBase):
-    """The bytes of an address; an error of its store names it."""
-
-    def __init__(self, address: Address) -> None:
-        self._address, self._file = address, address.native()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(self._file.seek(offset, whence))
-
-    def readinto(self, buffer: Any) -> int:
-        with self._address.reached():
-            return int(self._file.readinto(buffer))
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
 class _WebPage(Address):
     """A file behind ``https://``; its text has neither user, password nor query, which may be a signature."""
 
@@ -285,34 +305,28 @@ class _WebPage(Address):
 
     def _state(self) -> tuple[str, int]:
         try:
-            return "File", self._known()[0] or 0
+            return "File", self.look()[0][0]
         except FileNotFoundError:
             return "", 0
 
-    def stamp(self) -> tuple[int, str]:
-        """Return size and version (etag)."""
-        size, tag, _ = self._known()
-        return size or 0, tag
-
     def native(self) -> pa.NativeFile:
         """Open it for reading at any place; a file of a server without ranges is copied to this machine first."""
-        size, tag, has_ranges = self._known()
-        if has_ranges and size is not None:
-            read = partial(self._read, tag=tag)
-            return pa.PythonFile(io.BufferedReader(_Bytes(read, size), _BUFFER), "r")
-        copy: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the file that reads it
+        (size, _), read = self.look()
+        if read is not None:
+            return pa.PythonFile(io.BufferedReader(RangeFile(read, size), _BUFFER), "r")
+        file: Any = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the file that reads it
         with self.reached(), naming_full():
-            self._ask(partial(_copy, copy))
-        return pa.PythonFile(copy, "r")
+            self._ask(partial(_copy, file))
+        return pa.PythonFile(file, "r")
 
     def check_store(self) -> None:
         """Raise: nothing is written there."""
         raise OutputError(f"cannot write {self}: https:// is read only", "write to a file or to a store, and copy it")
 
-    def _known(self) -> tuple[int | None, str, bool]:
-        """Return size and version, and whether the server sends ranges of bytes."""
+    def _look(self) -> tuple[tuple[int, str], ReadRange | None]:
         with self.reached():
-            return self._ask(_described, (0, 0))  # type: ignore[no-any-return]
+            size, tag, has_ranges = self._ask(_described, (0, 0))
+        return (size or 0, tag), partial(self._read, tag=tag) if has_ranges and size is not None else None
 
     def _read(self, begin: int, end: int, tag: str) -> bytes:
         """Read a range of bytes; the file must have this version."""
@@ -363,39 +377,52 @@ def _described(answer: Any) -> tuple[int | None, str, bool]:
     return None if size is None else int(size), tag, answer.status == 206
 
 
-def _copy(copy: Any, answer: Any) -> None:
+def _copy(file: Any, answer: Any) -> None:
     """Copy the whole file that a server sends."""
-    copy.seek(0)
-    copy.truncate()
-    shutil.copyfileobj(answer, copy)
+    file.seek(0)
+    file.truncate()
+    shutil.copyfileobj(answer, file)
     expected = answer.headers.get("Content-Length")
-    if expected not in (None, str(copy.tell())):
-        raise ConnectionError(f"the server sent {copy.tell():,} of {int(expected):,} bytes")
-    copy.seek(0)
+    if expected not in (None, str(file.tell())):
+        raise ConnectionError(f"the server sent {file.tell():,} of {int(expected):,} bytes")
+    file.seek(0)
 
 
-class _Bytes(io.RawIOBase):
-    """The bytes of a file, each read when it is asked for."""
+class RangeFile(io.RawIOBase):
+    """The bytes of a file; what `pieces` (begin, bytes) do not hold is read when it is asked for."""
 
-    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
-        self._read, self._size, self._place = read, size, 0
+    def __init__(self, read: ReadRange, size: int, pieces: Sequence[tuple[int, bytes]] = ()) -> None:
+        self._read, self._size, self._pieces, self._place = read, size, pieces, 0
 
     def readable(self) -> bool:
+        """Whether it can be read."""
         return True
 
     def seekable(self) -> bool:
+        """Whether it can be read at any place."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place."""
         self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
         return self._place
 
+    def read(self, size: int = -1) -> Any:
+        """Read bytes; of a piece they are not copied."""
+        begin, end = self._place, self._size if size < 0 else min(self._place + size, self._size)
+        self._place = max(begin, end)
+        if begin >= end:
+            return b""
+        for first, piece in self._pieces:
+            if first <= begin and end <= first + len(piece):
+                return memoryview(piece)[begin - first : end - first]
+        return self._read(begin, end)
+
     def readinto(self, buffer: Any) -> int:
-        length = max(0, min(len(buffer), self._size - self._place))
-        if length:
-            buffer[:length] = self._read(self._place, self._place + length)
-            self._place += length
-        return length
+        """Read bytes into a buffer."""
+        content = self.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
@@ -448,7 +475,7 @@ class Access:
     def path(self, name: Any) -> Path:
         """Return the path or the address that a name stands for."""
         if isinstance(name, Address):
-            return name
+            return copy(name)  # which is looked at anew
         text = os.fspath(name)
         scheme = scheme_of(text)
         if self._filesystem is not None and scheme not in ("file", "http", "https"):
@@ -640,7 +667,7 @@ def _fsspec(scheme: str, options: Mapping[str, Any]) -> Any:
 
 def path_of(name: Any, opened_by: Access | None = None) -> Path:
     """Return the path or the address that a name stands for."""
-    return (opened_by or Access()).path(name)
+    return name if isinstance(name, Address) and opened_by is None else (opened_by or Access()).path(name)
 
 
 def located(name: Any, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from dfmst.errors import DfmstError, FormatError, OutputError
 from tests.stores.conftest import Both
 from tests.support.forked import Forked
 from tests.support.object_store import KEY, SECRET, Store, running_store
+from tests.support.stream_files import edges, write_parts
 
 BIG = 12 << 20  # bytes of an object that is uploaded in several parts
 
@@ -50,8 +52,8 @@ def addresses(scheme: str, store: Store, both: Both) -> list[str]:
 def test_a_server_that_fails_is_asked_again(scheme: str, method: str, kind: str, store: Store, both: Both) -> None:
     expected = dfmst.stream.minimum_spanning_forest(str(both.folder))
     fail(store, method, "part-001", kind, 1)
-    edges = addresses(scheme, store, both)
-    assert dfmst.stream.minimum_spanning_forest(edges, storage_options=store.faulty).equals(expected)
+    objects = addresses(scheme, store, both)
+    assert dfmst.stream.minimum_spanning_forest(objects, storage_options=store.faulty).equals(expected)
     assert not store.proxy.faults
 
 
@@ -94,16 +96,51 @@ def test_an_object_that_is_replaced_between_two_passes_is_an_error(store: Store,
         _ = forest.frame
 
 
-def test_an_object_that_is_replaced_while_it_is_read_is_an_error(store: Store, both: Both) -> None:
-    content = (both.folder / "part-002.parquet").read_bytes()
+@pytest.mark.parametrize("rows", [1_000, 20_000], ids=["short", "long"])
+@pytest.mark.parametrize(("method", "before"), [("GET", 0), ("GET", 1), ("GET", 2), ("HEAD", 1), ("HEAD", 2)])
+def test_an_object_that_is_replaced_during_a_run_is_an_error(
+    rows: int, method: str, before: int, store: Store, tmp_path: Path
+) -> None:
+    """It is replaced when the request comes that has as many like it before."""
+    folder, key = write_parts(tmp_path / "parts", edges(300, 3 * rows), 3, rows // 3), f"{store.bucket()}/parts"
+    address, content = store.upload(folder, key), (folder / "part-001.parquet").read_bytes().replace(b"\0", b"\1", 1)
 
     def replace() -> None:
-        with store.filesystem.open_output_stream(f"{both.bucket}/parts/part-001.parquet") as file:
+        with store.filesystem.open_output_stream(f"{key}/part-001.parquet") as file:
             file.write(content)
 
-    store.proxy.faults = [(of("GET", "part-001"), (lambda: None) if at < 3 else replace) for at in range(12)]
-    with pytest.raises(DfmstError, match=r"part-001\.parquet"):
-        dfmst.stream.minimum_spanning_forest(both.address, storage_options=store.faulty)
+    requests = [(lambda: None)] * before + [replace]
+    store.proxy.faults = [(of(method, "part-001"), request) for request in requests]
+    if rows < 20_000 and (method, before) in (("GET", 1), ("GET", 2), ("HEAD", 2)):
+        dfmst.stream.minimum_spanning_forest(address, storage_options=store.faulty)
+        assert store.proxy.faults  # a short object is read at once, and needs fewer requests
+        return
+    with pytest.raises(FormatError, match=r"part-001\.parquet: .*changed since the run began"):
+        dfmst.stream.minimum_spanning_forest(address, storage_options=store.faulty)
+
+
+@pytest.mark.parametrize(("rows", "heads"), [(1_000, 1), (20_000, 2)], ids=["short", "long"])
+def test_a_pass_takes_few_requests_a_file(rows: int, heads: int, store: Store, tmp_path: Path) -> None:
+    """The first pass looks at each file, and each pass asks once whether the file is the same."""
+    groups, files = 5, 20
+    folder = write_parts(tmp_path / "parts", edges(300, files * rows), files, rows // groups)
+    address = store.upload(folder, f"{store.bucket()}/parts")
+    names = [f"{address}/{path.name}" for path in sorted(folder.iterdir())]
+    store.proxy.latency, store.proxy.most = 0.05, 0
+    try:
+        for edges_of in (address, names):
+            for passes, name in enumerate(("connected_components", "minimum_spanning_forest"), 1):
+                call = getattr(dfmst.stream, name)
+                store.proxy.requests.clear()
+                assert call(edges_of, storage_options=store.faulty).equals(call(folder))
+                counts = Counter(request for request in store.proxy.requests if ".parquet" in request[1])
+                assert len({path for _, path in counts}) == files
+                for (method, _), count in counts.items():
+                    assert count <= (heads + passes - 1 if method == "HEAD" else passes * (1 + groups))
+                assert len(store.proxy.requests) <= 2 * files * (passes + heads - 1) + 1
+    finally:
+        store.proxy.latency = 0.0
+    assert store.proxy.most >= files // 2  # at the same time
 
 
 #: Writes an object of several parts, and says so after the first one is sent.
@@ -144,8 +181,8 @@ def test_a_killed_upload_leaves_no_object_or_a_whole_one(sent: signal.Signals, s
 def test_a_listing_of_ten_thousand_objects(both: Both) -> None:
     expected = dfmst.stream.minimum_spanning_forest(str(both.folder))
     with running_store(10_000) as store:
-        edges = store.upload(both.folder, "many/parts")
-        assert dfmst.stream.minimum_spanning_forest(edges, storage_options=store.faulty).equals(expected)
+        objects = store.upload(both.folder, "many/parts")
+        assert dfmst.stream.minimum_spanning_forest(objects, storage_options=store.faulty).equals(expected)
         assert sum("list-type=2" in path for _, path in store.proxy.requests) > 10  # a page has 1,000
 
 

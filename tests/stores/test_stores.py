@@ -204,10 +204,10 @@ def test_other_schemes(store: Store, both: Both, tmp_path: Path) -> None:
             dfmst.formats.write_edges(expected, pages[0])
         server.shutdown()
     memory = fsspec.filesystem("memory")
-    memory.put(str(both.folder), "/bucket/parts", recursive=True)
-    for edges, options in (("memory://bucket/parts", {}), ("/bucket/parts", {"filesystem": memory})):
+    memory.put(str(both.folder), "/bucket/p.pq", recursive=True)
+    for edges, options in (("memory://bucket/p.pq", {}), ("/bucket/p.pq", {"filesystem": memory})):
         assert dfmst.stream.minimum_spanning_forest(edges, **options).equals(expected)
-    output = dfmst.stream.minimum_spanning_forest("memory://bucket/parts/*.parquet", output="memory://bucket/f.parquet")
+    output = dfmst.stream.minimum_spanning_forest("memory://bucket/p.pq/*.parquet", output="memory://bucket/f.parquet")
     assert dfmst.read_edges(output).replace_schema_metadata().equals(expected.replace_schema_metadata())
     dfmst.report(expected).save("memory://bucket/page.html")
     assert memory.cat("/bucket/page.html").startswith(b"<!")

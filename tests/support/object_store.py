@@ -1,4 +1,4 @@
-"""An S3 server on the loopback, and a proxy before it that fails when a test says so."""
+"""An S3 server on the loopback, and a proxy before it that is slow, or fails, when a test says so."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ class Proxy(ThreadingHTTPServer):
     """Passes requests on to the server; `faults` are taken one by one by the requests that they choose.
 
     A fault is an error 500, ``"500"``, an answer that ends in the middle, ``"read"``, or a connection that ends in the
-    middle of a request, ``"upload"``; or a function that is called before the request is passed on.
+    middle of a request, ``"upload"``; or a function that is called before the request is passed on. Each answer comes
+    `latency` seconds late, and `most` requests came at the same time.
     """
 
     daemon_threads = True
@@ -108,14 +109,23 @@ class Proxy(ThreadingHTTPServer):
         self.port = port
         self.faults: list[tuple[Chosen, Any]] = []
         self.requests: list[tuple[str, str]] = []
+        self.latency, self.running, self.most = 0.0, 0, 0
         self._lock = threading.Lock()
 
     def fault(self, method: str, path: str) -> Any:
         """Take the first fault that chooses a request."""
         with self._lock:
             self.requests.append((method, path))
+            self.running += 1
+            self.most = max(self.most, self.running)
             at = next((at for at, (chosen, _) in enumerate(self.faults) if chosen(method, path)), None)
             return None if at is None else self.faults.pop(at)[1]
+
+    def wait(self) -> None:
+        """Pass the time that a request takes."""
+        time.sleep(self.latency)
+        with self._lock:
+            self.running -= 1
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Do nothing: clients that are cut off close their connections."""
@@ -127,6 +137,7 @@ class _Request(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         fault = self.server.fault(self.command, self.path)
+        self.server.wait()
         if fault == "upload":
             self.rfile.read(1)
             self._cut()

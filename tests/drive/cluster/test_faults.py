@@ -51,9 +51,9 @@ DEADLINE = 60.0  # seconds of a run
 #: Begins the program of a worker that reads slowly.
 SLOWLY = """
 import time
-from dfmst._drive import parts
-open_now = parts.open_buffered
-parts.open_buffered = lambda *values, **named: time.sleep(0.3) or open_now(*values, **named)
+from dfmst.formats import columnar
+open_now = columnar.open_buffered
+columnar.open_buffered = lambda *values, **named: time.sleep(0.3) or open_now(*values, **named)
 """
 
 

@@ -95,9 +95,9 @@ def reads(monkeypatch) -> list[list[str]]:
     noted: list[list[str]] = []
     batches = SourceFile.batches
 
-    def reported(self, groups, names, rows):
+    def reported(self, groups, names, *others):
         noted.append(list(names))
-        return batches(self, groups, names, rows)
+        return batches(self, groups, names, *others)
 
     monkeypatch.setattr(SourceFile, "batches", reported)
     return noted

@@ -284,8 +284,9 @@ def test_a_forest_is_not_written_over_its_input(tmp_path):
         ({"weight": "payload", "keep": "both", "drop": "both"}, "and dropped by 'both', the first is row 213"),
     ],
 )
-def test_invalid_rows_are_named_by_file_and_row(tmp_path, monkeypatch, options, words):
-    tight(monkeypatch, 100)
+@pytest.mark.parametrize("batch", [100, 100_000], ids=["short batches", "batches of several files"])
+def test_invalid_rows_are_named_by_file_and_row(tmp_path, monkeypatch, options, words, batch):
+    tight(monkeypatch, batch)
     row = np.arange(5_000)
     table = edges(300, 5_000)
     table = table.set_column(2, "weight", pa.array(table["weight"].to_pylist(), mask=row == 3_210))
@@ -295,7 +296,7 @@ def test_invalid_rows_are_named_by_file_and_row(tmp_path, monkeypatch, options, 
     )
     parts = write_parts(tmp_path / "parts", table, 5, 500)
     with pytest.raises(InvalidEdgesError, match=f"part-003.parquet: .*{words}"):
-        dfmst.stream.minimum_spanning_forest(parts, **{"memory_limit": "4MiB", **options})
+        dfmst.stream.minimum_spanning_forest(parts, **{"memory_limit": f"{4 + batch // 4096}MiB", **options})
     if options:
         return
     forest = dfmst.stream.minimum_spanning_forest(parts, invalid="drop")
