@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,16 @@ def _polars(place: str) -> int:
 
     scan = pl.scan_parquet(f"{place}/*.parquet").select(pl.len(), *(pl.col(name).max() for name in NAMES))
     return int(scan.collect(engine="streaming")["len"][0])
+
+
+def run_dataset_of_store(folder: Path, limit: str) -> int:
+    """PyArrow's dataset of the bucket: its own scan of the three columns."""
+    import pyarrow.dataset
+    import pyarrow.fs
+
+    scheme, _, place = os.environ["AWS_ENDPOINT_URL"].partition("://")
+    store = pyarrow.fs.S3FileSystem(endpoint_override=place, scheme=scheme, region=os.environ["AWS_REGION"])
+    return int(pyarrow.dataset.dataset(f"{STORE}/{folder.name}", filesystem=store).to_table(columns=NAMES).num_rows)
 
 
 def run_spill(folder: Path, limit: str) -> int:
@@ -241,6 +252,7 @@ RUNS: dict[str, tuple[Callable[[Path, str], int], list[str]]] = {
     "stream_of_store": (run_stream_of_store, [*_STREAM, "pyarrow.fs"]),
     "polars": (run_polars, ["polars"]),
     "polars_of_store": (run_polars_of_store, ["polars"]),
+    "dataset_of_store": (run_dataset_of_store, ["pyarrow.dataset", "pyarrow.fs"]),
     "spill": (run_spill, _STREAM),
     "written": (run_written, _STREAM),
     "command": (run_command, [*_STREAM, "dfmst.cli"]),
