@@ -45,18 +45,17 @@ _DIGITS = re.compile(r"(\d+)")
 def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a Parquet file, or all Parquet files under a directory."""
     if not file.path.is_dir():
-        return pa.RecordBatchReader.from_batches(_source(file)[1], _batches(file))
-    files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
-    sources = [_source(each) for each in files]
+        return pa.RecordBatchReader.from_batches(_source(file)[1], (batch for _, batch in _rows_of([file])))
+    paths = parquet_files(file.path)
+    files = [GraphFile(path, file.block_bytes) for path in paths]
+    sources = list(at_once(_source, files, paths))
     for path, schema, rows in sources:  # in a file without a named column all its values would be null
         known = [*schema.names, *path_values(path, [file.path])]
         if rows and (missing := missing_columns(file.roles.arguments, known, path)) is not None:
             raise missing
     common, constants = common_columns(sources, [file.path])
     batches = (
-        common.fit(batch, each.path, constants=constants[each.path]).replace_schema_metadata()
-        for each in files
-        for batch in _batches(each)
+        common.fit(batch, path, constants=constants[path]).replace_schema_metadata() for path, batch in _rows_of(files)
     )
     # The metadata of one file may not fit the others.
     return pa.RecordBatchReader.from_batches(common.schema.remove_metadata(), batches)
@@ -195,6 +194,9 @@ def _refuse_table(folder: Path, found: Iterable[Path]) -> None:
 
 def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:
     """Path, schema and number of rows of a file."""
+    if (known := _object(file.path)) is not None:
+        footer = known.look()
+        return file.path, footer.schema.to_arrow_schema(), footer.num_rows
     with file.seekable() as stream, refusing_damage(file.path, _KIND, _HINT):
         parquet = open_buffered(stream)
         return file.path, parquet.schema_arrow, parquet.metadata.num_rows
@@ -204,9 +206,29 @@ def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
     with file.seekable() as stream, refusing_damage(file.path, _KIND, _HINT):
         parquet = open_buffered(stream)
         size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
-        for batch in parquet.iter_batches(batch_size=size, use_threads=has_threads()):
-            batch.validate(full=True)  # PyArrow reads damaged texts as they are, and fails when it prints them
-            yield batch
+        yield from parquet.iter_batches(batch_size=size, use_threads=has_threads())
+
+
+def _object(path: Path) -> KnownFile | None:
+    """Return the Parquet object of a store that reads ranges; ``None``: another file."""
+    if not isinstance(path, Address) or path.suffix.lower() not in SUFFIXES or path.look()[1] is None:
+        return None
+    known = KnownFile(path, path.look()[0])
+    known.on_worker = known.keeps = False
+    return known
+
+
+def _rows_of(files: Sequence[GraphFile]) -> Iterator[tuple[Path, pa.RecordBatch]]:
+    """Yield the rows of files, each batch with its path."""
+    objects = {file.path: known for file in files if (known := _object(file.path)) is not None}
+    with reading_ahead(((known, None) for known in objects.values()), None) as ahead:
+        for file in files:
+            known = objects.get(file.path)
+            batches = _batches(file) if known is None else known.batches(None, None, ROWS_IN_A_BATCH, ahead)
+            with refusing_damage(file.path, _KIND, _HINT):
+                for batch in batches:
+                    batch.validate(full=True)  # PyArrow reads damaged texts as they are, and fails when it prints them
+                    yield file.path, batch
 
 
 _BATCH_BYTES = 16 << 20  # longer batches are not faster
