@@ -1,5 +1,6 @@
 """Names of the package for type checkers; at run time `__init__.py` loads them at first use."""
 
+import dfmst.datasets  # noqa: F401 - tables to try are in no list of names
 from dfmst import (
     algorithms as algorithms,
     arrays as arrays,

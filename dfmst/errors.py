@@ -359,7 +359,7 @@ def meant_option(name: str, known: Collection[str]) -> tuple[str, str]:
     It is the option that has this name in other libraries, else the most similar one; without either it is empty.
 
     >>> meant_option("threshold", ["distance", "threads"]), meant_option("eps", ["threads"])
-    (('', 'distance'), ('clusters', 'distance'))
+    (('', 'distance'), ('hdbscan', 'epsilon'))
     """
     word = name.lower()
     usual = [option for option, words in _MEANT.items() if word in words]

@@ -17,7 +17,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from shapely import Point
 
 import dfmst
 from dfmst.formats import write_edges
@@ -74,13 +73,13 @@ def test_hints_propose_columns_of_the_right_kind(tmp_path: Path) -> None:
     )
     frames: list[Any] = [roads, pl.from_pandas(roads), pa.Table.from_pandas(roads)]
     write_edges(pa.Table.from_pandas(roads), tmp_path / "roads.parquet")
-    streamed = (dfmst.stream.minimum_spanning_forest, tmp_path / "roads.parquet")
-    for find, edges in (*((dfmst.minimum_spanning_forest, frame) for frame in frames), streamed):
+    calls: list[tuple[Any, Any]] = [(dfmst.minimum_spanning_forest, frame) for frame in frames]
+    for find, edges in (*calls, (dfmst.stream.minimum_spanning_forest, tmp_path / "roads.parquet")):
         with pytest.raises(dfmst.ColumnNotFoundError, match="source='a', target='b', weight='km', keep='built';"):
             find(edges, keep="kept")
         with pytest.raises(dfmst.ColumnNotFoundError, match="name your columns with source=, target= and weight="):
             find(edges, "a", "b", "cost", by="km")
-    places = gpd.GeoDataFrame({"a": [1], "b": [2]}, geometry=[Point(0, 0)])
+    places = gpd.GeoDataFrame({"a": [1], "b": [2]}, geometry=gpd.points_from_xy([0], [0]))
     for names in ((), ("a", "b")):
         with pytest.raises(dfmst.ColumnNotFoundError) as caught:
             dfmst.minimum_spanning_forest(places, *names)

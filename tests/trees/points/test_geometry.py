@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import struct
@@ -219,7 +220,7 @@ def test_geopandas():
     assert tree["distance"].tolist() == EXPECTED["distance"].tolist()
     assert (type(tree), tree.crs) == (geopandas.GeoDataFrame, towns.crs)
     place = towns.set_index("town").geometry
-    for find in (dfmst.points_forest, lambda *values, **named: dfmst.knn_edges(*values, k=2, **named)):
+    for find in (dfmst.points_forest, functools.partial(dfmst.knn_edges, k=2)):
         edges = find(towns.set_index("town"), ids="town")
         assert edges.attrs == find(pd.DataFrame(towns), "geometry", ids="town").attrs
         for row in edges.itertuples():
