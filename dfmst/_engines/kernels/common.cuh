@@ -308,6 +308,23 @@ DEVICE u32 heaviest_link(const u64* link, u32 u, u32 v) {
   return (u32)(taken >> 32);
 }
 
+// Fetches what `heaviest_link` reads first of pairs ahead.
+FETCHER void fetch_links(const u32* source, const u32* target, const u64* top, const u64* link, u64 i, u64 count) {
+#ifndef __CUDACC_RTC__
+  if (i + 24 < count) {
+    PREFETCH(&top[source[i + 24]]);
+    PREFETCH(&top[target[i + 24]]);
+    PREFETCH(&link[source[i + 24]]);
+    PREFETCH(&link[target[i + 24]]);
+  }
+  if (i + 12 < count) {
+    const u64 a = link[source[i + 12]], b = link[target[i + 12]];
+    if (a != ~0ull) PREFETCH(&link[(u32)a]);
+    if (b != ~0ull) PREFETCH(&link[(u32)b]);
+  }
+#endif
+}
+
 // ---- Prim's algorithm ------------------------------------------------------------------------------------------------
 
 // The words of `state` in both forms; the host reads their names from this text.

@@ -6,6 +6,7 @@
 // rows.
 KERNEL_OF(K, find_lighter, (const u32* source, const u32* target, const K* key, const u32* row, const u64* top,
                             const u64* link, const K* ranked_key, const u32* ranked_row, u32* first)) {
+  fetch_links(source, target, top, link, i, count);
   const u32 u = source[i], v = target[i];
   if (u == v) return;
   const u64 a = top[u], b = top[v];

@@ -75,6 +75,8 @@ HOST_KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64
 
 // top[vertex] = root << 32 | rank of the last link below the root (0 at the root itself).
 KERNEL(climb, (const u64* link, u64* top)) {
+  if (i + 24 < count) PREFETCH(&link[(u32)link[i + 24]]);
+  if (i + 12 < count && link[i + 12] != ~0ull) PREFETCH(&link[(u32)link[(u32)link[i + 12]]]);
   u64 up = link[i];
   if (up == ~0ull) {
     top[i] = i << 32;
@@ -86,6 +88,7 @@ KERNEL(climb, (const u64* link, u64* top)) {
 
 // Rank of the heaviest forest edge between the ends of each edge; ~0 where they lie in different trees or are one.
 KERNEL(path_maxima, (const u32* source, const u32* target, const u64* top, const u64* link, u32* heaviest)) {
+  fetch_links(source, target, top, link, i, count);
   const u32 u = source[i], v = target[i];
   heaviest[i] = u == v || top[u] >> 32 != top[v] >> 32 ? ~0u : heaviest_link(link, u, v);
 } END
