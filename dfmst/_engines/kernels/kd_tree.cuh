@@ -111,6 +111,55 @@ template <u32 A> DEVICE f64 sum_to_box(const PointTree& tree, const f64* point, 
   return sum;
 }
 
+// A point around which a walk leads. On a host, its coordinates along many axes follow each other in `row`.
+[[maybe_unused]] const u32 ROW = 32;  // most axes
+template <u32 A> struct Origin {
+  const f64* point;
+#ifndef __CUDACC_RTC__
+  f64 row[A ? 1 : ROW];
+#endif
+};
+template <u32 A> DEVICE Origin<A> origin_at(const PointTree& tree, u64 p) {
+  Origin<A> origin;
+  origin.point = tree.column + p;
+#ifndef __CUDACC_RTC__
+  for (u64 a = 0; A == 0 && a < tree.axes && a < ROW; ++a) origin.row[a] = origin.point[a * tree.length];
+#endif
+  return origin;
+}
+
+#ifndef __CUDACC_RTC__
+const u32 SIDE = 4;  // numbers that are taken at a time: as many as a register of AVX2 holds
+typedef f64 Side __attribute__((vector_size(sizeof(f64) * SIDE)));
+typedef f64 SideOfColumn __attribute__((vector_size(sizeof(f64) * SIDE), aligned(sizeof(f64)), may_alias));
+
+// The sum of squares between a point and a node's box, several axes at a time. In this order a sum may round to more than
+// axis by axis: the factor makes it less than all sums of points in the box.
+DEVICE f64 sum_to_row(const PointTree& tree, const f64* row, u64 node) {
+  const u64 axes = tree.axes;
+  const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;
+  Side sums = {};
+  u64 a = 0;
+  for (; a + SIDE <= axes; a += SIDE) {
+    const Side x = *(const SideOfColumn*)(row + a);
+    const Side below = *(const SideOfColumn*)(low + a) - x, above = x - *(const SideOfColumn*)(high + a);
+    const Side apart = below > above ? below : above, gap = apart > 0 ? apart : 0;
+    sums += gap * gap;
+  }
+  f64 sum = sums[0] + sums[1] + (sums[2] + sums[3]);
+  for (; a < axes; ++a) sum = add_gap<0>(tree, sum, gap_of<0>(tree, a, low[a], high[a], row[a], row[a]));
+  return sum * (1 - 1e-14);
+}
+#endif
+
+// Whether a node's box is within the sum `limit` of a point: if any point in it is.
+template <u32 A> DEVICE bool is_near(const PointTree& tree, const Origin<A>& origin, u64 node, f64 limit) {
+#ifndef __CUDACC_RTC__
+  if (A == 0 && tree.axes <= ROW) return sum_to_row(tree, origin.row, node) <= limit;
+#endif
+  return sum_to_box<A>(tree, origin.point, node) <= limit;
+}
+
 // Which of the LANES points from `first` on are within their limits of a node's box, one bit each.
 template <u32 A> DEVICE u32 lanes_near(const PointTree& tree, u64 first, u64 node, const f64* limit) {
   const u64 axes = axes_of<A>(tree);
@@ -200,11 +249,12 @@ DEVICE void walk_tree(const PointTree& tree, u64 node, u64 depth, Opens opens, E
 // The walk around a point that takes the points of leaves: take(position, sum), of nodes that `opens(node)` wants. What
 // is farther than the sum `limit` is left out; it may fall.
 template <u32 A, typename Opens, typename Take>
-DEVICE void walk_points(const PointTree& tree, const f64* point, u64 node, u64 depth, const f64& limit, Opens opens,
-                        Take take) {
+DEVICE void walk_points(const PointTree& tree, u64 p, u64 node, u64 depth, const f64& limit, Opens opens, Take take) {
+  const Origin<A> origin = origin_at<A>(tree, p);
+  const f64* const point = origin.point;
   walk_tree(
       tree, node, depth, opens,
-      [&](u64 at) { return opens(at) && sum_to_box<A>(tree, point, at) <= limit; },
+      [&](u64 at) { return opens(at) && is_near<A>(tree, origin, at, limit); },
       [&](u64 at) { return point[tree.axis[at] * tree.length] >= tree.cut[at]; },
       [&](u64 leaf) {
         scan_leaf<A>(tree, point, first_position(tree.length, leaf, tree.depth),

@@ -161,6 +161,7 @@ DEVICE void find_nearest(const PointTree& tree, bool whole, u64 leaf, u64 begin,
   const f64 infinite = real_of(0x7ff0000000000000ull), *const corner = tree.box + 2 * leaf * axes_of<A>(tree);
   f64 limit[TOGETHER], most = infinite;  // sums beyond which nothing matters: of each point, and of all
   for (u64 k = 0; k < (whole ? TOGETHER : 1); ++k) limit[k] = k < points ? infinite : -infinite;
+  const Origin<A> origin = origin_at<A>(tree, begin);
   for (u64 k = 0; k < points * wanted; ++k) {
     near[k] = ~0u;
     far[k] = infinite;
@@ -168,7 +169,7 @@ DEVICE void find_nearest(const PointTree& tree, bool whole, u64 leaf, u64 begin,
   walk_tree(
       tree, leaf, tree.depth, [](u64) { return true; },
       [&](u64 node) {
-        return (whole ? sum_of_boxes<A>(tree, leaf, node) : sum_to_box<A>(tree, tree.column + begin, node)) <= most;
+        return whole ? sum_of_boxes<A>(tree, leaf, node) <= most : is_near<A>(tree, origin, node, most);
       },
       [&](u64 node) {
         const u64 a = tree.axis[node];
@@ -226,12 +227,9 @@ HOST_KERNEL(nearest_to_leaves, (const f64* column, const u32* order, u64 length,
 
 #ifndef __CUDACC_RTC__
 const u32 SLOTS = 10;  // points that are kept for each; one more than are listed
-const u32 SIDE = 4;    // points that take another one at a time: as many numbers as a register of AVX2 holds
 const u64 UPPER = ~0xffffffffull, FREE = 0x7fe00000ffffffffull;  // the key of a free slot is above those of all pairs
 
-typedef f64 Side __attribute__((vector_size(sizeof(f64) * SIDE)));
 typedef u64 SideWords __attribute__((vector_size(sizeof(u64) * SIDE)));
-typedef f64 SideOfColumn __attribute__((vector_size(sizeof(f64) * SIDE), aligned(sizeof(f64)), may_alias));
 
 // Takes the points of a leaf into the slots of SIDE points from position `first` on. A slot holds a key: the upper half
 // of a sum's bits, and then a position. As numbers, keys are in the order of these words; the least come first.

@@ -138,11 +138,10 @@ DEVICE bool find_way(const PointTree& tree, const Ways& ways, u64 i, const Span&
   const u32 mine = ways.label[i];
   const f64 bound = real_of(load(&ways.lightest[mine]));
   if (ways.reach[i] > bound || (ways.core && ways.core[i] > bound)) return false;
-  const f64* const point = tree.column + i;
   u32 to = ways.other[i] != NOWHERE && ways.weight[i] <= bound ? ways.other[i] : NOWHERE;
   f64 least = to == NOWHERE ? bound : ways.weight[i], limit = largest_sum<A>(tree, least);
   walk_points<A>(
-      tree, point, span.node, span.depth, limit, [&](u64 node) { return ways.whole[node] != mine; },
+      tree, i, span.node, span.depth, limit, [&](u64 node) { return ways.whole[node] != mine; },
       [&](u64 p, f64 sum) {
         if (ways.label[p] == mine) return;
         const f64 distance = distance_of<A>(tree, sum);

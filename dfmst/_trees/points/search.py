@@ -45,7 +45,7 @@ def distances(engine: Engine, points: Array, source: Array, target: Array, space
 _LANES = 8  # entries that the kernels read behind the last point
 SURE = 9  # most points that are listed by ``sure_neighbors``; the kernels' SLOTS less one
 PLANE = 3  # axes up to which a box is small compared with its distance from most points
-_FEW, _MANY = 8, 32  # points of a leaf, or up to twice as many: up to PLANE axes, and above
+_FEW, _MANY, _DEVICE_MANY = 8, 16, 32  # points of a leaf, or up to twice as many: up to PLANE axes, above, on a GPU
 _SCRATCH = 1 << 18  # distances of neighbors at a time
 _CODE = 63  # bits of a code
 _DEVICE_SCRATCH = 1 << 25  # on a GPU: enough to keep it busy
@@ -80,7 +80,8 @@ class PointTree(NamedTuple):
 def build_tree(engine: Engine, points: Array, space: Space = EUCLID) -> PointTree:
     """Build the tree of points, ``float64`` of shape ``(axes, length)`` and at least one."""
     xp, (axes, length) = engine.xp, points.shape
-    depth = max(0, (length // (_FEW if axes <= PLANE else _MANY)).bit_length() - 1)
+    points_of_leaf = _FEW if axes <= PLANE else _MANY if engine.on_host else _DEVICE_MANY
+    depth = max(0, (length // points_of_leaf).bit_length() - 1)
     column, nodes = xp.empty(axes * length + _LANES), 2 << depth
     box, axis, cut = xp.empty((nodes, 2, axes)), xp.empty(nodes // 2, np.uint32), xp.empty(nodes // 2)
     if not engine.on_host:

@@ -15,8 +15,6 @@ Higham: Accuracy and stability of numerical algorithms, section 3.5. SIAM 2002: 
 March, Ram, Gray: Fast Euclidean minimum spanning tree: algorithm, analysis, and applications. KDD 2010.
 Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclidean minimum spanning tree on GPUs. ICPP
 2022.
-
-The spanning tree of all pairs of points or of pairs that another library found, and the pairs of nearest points.
 """
 
 from __future__ import annotations
@@ -121,8 +119,9 @@ class Rounds:
         With `label`, points of one label are joined already; a label is one of its points.
         """
         empty, tree, length = self.engine.xp.empty, self.tree, self.tree.length
-        # The depth of nodes that have about as many points as a thread takes at a time: on a GPU a leaf.
-        level = max(0, (length // GRAIN).bit_length() - 1) if self.engine.on_host else tree.depth
+        # The depth of blocks: leaves, and of few axes nodes with about as many points as a thread takes at a time.
+        few = self.engine.on_host and tree.axes <= PLANE
+        level = max(0, (length // GRAIN).bit_length() - 1) if few else tree.depth
         vertices = self.place, empty(length, np.uint32), empty(2 << tree.depth, np.uint32)
         ways = empty(length, np.uint32), empty(length), empty(length, np.uint8), empty(length, np.uint8)
         blocks, least = (empty(1 << level), empty(1 << level, np.uint8)), empty(length, np.uint64)
