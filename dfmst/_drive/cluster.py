@@ -189,7 +189,7 @@ class Watch:
         self._used: dict[str, int] = {}  # most bytes seen of each worker, by address
         self._most = 0  # workers at a time
         self._limit = 0  # bytes of the smallest worker
-        self._all_lost = False  # whether there was no worker, after some
+        self.all_lost = False  # whether there was no worker, after some, and the caller adapts
         self._least = math.inf  # bytes of paused workers
         self._since: dict[str, float] = {}  # state -> when it began
         self._helped: set[str] = set()  # states whose remedy was tried
@@ -234,19 +234,23 @@ class Watch:
             if not gathering.cancel():
                 gathering.exception()
 
+    async def _answer(self, call: Awaitable[Any]) -> Any:
+        """Return an answer of the scheduler; ``None`` if none comes: the results themselves report a lost cluster."""
+        with suppress(Exception):
+            return await asyncio.wait_for(call, _ANSWER)
+
     async def _look(self) -> Look:
-        scheduler = self.client.scheduler
-        try:
-            async with asyncio.timeout(_ANSWER):
-                workers = (await scheduler.identity(n_workers=-1))["workers"]
-                tasks = await scheduler.processing(workers=None)
-        except Exception:  # the client may be closed; the results themselves report a lost cluster
+        scheduler = self.client.scheduler  # none if the client is closed
+        questions = scheduler and asyncio.gather(scheduler.identity(n_workers=-1), scheduler.processing(workers=None))
+        answers = await self._answer(questions)
+        if answers is None:
             return Look(None, {})
+        workers, tasks = answers[0]["workers"], answers[1]
         for address, worker in workers.items():
             self._used[address] = max(self._used.get(address, 0), worker["metrics"].get("memory", 0))
         self._limit = min((worker["memory_limit"] for worker in workers.values()), default=self._limit)
         self._most = max(self._most, len(workers))
-        self._all_lost |= bool(self._used) and not workers
+        self.all_lost |= self.adapts and bool(self._used) and not workers
         return Look(workers, tasks)
 
     async def _compare(self, look: Look) -> None:
@@ -267,10 +271,7 @@ class Watch:
 
     async def _deaths(self) -> str:
         """Describe what ended the workers, with the bytes that were seen and planned."""
-        events: Sequence[tuple[float, dict[str, Any]]] = ()
-        with suppress(TimeoutError, OSError):
-            async with asyncio.timeout(_ANSWER):
-                events = await self.client.get_events(_KILLS)
+        events = await self._answer(self.client.get_events(_KILLS)) or ()
         self._kills = [event["rss"] for _, event in events if event["worker"] in self._used]
         seen, limit = max(self._kills or self._used.values(), default=0), self._limit or None
         sizes = f"they used up to {format_size(seen, limit)}"
@@ -284,12 +285,8 @@ class Watch:
         message = f"the cluster has had no worker for {seconds:,.0f} seconds; {await self._deaths()}"
         return ClusterError(message, f"start {'larger workers' if self._kills else 'workers'}, and {_AGAIN}")
 
-    def _came_back(self, look: Look) -> bool:
-        """Whether there are workers again, and all results were lost."""
-        return self.adapts and self._all_lost and bool(look.workers)
-
     async def _killed(self, look: Look, seconds: float) -> ClusterError | None:
-        deaths, self._all_lost = await self._deaths(), False
+        deaths, self.all_lost = await self._deaths(), False
         self.ended = bool(self._kills)
         return ClusterError(f"all workers ended; {deaths}", _LARGER) if self._kills else None
 
@@ -306,9 +303,7 @@ class Watch:
         return True
 
     async def _release(self, look: Look) -> None:
-        with suppress(TimeoutError, OSError):
-            async with asyncio.timeout(_ANSWER):
-                await self.client.run(trim_memory, workers=list(look.paused), on_error="ignore")
+        await self._answer(self.client.run(trim_memory, workers=list(look.paused), on_error="ignore"))
 
     async def _paused(self, look: Look, seconds: float) -> CapacityError:
         """Make the error about the worker for which most tasks wait."""
@@ -327,10 +322,8 @@ class Watch:
 
     async def _idle(self, look: Look, seconds: float) -> ClusterError | None:
         """Make the error if the scheduler has found no worker that may run a task."""
-        keys, states = list(self.keys or self._wanted), dict[Hashable, str | None]()
-        with suppress(TimeoutError, OSError):
-            async with asyncio.timeout(_ANSWER):
-                states = await self.client.scheduler.get_task_status(keys=keys)
+        keys = list(self.keys or self._wanted)
+        states = await self._answer(self.client.scheduler.get_task_status(keys=keys)) or {}
         unsuitable = next((key for key in keys if states.get(key) == "no-worker"), None)
         waits = "waiting" in states.values() and not any(look.tasks.values())
         return self._no_suitable(unsuitable) if unsuitable is not None or waits else None
@@ -357,7 +350,7 @@ class Standstill(NamedTuple):
 STANDSTILLS = {
     "silent scheduler": Standstill(lambda watch, look: look.workers is None, 300, Watch._silent),
     "no worker": Standstill(lambda watch, look: look.workers == {}, 60, Watch._no_worker),
-    "killed workers": Standstill(Watch._came_back, 0, Watch._killed),
+    "killed workers": Standstill(lambda watch, look: watch.all_lost and bool(look.workers), 0, Watch._killed),
     "paused workers": Standstill(Watch._is_paused, 12, Watch._paused, Watch._release),
     "no suitable worker": Standstill(Watch._is_idle, 60, Watch._idle),
 }
