@@ -259,14 +259,14 @@ def _vertices_of_sample(groups: Sequence[tuple[PathLike, int, int]], rows: int, 
 
 def _read_ids(
     groups: Sequence[tuple[PathLike, int, int]], columns: EdgeColumns, every: int = 1
-) -> Iterator[tuple[int, list[Any]]]:
-    """Yield both columns of ids of row groups, in batches, next to the number of the group; of `every` rows one."""
+) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield both columns of ids of row groups, in batches, next to file and number; of `every` rows one."""
     for path, members in groupby(groups, itemgetter(0)):
         with open_native(path) as native, open_buffered(native) as file:
             for _, group, _ in members:
                 for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns.id_names):
                     rows = batch if every == 1 else batch.take(pa.array(np.arange(0, len(batch), every)))
-                    yield group, _ends_of(rows, path, columns)
+                    yield (path, group), _ends_of(rows, path, columns)
 
 
 def _ends_of(batch: pa.RecordBatch, path: PathLike, columns: EdgeColumns) -> list[Any]:

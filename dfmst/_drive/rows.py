@@ -41,7 +41,7 @@ from dfmst._trees.update import stacked, updated_locators
 from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import check_file
-from dfmst.formats.provenance import Provenance, no_record, read_provenance, with_provenance
+from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from dfmst.formats.stores import Access, Located, located
 from dfmst.formats.write import check_format, write_table
 
@@ -292,7 +292,8 @@ def find_update_rows(forest: PathName, new_edges: Frame, request: Request) -> St
     file = ParquetSource([path])
     update = Update(file.schema, file.rows)
     if update.record is None:
-        raise no_record(path)
+        message = f"{path} does not say how it was made"
+        raise InvalidEdgesError(message, "use a Parquet file that dfmst forest has written")
     update.record.require(str(path), columns.given, columns.maximum, columns.conditions.words)
     with ExitStack() as stack:  # of the file with rows of a frame
         new = input_names(new_edges, request.limits.access)

@@ -153,12 +153,6 @@ def read_provenance(schema: pa.Schema, rows: int | None) -> Provenance | None:
     return Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator, conditions)
 
 
-def no_record(path: object) -> InvalidEdgesError:
-    """Return the error of a file of a forest without a record."""
-    hint = "use a Parquet or Arrow file that dfmst forest has written"
-    return InvalidEdgesError(f"{path} does not say how it was made", hint)
-
-
 def _check_record(record: dict[str, Any], rows: int | None) -> int:
     check_fields(record, {"format": is_count})
     if record["format"] != _FORMAT:

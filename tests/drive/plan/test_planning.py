@@ -306,13 +306,3 @@ def test_vertices_of_very_many_rows_are_those_of_some_row_groups_at_least(tmp_pa
     assert least < prediction.n_vertices
     assert dfmst.plan(files=tmp_path, source="a", target="b", all_rows=True).n_vertices == pytest.approx(vertices, 0.04)
     assert dfmst.plan(7, files=tmp_path, source="a", target="b").counted == ""
-
-
-@pytest.mark.parametrize(("rows", "least", "most"), [(40_000, 1, 1), (400_000, 1, 1.04)])
-def test_vertices_of_many_small_row_groups(tmp_path, rows, least, most):
-    rng = np.random.default_rng(0)
-    source, target = rng.zipf(1.5, rows) % 5000, rng.integers(0, 5000, rows)
-    table = pa.table({"a": np.char.add("v", source.astype(str)), "b": np.char.add("v", target.astype(str))})
-    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=500)
-    vertices = len(np.unique(np.concatenate([source, target])))
-    assert least <= dfmst.plan(files=tmp_path, source="a", target="b", workers=2).n_vertices / vertices <= most
