@@ -207,14 +207,14 @@ def _meetings(launched: str) -> int:
 def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
     """Sectors, atomics and idle lanes an edge, on PTX; with two lists if the density is high enough and `split`."""
     counts, edges = Counts(), len(graph[0])
-    sizes = filter_boruvka._SMALL, filter_boruvka._COUNTED
-    if split:
-        filter_boruvka._SMALL, filter_boruvka._COUNTED = 0, 64  # so that a sample is a small part here, too
+    sizes = filter_boruvka._SMALL, filter_boruvka._SMALL_DENSE, filter_boruvka._COUNTED
+    if split:  # a sample is to be a small part here, too
+        filter_boruvka._SMALL, filter_boruvka._SMALL_DENSE, filter_boruvka._COUNTED = 0, 0, 64
     try:
         with real_ptx(Card(observer=counts)) as engine:
             solve(engine, graph)
     finally:
-        filter_boruvka._SMALL, filter_boruvka._COUNTED = sizes
+        filter_boruvka._SMALL, filter_boruvka._SMALL_DENSE, filter_boruvka._COUNTED = sizes
     return _memory(counts, edges, "edge")
 
 
@@ -258,7 +258,7 @@ def counted(name: str, whole: Draw, small: Draw, before: dict[str, Any] | None =
     """The record of a graph, with the counts of an earlier one and their estimate by the same model."""
     graph = whole()
     calls, edges = counted_calls(graph), len(graph[0])
-    memory = counted_memory(small(), edges > filter_boruvka._SMALL)
+    memory = counted_memory(small(), FilterBoruvka()._light_share(edges, graph[3]) is not None)
     record: dict[str, Any] = {
         "drawn": name != "USA-road-d.NY",
         "edges": edges,

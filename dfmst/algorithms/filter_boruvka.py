@@ -49,8 +49,10 @@ from dfmst._engines.primitives.flags import FLAG_GRAIN, compact_at_once, count_s
 from dfmst.algorithms._shared_steps import check_light, sampled_threshold
 from dfmst.algorithms.base import Trace, chosen_rows
 
-_SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another
-_SMALLEST = 1 << 15  # the same if the caller has asked for two
+_SMALL = 1 << 22  # edges below which a GPU solves one list in the time that the host takes to begin another
+_SMALL_DENSE = 1 << 20  # the same with so many edges a vertex that the second list leaves out most of them
+_DENSE = 4  # edges a vertex
+_SMALLEST = 1 << 15  # edges below which one list is solved although the caller has asked for two
 _LEAST_LIGHT = 0.75  # edges a vertex from which random ones have a giant component that drops most others
 _MOST_LIGHT = 0.5  # share of light edges above which filtering the rest no longer pays
 _SPARE = 1.25  # room for light edges, as a multiple of those wanted: the sampled threshold is off by an eighth
@@ -136,9 +138,10 @@ class FilterBoruvka:
         Counted on random graphs of 4 to 32 edges a vertex, it is within a tenth of the least; R-MAT graphs would do
         with fewer light edges, and take up to 1.4 times the least.
         """
-        if edges <= (_SMALL if self.light is None else _SMALLEST):
-            return None
         density = edges / vertices
+        small = _SMALL if density < _DENSE else _SMALL_DENSE
+        if edges < (small if self.light is None else _SMALLEST):
+            return None
         light = self.light if self.light is not None else max(_LEAST_LIGHT, math.log(density) / 2)
         share = light / density
         return None if share > _MOST_LIGHT else share

@@ -95,6 +95,17 @@ def test_single_rounds_of_two_lists(dtype, light, vertices, group, monkeypatch):
     assert found.tolist() == expected
 
 
+@pytest.mark.parametrize(("vertices", "lists"), [(500, 2), (2500, 1)], ids=["dense", "sparse"])
+def test_two_lists_pay_earlier_in_dense_tables(monkeypatch, vertices, lists):
+    monkeypatch.setattr("dfmst.algorithms.filter_boruvka._SMALL_DENSE", 1000)
+    rng, trace = np.random.default_rng(6), Trace()
+    engine: Any = CudaEngine()
+    source, target = rng.integers(0, vertices, (2, 5000), np.uint32)
+    table = EdgeTable(*map(engine.from_host, (source, target, rng.random(5000))), vertices)
+    FilterBoruvka().run(engine, table, trace)
+    assert len(trace.records) == lists
+
+
 def boruvka_rounds(source, target, weight, vertices):
     """Rounds of Borůvka's algorithm, in which each component takes its lightest edge."""
     label, rounds = np.arange(vertices), 0
