@@ -1,6 +1,4 @@
-"""Certificates: whether a frame is the minimum spanning forest of an edge table.
-
-Whether a set of rows is the minimum spanning forest of an edge table, found without solving anything.
+"""Certificates: whether a frame is the minimum spanning forest of an edge table, found without solving anything.
 
 A spanning forest is minimum exactly if every edge outside comes after all edges of the forest's path between its
 ends: the cycle property. With a total order the forest is unique, so that this also settles ties.
@@ -9,18 +7,15 @@ The path's heaviest edge is found in the linked trees of :mod:`dfmst._engines.pr
 edges the last two links below the root suffice, since they bound the answer from above. Most of these need not even
 the links: an edge that is heavier than the rank by which both its ends had joined the giant component is settled.
 
-Which rows of an edge table the rows of a forest frame are.
-
-Candidates are the table's rows that share their ends with some forest row: a Bloom filter, small enough for the
-cache, drops nearly all others. Candidates and forest are then joined on ends and weight, and each forest row is
-matched to the earliest row that fits. Equal ends and weights tie by position, so that no other row can be in the
-forest; every further column, and the index of a pandas frame, must then agree with that row.
+A forest that has the order of its table is matched to it in one pass. Of any other, candidates are the table's rows
+that share their ends with some forest row: a Bloom filter, small enough for the cache, drops nearly all others.
+Candidates and forest are then joined on ends and weight, and each forest row is matched to the earliest row that fits.
+Equal ends and weights tie by position, so that no other row can be in the forest; every further column, and the index
+of a pandas frame, must then agree with that row.
 
 References
 ----------
 Bloom: Space/time trade-offs in hash coding with allowable errors. Communications of the ACM 13 (1970).
-
-Certificates: whether a frame is the minimum spanning forest of an edge table.
 """
 
 from __future__ import annotations
@@ -90,7 +85,9 @@ class Violation:
 def certify_rows(
     engine: Engine, table: EdgeTable, rows: Array, describe: Callable[[int], str] | None = None
 ) -> Violation | None:
-    describe = describe or _describer(table)
+    describe = describe or (
+        lambda row: f"row {row} ({table.source[row]}, {table.target[row]}, weight {table.weight[row]})"
+    )
     if not bool((rows[1:] > rows[:-1]).all()):
         rows = engine.xp.sort(rows)
     violation = _invalid_rows(table, rows, describe)
@@ -183,20 +180,8 @@ def describe_left_out(
     return Violation("not-lightest", row, message)
 
 
-def _describer(table: EdgeTable) -> Callable[[int], str]:
-    return lambda row: f"row {row} ({table.source[row]}, {table.target[row]}, weight {table.weight[row]})"
-
-
 _BITS_A_PAIR = 16  # one row in sixteen passes by chance, and a million pairs take 2 MiB
 _SECOND = _NO_ROW - 1
-
-
-def match_rows(match: ForestMatch) -> Array | Violation:
-    """Match every row of the forest frame, in any order, to the row of the table that it must be."""
-    rows = _match_rows(match)
-    if not isinstance(rows, Violation) or rows.kind != "not-a-row":
-        return rows
-    return replace(rows, message=rows.message + unlike_types(match.edges, match.forest))
 
 
 def match_in_order(match: ForestMatch, weight: Array | None) -> Array | None:
@@ -229,7 +214,8 @@ def _ends(match: ForestMatch) -> Ends | Violation:
     return Ends(source.astype(np.uint32), target.astype(np.uint32))
 
 
-def _match_rows(match: ForestMatch) -> Array | Violation:
+def match_rows(match: ForestMatch) -> Array | Violation:
+    """Match every row of the forest frame, in any order, to the row of the table that it must be."""
     if not len(match.forest):
         return match.engine.xp.zeros(0, np.int64)  # type: ignore[no-any-return]
     if not len(match.input.table):
@@ -495,19 +481,13 @@ def verify(
     """
     request = Request.of(source, target, weight, maximum=maximum, **options)
     columns, conditions = replace(request.columns, conditions=NO_CONDITIONS), request.columns.conditions
-    view, claimed = _in_one_memory(edges, forest, keys=columns.keys is not None)
+    opened: Callable[..., View] = open_frame if columns.keys is None else open_host_frame
+    view = opened(edges)
+    claimed = in_memory_of(view, opened(forest, "forest"))
     runner = select_engine(request.solver.engine, request.solver.threads, on_device=view.on_device)
     with runner.guard():
         view, claimed = compose_both(runner, view, columns, claimed)
         return _verified(runner, view, claimed.without_default_index(), columns, conditions)
-
-
-def _in_one_memory(edges: Frame, forest: Frame, keys: bool) -> tuple[View, View]:
-    """Open both frames: a forest in the memory of the edges, and both on the host if `keys` have several columns."""
-    if keys:
-        return open_host_frame(edges), open_host_frame(forest, "forest")
-    view = open_frame(edges)
-    return view, in_memory_of(view, open_frame(forest, "forest"))
 
 
 def _verified(
@@ -532,11 +512,13 @@ def _verified(
         moved = replace(input, table=move_table(runner, input.table))
         return _certified(runner.in_scratch(), moved, runner.from_host(rows), describe)
 
-    ordered = None if conditions else match_in_order(match, key)
-    violation = None if ordered is None else certified(ordered)
-    rows: Array | Violation | None = ordered
-    if ordered is None or violation:  # the earliest rows, and the first fault of these
+    found = None if conditions else match_in_order(match, key)
+    violation = None if found is None else certified(found)
+    rows: Array | Violation | None = found
+    if rows is None or violation:  # the earliest rows, and the first fault of these
         rows = match_rows(match)
+        if isinstance(rows, Violation) and rows.kind == "not-a-row":
+            rows = replace(rows, message=rows.message + unlike_types(view, claimed))
         if conditions:
             input = apply_conditions(reader, view, conditions, input)
         violation = rows if isinstance(rows, Violation) else certified(rows)

@@ -1,9 +1,4 @@
-"""Clusters of a forest, their dendrogram, and names of clusters that last from one run to the next.
-
-Names of clusters that last from one run to the next, and events in the life of each cluster.
-
-Clusters, the components of a forest without its heaviest edges, and the dendrogram of all of them.
-"""
+"""Clusters, the components of a forest without its heaviest edges; the dendrogram of all of them; lasting names."""
 
 from __future__ import annotations
 

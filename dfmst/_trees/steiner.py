@@ -192,20 +192,13 @@ def _without_leaves(engine: Engine, table: EdgeTable, vertices: Array, terminals
     source, target = number[table.source[rows]], number[table.target[rows]]
     rows = rows[tree := solve_table(engine, EdgeTable(source, target, table.weight[rows], len(vertices)))]
     source, target = source[tree], target[tree]
-    trees = root_trees(
-        engine, source, target, component_labels(engine, EdgeTable(source, target, source, len(vertices)))
-    )
+    label = component_labels(engine, EdgeTable(source, target, source, len(vertices)))
+    trees = root_trees(engine, source, target, label)
     ends = xp.zeros(len(vertices) + 1, np.int64)
     ends[trees.order[number[terminals]].astype(np.int64) + 1] = 1
     before = xp.cumsum(ends)
     below = before[trees.order + trees.size] - before[trees.order]
-    whole = below[_roots(engine, trees.parent)]
+    whole = below[label]
     inner = xp.flatnonzero((trees.edge != np.uint32(0xFFFFFFFF)) & (below > 0) & (below < whole))
     kept: Array = xp.sort(rows[trees.edge[inner]])
     return kept
-
-
-def _roots(engine: Engine, parent: Array) -> Array:
-    root = parent.copy()
-    flatten(engine, root)
-    return root
