@@ -385,8 +385,8 @@ def forest_of_files(
         `output` exists or is in a directory of the input, or its parent does not exist; another run uses the
         directory of checkpoints.
     ClusterError
-        The address has no scheduler, the scheduler or its workers are lost, or a worker does not see a file; the
-        forest is not proved.
+        The address has no scheduler, the scheduler or its workers are lost, no worker comes or may run a task for a
+        minute, or a worker does not see a file; the forest is not proved.
     EngineUnavailableError
         Dask's scheduler is not installed; or GPUs are requested, and a GPU or dask-cuda is missing.
 
