@@ -88,3 +88,7 @@ def main() -> None:
                 results["runs"][f"{strategy}:{name}:{kind}"] = found
                 results["machine"] = describe("pyarrow")
                 write(chosen.output, results)
+
+
+if __name__ == "__main__":
+    main()
