@@ -227,7 +227,7 @@ def update(
     Parameters
     ----------
     forest
-        A Parquet file that dfmst has written. It says which columns and order it was made with.
+        A Parquet file with a forest. One that dfmst has written says how it was made, which must agree.
     new_edges
         Rows that come after all old ones: Parquet files, as for :func:`minimum_spanning_forest`, or a frame that fits
         the memory.
@@ -243,12 +243,12 @@ def update(
     Returns
     -------
     forest
-        A ``pyarrow.Table`` with an updated record. With `output`, the path.
+        A ``pyarrow.Table``, with an updated record if the forest has one. With `output`, the path.
 
     Raises
     ------
     InvalidEdgesError
-        The file does not say how it was made, or was made otherwise; columns that differ.
+        The file says that it was made otherwise; columns that differ.
     CapacityError, ColumnNotFoundError, FormatError, UnsupportedFrameError, OutputError
         As for :func:`minimum_spanning_forest`.
 

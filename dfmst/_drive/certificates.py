@@ -35,6 +35,7 @@ from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import compact
 from dfmst._engines.primitives.kruskal_tree import CycleFilter, RankedForest, build_kruskal_tree, rank_forest
+from dfmst._engines.primitives.sort import different_values
 from dfmst._fold.budget import AHEAD, Budget
 from dfmst._fold.rows import Rows, read_pieces
 from dfmst._trees.certificate import Certificate, Violation, describe_cycle, describe_left_out
@@ -253,7 +254,7 @@ class Certifier:
 
     def _note_loops(self, vertices: Array) -> None:
         if len(vertices):
-            self.loops = np.union1d(self.loops, vertices.astype(np.uint64))
+            self.loops = different_values(np, self.loops, vertices.astype(np.uint64))
 
     def used_vertices(self) -> int:
         """Count the vertices of the forest, and those that only have self-loops."""

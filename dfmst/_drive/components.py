@@ -58,6 +58,7 @@ from dfmst._edges.weights import plain_weights
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.id_table import HashKeys
+from dfmst._engines.primitives.sort import different_values
 from dfmst._fold.rows import StoredColumn
 from dfmst._trees.cut import SortedForest, Thresholds, cut
 from dfmst._trees.request import Request
@@ -179,7 +180,7 @@ def loops_of(table: Table) -> IdColumns:
     """Return the ends of the self-loops of a table, each once."""
     ids = _ids_of(host_table(table))
     if isinstance(ids.source, np.ndarray):
-        own = np.unique(ids.source[ids.source == ids.target])
+        own = different_values(np, ids.source[ids.source == ids.target])
     else:
         own = ids.source.filter(pc.equal(ids.source, ids.target)).unique()
     return IdColumns(own, own, None, None)
@@ -223,7 +224,7 @@ def asked_ids(group: Group, frames: Any, columns: EdgeColumns) -> EdgeBlock:
     for tables in group.tables(task_engine(), columns, frames):
         for table in tables:
             source = _ids_of(host_table(table)).source
-            pieces.append(plain(np.unique(source) if isinstance(source, np.ndarray) else source.unique()))
+            pieces.append(plain(different_values(np, source) if isinstance(source, np.ndarray) else source.unique()))
     none = np.zeros(0, np.uint32)
     return EdgeBlock(_ascending(_joined(pieces).unique()), none, none)
 
@@ -430,7 +431,7 @@ def root_labels(ids: pa.Array, rest: Relabeling, owner: int) -> Array:
 @in_files
 def wanted_ranks(hooks: Relabeling, owners: int) -> list[Array]:
     """Return for each owner the ranks of the vertices that hooks lead to (a task)."""
-    wanted = np.unique(hooks.vertex)
+    wanted = different_values(np, hooks.vertex)
     return [_ranks(wanted[begin:end]) for begin, end in _spans(wanted, owners)]
 
 
@@ -445,7 +446,7 @@ def relabeled(labels: Array, hooks: Relabeling, answers: list[Array]) -> Array:
     """Return an owner's labels before a round (a task)."""
     if not len(hooks.rank):
         return labels
-    known, label = np.unique(hooks.vertex), np.concatenate(answers)
+    known, label = different_values(np, hooks.vertex), np.concatenate(answers)
     before = labels.copy()
     before[hooks.rank] = label[np.searchsorted(known, hooks.vertex)]
     return before

@@ -30,6 +30,7 @@ from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns
 from dfmst._engines import Engine, host_engine, select_engine, upload
+from dfmst._engines.primitives.sort import different_values
 from dfmst._fold.budget import AHEAD, Budget, gpu_budget, least_id_bytes, parse_memory
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import BufferFold, Fold, RunFold
@@ -242,7 +243,7 @@ class RowEncoder:
 
     def renumber(self, rows: Rows) -> Rows:
         """Number the vertices that occur, and no integers between them."""
-        used = np.unique(np.concatenate([rows.source, rows.target, self.loops]))
+        used = different_values(np, rows.source, rows.target, self.loops)
         self.number_only(used)
         source, target, self.loops = (
             np.searchsorted(used, vertices).astype(np.uint32) for vertices in (*rows[:2], self.loops)
@@ -302,7 +303,7 @@ class RowEncoder:
         loops = source[source == target]
         if len(loops):
             loops = np.asarray(self.job.engine.to_host(loops))
-            self.loops = np.union1d(self.loops, loops).astype(np.uint32)
+            self.loops = different_values(np, self.loops, loops.astype(np.uint32))
 
 
 def _dense_vertices(ids: IdColumns, rows: int) -> int:

@@ -66,7 +66,7 @@ def plan(
     disk_limit: int | str | None = None,
     strategy: str = "auto",
     id_bytes: int | None = None,
-    all_rows: bool = False,
+    exact: bool = False,
     details: bool = False,
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
@@ -99,11 +99,10 @@ def plan(
     id_bytes
         Size of one id in bytes: 4 if they are numbered from 0 (default), 8 for other integers, 8 + length for
         strings. By default it is read from a sample of `files`.
-    all_rows
-        Whether vertices are counted in all rows of `files`, however many. By default those of more than 268 million
-        rows are counted in some row groups, and the plan says "at least".
-    details
-        Whether the plan prints all quantities with their formulas, in place of its peaks and time.
+    exact
+        Whether vertices are counted without error in all rows of `files`, however many, with up to 24 bytes of memory
+        for each. By default those of more than 268 million rows are counted in some row groups, and the plan says "at
+        least".
     gpus, gpu_memory_limit
         Number of workers with one GPU each, instead of `workers`, and the memory of each GPU, such as ``"141GB"``.
     storage_options, filesystem
@@ -142,7 +141,7 @@ def plan(
     paths = paths_of_dataset(files) or paths_of(files, "files", Access(storage_options, filesystem))
     if paths:
         groups: RowGroups = [(file, None) for file in chain.from_iterable(map(named_files, paths))]
-        size = size_of_groups(groups, columns, n_vertices, n_edges, all_rows=all_rows)
+        size = size_of_groups(groups, columns, n_vertices, n_edges, exact=exact)
         n_vertices, n_edges, counted = size.vertices, size.rows, size.counted
         if partitions is None:
             partitions, largest_partition = len(groups), largest_partition or size.largest
@@ -182,7 +181,7 @@ class TableOfFiles(NamedTuple):
 
 
 def size_of_groups(
-    groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None, *, all_rows: bool = False
+    groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None, *, exact: bool = False
 ) -> TableOfFiles:
     """Return the size of Parquet files; vertices and rows only if they are not given."""
     size, counted = parquet_size(groups, columns.plain_ends), ""
@@ -191,26 +190,27 @@ def size_of_groups(
     if vertices is None and dense:
         vertices = size.vertices
     if vertices is None:
-        vertices, counted = count_vertices(groups, columns, all_rows=all_rows)
+        vertices, counted = count_vertices(groups, columns, exact=exact)
         vertices = min(2 * size.rows, vertices)
     return TableOfFiles(max(1, vertices), edges, id_bytes_of(groups, columns, dense), size.largest, counted)
 
 
-def count_vertices(files: RowGroups, columns: EdgeColumns, *, all_rows: bool = False) -> tuple[int, str]:
+def count_vertices(files: RowGroups, columns: EdgeColumns, *, exact: bool = False) -> tuple[int, str]:
     """Count the vertices of Parquet files, to one in fifty; say how, if many rows were read for it.
 
     A sample decides if few rows are left, or if nearly all its ids occur several times. Else all rows are read, or some
-    row groups if there are very many, unless `all_rows` is set. Their vertices grow by two powers of the rows: from a
-    quarter of these row groups to half of them, and from half to all. Each later doubling is taken to have a power
-    smaller by the same factor.
+    row groups if there are very many and the count need not be `exact`. Their vertices grow by two powers of the rows:
+    from a quarter of these row groups to half of them, and from half to all. Each later doubling is taken to have a
+    power smaller by the same factor.
     """
     groups = list(_row_groups(files))
     rows, began = sum(count for *_, count in groups), process_time()
-    known = _vertices_of_sample(groups, rows, columns)
+    known = None if exact else _vertices_of_sample(groups, rows, columns)
     if known is not None:
         return known, ""
-    step = 1 if all_rows else min(-(-rows // _COUNTED), -(-len(groups) // 4))
-    chosen, ids, counts = groups[step // 2 :: step], DistinctIds(CpuEngine(threads=1), COMMON_KEYS), list[int]()
+    step = 1 if exact else min(-(-rows // _COUNTED), -(-len(groups) // 4))
+    ids = DistinctIds(CpuEngine(threads=1), COMMON_KEYS, exact=exact)
+    chosen, counts = groups[step // 2 :: step], list[int]()
     for part in (chosen[::4], chosen[2::4], chosen[1::2]):
         for _, ends in _read_ids(part, columns):
             for column in ends:

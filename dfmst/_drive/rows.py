@@ -165,7 +165,9 @@ def gather_rows(
     if earlier is not None and update is not None:
         old, numbered = update.rows, earlier.locator is not None
         record = replace(record, rows=earlier.rows + forest.source_rows - old)
-    schema = with_provenance(source.schema, record, len(forest.rows), locators if numbered else None)
+    schema = source.schema
+    if update is None or earlier is not None:
+        schema = with_provenance(schema, record, len(forest.rows), locators if numbered else None)
     folded = _folded(forest, job, schema)
     missing = [name for name in schema.names if name not in folded]
     pieces = _read(source, forest, missing) if certifier is None or not missing else iter(())
@@ -291,10 +293,8 @@ def find_update_rows(forest: PathName, new_edges: Frame, request: Request) -> St
     path, columns = (request.limits.access or Access()).path(forest), request.columns
     file = ParquetSource([path])
     update = Update(file.schema, file.rows)
-    if update.record is None:
-        message = f"{path} does not say how it was made"
-        raise InvalidEdgesError(message, "use a Parquet file that dfmst forest has written")
-    update.record.require(str(path), columns.given, columns.maximum, columns.conditions.words)
+    if update.record is not None:
+        update.record.require(str(path), columns.given, columns.maximum, columns.conditions.words)
     with ExitStack() as stack:  # of the file with rows of a frame
         new = input_names(new_edges, request.limits.access)
         if not new:

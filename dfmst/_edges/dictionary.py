@@ -210,10 +210,10 @@ _CACHED = 1 << 15  # ids that are hashed at a time
 
 
 class DistinctIds:
-    """Counts different ids."""
+    """Counts different ids, from a sample of their hashes or, if the count is to be exact, from all of them."""
 
-    def __init__(self, engine: Engine, keys: HashKeys = PROCESS_KEYS) -> None:
-        self._engine, self._keys = engine, keys
+    def __init__(self, engine: Engine, keys: HashKeys = PROCESS_KEYS, *, exact: bool = False) -> None:
+        self._engine, self._keys, self._exact = engine, keys, exact
         self._least: Array = np.zeros(0, np.uint64)  # hashes below a bound, which each halving cuts to half
         self._later: list[Array] = []  # hashes below it that are yet to be compared
         self._halvings = 0
@@ -226,7 +226,7 @@ class DistinctIds:
             word ^= word >> np.uint64(32)
             word *= other
             self._later.append(word[self._below(word)])
-        if sum(map(len, self._later)) > _MOST:
+        if sum(map(len, self._later)) > max(_MOST, len(self._least)):
             self._join()
 
     @property
@@ -240,7 +240,7 @@ class DistinctIds:
         # Without counts, NumPy 2.3 and later hash, which takes seven times as long as to sort.
         self._least, _ = np.unique(np.concatenate([self._least, *self._later]), return_counts=True)
         self._later = []
-        while len(self._least) > _MOST:
+        while len(self._least) > _MOST and not self._exact:
             self._halvings += 1
             self._least = self._least[self._below(self._least)]
 

@@ -21,6 +21,7 @@ from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, ids_like, is_cupy_array
 from dfmst._edges.view import View
 from dfmst._engines import Engine, host_engine
+from dfmst._engines.primitives.sort import different_values
 from dfmst.errors import InvalidEdgesError, missing_column, nearest
 
 _COMPARED = 10_000  # ids among which a message looks for a similar one
@@ -152,7 +153,7 @@ def find_vertices(engine: Engine, names: EndNames, input: Input, argument: str, 
         shown += " ..." if len(absent) > 5 else ""
         message = f"{argument}: {len(absent):,} of {len(vertices):,} ids are in no row: {shown}"
         raise InvalidEdgesError(message, f"leave them out, or name ends of rows in {names[0]!r} and {names[1]!r}")
-    different: Array = engine.xp.unique(vertices)
+    different: Array = different_values(engine.xp, vertices)
     return different
 
 

@@ -335,7 +335,7 @@ class _Parts:
         part = self._parts[at]
         above = self._part[self._sums.parent[part[0]]]
         self._add(self._parts[above], part[0], 1)
-        both: Array = np.union1d(self._parts[above], part)
+        both: Array = np.sort(np.concatenate([self._parts[above], part]))
         self._parts[above], self._part[part] = both, above
         return both
 

@@ -462,7 +462,7 @@ class _Plan(GroupedCommand):
     """The command, whose limits are those of the workers."""
 
     groups: ClassVar[dict[str, str]] = {
-        "Graph": "n_vertices n_edges partitions largest_partition id_bytes all_rows source target weight",
+        "Graph": "n_vertices n_edges partitions largest_partition id_bytes exact source target weight",
         "Cluster": "workers memory_limit disk_limit gpus gpu_memory_limit strategy",
     }
     rarely = ""
@@ -495,7 +495,7 @@ class _Plan(GroupedCommand):
         help="Bytes of an id: 4 if numbered from 0, 8 for other integers, 8 + length for strings.",
     ),
     click.option("--details", is_flag=True, help="Show all quantities, with their formulas."),
-    click.option("--all-rows", is_flag=True, help="Count vertices in all rows of IN, even in more than 268 million."),
+    click.option("--exact", is_flag=True, help="Count vertices without error, in all rows of IN."),
     shared.vertex_options,
     click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; IN must have it."),
     shared.json_option,

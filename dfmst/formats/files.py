@@ -25,6 +25,7 @@ from dfmst._common.arguments import check_choice
 from dfmst._common.directories import naming_full
 from dfmst._common.machine import free_memory, machine_memory
 from dfmst.errors import (
+    DfmstError,
     FormatError,
     InvalidEdgesError,
     MissingFileError,
@@ -309,7 +310,7 @@ def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Itera
     """Raise FormatError for a file that PyArrow cannot read."""
     try:
         yield
-    except FormatError:
+    except DfmstError:  # of a reader within
         raise
     except (pa.ArrowException, OSError, EOFError, ValueError, MemoryError) as error:
         if not _asks_too_much(error) and (fault := machine_fault(error)) is not None:

@@ -117,9 +117,11 @@ WEIGHED = [
     for name in module.__all__
     if callable(getattr(module, name)) and "weight" in signature(getattr(module, name)).parameters
 ]
+#: Functions whose first argument is a file.
+OF_FILES = {"read_edges", "stream.verify", "stream.update", "stream.fold_update"}
 
 
-@pytest.mark.parametrize("name", sorted({*WEIGHED} - {"read_edges", "stream.verify"}))
+@pytest.mark.parametrize("name", sorted(set(WEIGHED) - OF_FILES))
 def test_a_list_of_one_name_is_the_name(name):
     function: Any = reduce(getattr, name.split("."), dfmst)
     edges = [EDGES] if name.startswith("stream") else EDGES

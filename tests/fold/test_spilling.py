@@ -295,7 +295,7 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
 def test_the_account():
     memory = Budget(1 << 30)
     assert memory.most_vertices < 6_200_000
-    with pytest.raises(CapacityError, match="--spill-dir"):
+    with pytest.raises(CapacityError, match="spill_dir="):
         memory.check(60_000_000)
     replace(memory, store="disk").check(60_000_000)
     needed = replace(memory, store="disk").needed(10**9)

@@ -1,6 +1,8 @@
-"""The order of a column of keys of 32 or 64 bits: a stable radix sort of records."""
+"""The order of a column of keys of 32 or 64 bits: a stable radix sort of records; and the different values of one."""
 
 from __future__ import annotations
+
+from types import ModuleType
 
 import numpy as np
 
@@ -9,6 +11,15 @@ from dfmst._engines import Engine
 
 _LEADING_BITS = 30  # of a wider range: three passes of ten bits, in which few keys are equal
 _LONGEST_RUN = 32  # keys with equal leading bits up to which an insertion sort is fast
+
+
+def different_values(xp: ModuleType, *columns: Array) -> Array:
+    """Return the different numbers of columns, ascending; ``unique`` of NumPy 2.3 hashes, ten times as long."""
+    ordered = xp.sort(xp.concatenate(columns))
+    first = xp.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    values: Array = ordered[first]
+    return values
 
 
 def sort_order(engine: Engine, key: Array, bits: int | None = None) -> Array:

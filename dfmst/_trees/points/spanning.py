@@ -34,6 +34,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.frames import open_host_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import component_labels, flatten
+from dfmst._engines.primitives.sort import different_values
 from dfmst._trees.points.read import Points, is_array
 from dfmst._trees.points.search import (
     EUCLID,
@@ -267,7 +268,9 @@ class BlockRounds(Rounds):
             if len(self.hub) and len(pairs) == 1:  # in the first round every point found its lightest edge
                 at = np.flatnonzero(self.weight == (0.0 if self.near_core is None else self.near_core))
                 np.minimum.at(self.hub, at, self.other[at])
-            found = np.unique(chosen[components])  # two components may have chosen the same pair, and one none
+            found = different_values(
+                np, chosen[components]
+            )  # two components may have chosen the same pair, and one none
             pairs.append(found[found != _NONE])
             self._unite(*(half.astype(np.uint32) for half in halves(pairs[-1])))
             components = components[self.label[components] == components]
@@ -506,7 +509,7 @@ def given_pairs(argument: str, edges: Frame, points: Points) -> tuple[Array, Arr
             f"{argument} name point {int(rows[wrong][0])}, and the points are numbered from 0 to {points.number - 1:,}"
         )
         raise InvalidEdgesError(message, "number the points by their rows, or name their column of ids with ids=")
-    return halves(np.unique(words_of(np, one, other)[one != other]))
+    return halves(different_values(np, words_of(np, one, other)[one != other]))
 
 
 def _from_array(argument: str, neighbors: Array, points: Points) -> tuple[Array, Array]:
