@@ -228,7 +228,7 @@ def cluster_run(folder: Path, monkeypatch: pytest.MonkeyPatch, ids: str, strateg
         patch.setattr("dfmst._drive.cluster.resources", lambda: Resources(2, 1 << 40))
         if strategy == "sliced":
             work = Work(60, 240, 6, 2, 1 << 40, 4 if ids == "dense" else 8)
-            patch.setattr("dfmst._drive.cluster._strategy", lambda *_: ("merge", None, work))
+            patch.setattr("dfmst._drive.cluster._strategy", lambda *_: ("merge", None, work, 0))
         graph = parts.mst.minimum("a", "b", "w", **options | {"strategy": "merge"} if strategy == "sliced" else options)
         compute = partial(compute_here, graph.optimize())
         forest = compute()
