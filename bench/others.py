@@ -64,7 +64,9 @@ def linkage(items: int) -> Runs:
         return squareform(square, checks=False)
 
     def own() -> float:
-        return float(np.asarray(dfmst.single_linkage(dfmst.from_matrix(square, forest=True), as_scipy=True)[0])[:, 2].sum())
+        return float(
+            np.asarray(dfmst.single_linkage(dfmst.from_matrix(square, forest=True), as_scipy=True)[0])[:, 2].sum()
+        )
 
     def scipy() -> float:
         from scipy.cluster.hierarchy import linkage
