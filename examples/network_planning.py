@@ -16,7 +16,7 @@ import dfmst
 
 def read_lines() -> pd.DataFrame:
     """Links between Germany's cities, of the table that `dfmst demo` runs on."""
-    links = dfmst.datasets.links().to_pandas()
+    links: pd.DataFrame = dfmst.datasets.links().to_pandas()
     return links[(links.source_country == "DE") & (links.target_country == "DE")].reset_index(drop=True)
 
 
