@@ -222,7 +222,7 @@ def count_vertices(files: RowGroups, columns: EdgeColumns, *, exact: bool = Fals
     first, last = (math.log2(more / few) for few, more in pairwise(counts))
     decay = min(1.0, last / first) if first else 0.0
     doublings = sum(decay**number for number in range(1, round(math.log2(step)) + 1))
-    text = f"n is at least {least:,}: one in {step} row groups has so many, counted in {cost}"
+    text = f"n is at least {least:,}: one in {step} row groups was counted, in {cost}"
     return int(least * 2 ** (min(1.0, last) * doublings)), text
 
 
