@@ -45,7 +45,7 @@ RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files,
 _GROUPS = 8  # row groups of a sample
 _MOST_GROUPS = 128  # the same, if they are small
 _SAMPLE = 1 << 17  # rows of a sample
-_DOUBT = 1.1  # a sample decides if the table has at most so many times its vertices
+_DOUBT = 1.1  # a sample decides if the table has at most this multiple of its vertices
 _COUNTED = 1 << 28  # rows in which vertices are counted unasked
 _BATCH = 1 << 18  # rows read at a time
 

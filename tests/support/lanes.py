@@ -47,7 +47,7 @@ def in_fast_lane(item: pytest.Item) -> bool:
 
 @cache
 def missing_gpu() -> str | None:
-    """Why there is no GPU to test on; None where there is one."""
+    """Why there is no GPU to test on; None if there is one."""
     try:
         import cupy
     except ImportError as error:
